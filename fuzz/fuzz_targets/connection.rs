@@ -1,5 +1,5 @@
 //! Two whole connections and whatever may happen to them: see `hikyaku_sim::Op`. What fails here can be
-//! shrunk as in `crates/sim/tests/ops.rs`.
+//! shrunk as in `crates/sim/tests/sim/ops.rs`.
 #![no_main]
 
 use hikyaku_sim::{Plot, play};

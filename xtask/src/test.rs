@@ -1,7 +1,9 @@
 //! `cargo xtask test`: all that a change has to pass, each step timed, the sums at the end.
 
 mod advisories;
+mod fuzz;
 mod heard;
+mod slowest;
 mod summary;
 pub(crate) mod watch;
 
@@ -9,8 +11,11 @@ use crate::macos;
 use anyhow::{Context, Result};
 use heard::Heard;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::num::NonZero;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 use summary::{Counts, Outcome, Row};
 use xtask::servers::gfarm;
@@ -24,26 +29,8 @@ pub(crate) struct TestArgs {
     quick: bool,
 }
 
-/// How often each fuzz target runs in the smoke step: some seconds, and the same every time. Without
-/// `-seed` and `-runs` a target goes on until it finds something.
-const SMOKE: u32 = 500_000;
-/// Targets of which one run takes longer, and how often they run.
-const LONGER: [(&str, u32); 4] =
-    [("connection", 10_000), ("handshake", 20_000), ("tls", 20_000), ("lines", 100_000)];
-/// Whole connections begin with so many stories of a hundred steps: a fuzzer that begins with nothing has not
-/// come to their tenth step when a smoke is over.
-const STORIES: u64 = 64;
-const STORY: usize = 404;
-
 /// A test that takes longer hangs. The slowest one takes two minutes on two busy processors.
 const TEST_LIMIT: Duration = Duration::from_secs(600);
-/// So many failed tests are run once more.
-const UNSTEADY_MAX: usize = 3;
-
-/// What makes the compiler tell a fuzzer which ways are taken (libFuzzer's own flags).
-const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
 /// Runs all steps, failing ones included, then prints the table and the tests' own sums.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
@@ -62,7 +49,6 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
         session.step("doc", doc);
     }
     session.step("test", cargo_test(&["--workspace", "--no-fail-fast"], TEST_LIMIT)?);
-    session.once_more();
     session.rows.push(namespaces());
     if macos::is_installed() {
         session.step("macos", macos::check());
@@ -71,7 +57,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     }
     if !args.quick {
         session.deny();
-        session.fuzz()?;
+        fuzz::smoke(&mut session)?;
     }
     Ok(session.finish())
 }
@@ -121,29 +107,6 @@ impl Session {
         self.rows.push(Row { name: name.to_owned(), outcome, took: begin.elapsed() });
     }
 
-    /// Runs few failed tests once more, one at a time: on a busy machine one test in some thousands is late. Those that pass
-    /// then are named in the table. Many failures have another reason.
-    fn once_more(&mut self) {
-        let failed = self.heard.failed.clone();
-        if failed.is_empty() || failed.len() > UNSTEADY_MAX {
-            return;
-        }
-        let Ok(mut again) = cargo_test(&["--workspace", "--no-fail-fast", "--"], TEST_LIMIT) else {
-            return;
-        };
-        again.args(["--exact", "--test-threads=1"]).args(&failed);
-        let (first, mut heard) = (self.rows.len() - 1, Heard::default());
-        println!("\n--- test, once more");
-        let begin = Instant::now();
-        let passed = echo(again.current_dir(&self.root), &mut heard).unwrap_or(false);
-        let counts: Counts = heard.results.iter().filter_map(|line| Counts::parse(line)).sum();
-        // A test that is not found has not passed.
-        if passed && counts.passed >= failed.len() as u64 {
-            let row = &mut self.rows[first];
-            (row.outcome, row.took) = (Outcome::Unsteady(failed), row.took + begin.elapsed());
-        }
-    }
-
     pub(crate) fn skip(&mut self, name: &str, why: &str) {
         println!("\n--- {name}: SKIPPED, {why}");
         self.rows.push(Row::skipped(name, why));
@@ -163,36 +126,33 @@ impl Session {
         }
     }
 
-    /// Builds the fuzz targets and runs each for a moment, on the compiler at hand: a sanitizer would
-    /// need another, and there is nothing unsafe in what is fuzzed. (`cargo fuzz` takes them too.)
-    fn fuzz(&mut self) -> Result<()> {
-        let folder = self.root.join("fuzz");
-        let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
-        build.arg(folder.join("Cargo.toml")).args(["--target", &host()?]);
-        // With a target of its own, what runs while it is built is not instrumented.
-        build.env("RUSTFLAGS", COVERAGE).arg("--target-dir").arg(folder.join("target"));
-        self.step("fuzz build", build);
-        std::fs::create_dir_all(folder.join("artifacts"))?;
-        for target in fuzz_targets(&folder.join("fuzz_targets"))? {
-            let program = folder.join("target").join(host()?).join("release").join(&target);
-            let mut run = Command::new(program);
-            let longer = LONGER.iter().find(|(name, _)| *name == target);
-            let runs = longer.map_or(SMOKE, |(_, runs)| *runs);
-            run.args([
-                "-seed=1",
-                &format!("-runs={runs}"),
-                "-print_final_stats=1",
-                "-verbosity=0",
-                "-print_funcs=0",
-            ]);
-            if target == "connection" {
-                run.arg(stories(&folder.join("target").join("stories"))?);
+    /// Runs commands beside each other, one a processor. What one of them says is shown when it ends.
+    fn steps(&mut self, commands: Vec<(String, Command)>) {
+        let (root, waiting) = (&self.root, Mutex::new(commands.into_iter()));
+        let rows = Mutex::new(&mut self.rows);
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let one = || {
+            while let Some((name, mut command)) = next() {
+                let begin = Instant::now();
+                let output = command.current_dir(root).stdin(Stdio::null()).output();
+                let (outcome, said) = match output {
+                    Ok(output) => {
+                        let said = [output.stderr, output.stdout].concat();
+                        let failed = Outcome::Failed(output.status.to_string());
+                        (if output.status.success() { Outcome::Ok } else { failed }, said)
+                    }
+                    Err(error) => (Outcome::Failed(error.to_string()), Vec::new()),
+                };
+                let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+                println!("\n--- {name}\n{}", String::from_utf8_lossy(&said));
+                rows.push(Row { name, outcome, took: begin.elapsed() });
             }
-            // What it fails on is kept there.
-            run.arg("-artifact_prefix=fuzz/artifacts/");
-            self.step(&format!("fuzz {target}"), run);
-        }
-        Ok(())
+        };
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+                scope.spawn(&one);
+            }
+        });
     }
 
     pub(crate) fn finish(self) -> ExitCode {
@@ -203,13 +163,10 @@ impl Session {
         results.iter().filter(|line| !Counts::is_empty_line(line)).for_each(|line| {
             println!("{line}");
         });
+        print!("{}", self.heard.slowest);
         println!("{counts}");
-        let unsteady = self.rows.iter().map(|row| match &row.outcome {
-            Outcome::Unsteady(tests) => tests.len() as u64,
-            _ => 0,
-        });
         let has_failed = self.rows.iter().any(|row| matches!(row.outcome, Outcome::Failed(_)));
-        match has_failed || counts.failed > unsteady.sum() {
+        match has_failed || counts.failed > 0 {
             true => ExitCode::FAILURE,
             false => ExitCode::SUCCESS,
         }
@@ -250,34 +207,4 @@ fn host() -> Result<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc does not say for whom it compiles")?.to_owned())
-}
-
-/// A folder of stories to begin with, the same every time.
-fn stories(folder: &Path) -> Result<PathBuf> {
-    if folder.exists() {
-        std::fs::remove_dir_all(folder)?;
-    }
-    std::fs::create_dir_all(folder)?;
-    for number in 0..STORIES {
-        // Any bytes are a story.
-        let mut story = [0; STORY];
-        fastrand::Rng::with_seed(number).fill(&mut story);
-        std::fs::write(folder.join(number.to_string()), story)?;
-    }
-    Ok(folder.to_owned())
-}
-
-fn fuzz_targets(folder: &Path) -> Result<Vec<String>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut targets = Vec::new();
-    for entry in folder.read_dir()? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            targets.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
-        }
-    }
-    targets.sort();
-    Ok(targets)
 }

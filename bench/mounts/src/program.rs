@@ -1,13 +1,11 @@
-//! The program under test: `HK_BIN`, or what cargo makes beside the tests.
+//! Runs of the program under test.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 /// What a run of the program said.
 #[derive(Clone, Debug)]
@@ -23,38 +21,13 @@ pub struct Said {
 /// Somebody who is not root: the user and the group that own nothing.
 const NOBODY: &str = "65534";
 
-/// Where the program is; built first if it is older than what it is made of.
+/// Where the program is.
 pub fn program() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| env::var_os("HK_BIN").map_or_else(beside_the_tests, PathBuf::from))
-}
-
-fn beside_the_tests() -> PathBuf {
-    // TARGET/PROFILE/deps/TEST
-    let test = env::current_exe().unwrap_or_default();
-    let folder = test.ancestors().nth(2).unwrap_or_else(|| Path::new("")).to_path_buf();
-    let program = folder.join("hikyaku");
-    if !is_fresh(&program) {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--package", "hikyaku-cli"]);
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        let built = build.status();
-        assert!(built.is_ok_and(|status| status.success()), "cannot build hikyaku");
-    }
-    program
-}
-
-/// Whether it is newer than each of the files that the compiler has noted beside it.
-fn is_fresh(program: &Path) -> bool {
-    let time = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let notes = fs::read_to_string(program.with_extension("d")).unwrap_or_default();
-    let Some((built, sources)) = time(program).zip(notes.split_once(": ")) else { return false };
-    let is_older = |source: &str| time(Path::new(source)).is_some_and(|time| time <= built);
-    sources.1.split_whitespace().all(is_older) && built > SystemTime::UNIX_EPOCH
+    FOUND.get_or_init(|| match xtask::program() {
+        Ok(program) => program,
+        Err(error) => panic!("{error:#}"),
+    })
 }
 
 /// Runs `hikyaku cp`; what it remembers is kept in `state`.

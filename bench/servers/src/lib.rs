@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use xtask::{Build, Profile};
 
 /// A folder of a test, with a folder for the program's state in it. It is removed at the end.
 #[derive(Debug)]
@@ -42,13 +41,10 @@ impl Drop for Scene {
     }
 }
 
-/// The program, as it is built for tests.
+/// The program under test.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let build = Build { profile: Profile::Dev, packages: &["hikyaku-cli"] };
-        build.program("hikyaku").expect("hikyaku builds")
-    })
+    PROGRAM.get_or_init(|| xtask::program().expect("hikyaku is built"))
 }
 
 /// Writes a file of random bytes that follow from its size.

@@ -2,7 +2,7 @@
 
 use hikyaku_fan::{
     Choice, Done, Download, HostStatus, Kind, Meter, Modes, Session as Started, SessionError,
-    Setup, Upload, named, remote_path,
+    Setup, Streams, Upload, named, remote_path,
 };
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
@@ -158,6 +158,7 @@ impl Session {
                 target: &target,
                 choice: &Choice::TREES,
                 modes: Modes::Usual,
+                streams: &Streams::Refused,
                 meter: &meter,
                 stop: &self.stop,
             })

@@ -14,7 +14,7 @@ struct Hsftp {
     args: SftpArgs,
 }
 
-/// Exit code if a command of a batch failed.
+/// Exit code if a command of a batch failed, or the command line is wrong.
 const FAILED: u8 = 1;
 /// Exit code if no session began, or its connection was lost.
 const NO_SESSION: u8 = 255;
@@ -47,8 +47,9 @@ pub(crate) fn run() -> u8 {
         Ok(Outcome::Done) => Code::Success.number(),
         Ok(Outcome::Failed) => FAILED,
         Err(error) => {
-            print_error(failure(&error));
-            NO_SESSION
+            let failure = failure(&error);
+            print_error(&failure);
+            if failure.code() == Code::Usage { FAILED } else { NO_SESSION }
         }
     }
 }

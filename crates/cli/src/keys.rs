@@ -25,10 +25,15 @@ const EXAMPLES: &str = "\
 A daemon (hikyaku serve) lets in the clients whose keys are in its file authorized_keys, a line each:
   [OPTIONS] ed25519:KEY [COMMENT]
 with the options, separated by commas:
-  root=DIR        the client sees only this directory, below that of the daemon
-  max-rate=RATE   the client is sent at most this much
-  ro              the client only reads
-  max-flows=N     of a daemon that forwards: so many connections of the client at once
+  root=DIR               the client sees only this directory, below that of the daemon
+  ro                     the client only reads
+  max-rate=RATE          the client's sessions are sent at most this much together, and send as much
+  max-sessions=N         so many sessions of the client at once
+and of a daemon that forwards:
+  max-flows=N            so many connections of the client at once
+  forward=HOST:PORTS     of the targets that --allow names, the client reaches these only
+  no-forward             the client reaches none of them
+  listen=ADDRESS:PORTS   the daemon listens there for the client
 
 Examples:
   hikyaku keys show | ssh node1 'cat >> .local/state/hikyaku/authorized_keys'

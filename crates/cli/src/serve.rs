@@ -40,10 +40,15 @@ pub(crate) fn available_memory() -> DataSize {
 /// Serves until the session or the daemon ends.
 pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
     if args.for_session {
-        return hikyaku_serve::run_for_session(hikyaku_proxy::attend_client);
+        return hikyaku_serve::run_for_session(hikyaku_proxy::attend_client, available_memory());
     }
     if !args.stdio {
-        return hikyaku_serve::run(&args.daemon, hikyaku_proxy::attend_client, interrupt);
+        return hikyaku_serve::run(
+            &args.daemon,
+            hikyaku_proxy::attend_client,
+            available_memory(),
+            interrupt,
+        );
     }
     let memory = available_memory();
     let services = SERVICES.map(|(service, _)| service);

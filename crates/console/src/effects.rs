@@ -33,8 +33,10 @@ pub enum Class {
 pub enum Effect {
     /// What it says.
     Honoured,
-    /// The same, if the option of this name is given too; otherwise nothing.
-    HonouredWith(&'static str),
+    /// The same, if one of the options of these names is given too; otherwise nothing.
+    HonouredWith(&'static [&'static str]),
+    /// The same, unless one of the options of these names is given too; then nothing.
+    HonouredUnless(&'static [&'static str]),
     /// It is honoured in part: what is not.
     InPart(&'static str),
     /// Nothing: there is nothing that it could be about.
@@ -88,12 +90,18 @@ pub struct Table {
 
 impl Row {
     fn in_column(&self, column: Option<usize>, given: &[&str]) -> Effect {
+        let decided = |is_honoured| if is_honoured { Effect::Honoured } else { Effect::Nothing };
         match column.and_then(|column| self.effects.get(column)) {
-            Some(Effect::HonouredWith(other)) if given.contains(other) => Effect::Honoured,
-            Some(Effect::HonouredWith(_)) | None => Effect::Nothing,
+            Some(Effect::HonouredWith(others)) => decided(is_given(others, given)),
+            Some(Effect::HonouredUnless(others)) => decided(!is_given(others, given)),
             Some(effect) => *effect,
+            None => Effect::Nothing,
         }
     }
+}
+
+fn is_given(ids: &[&str], given: &[&str]) -> bool {
+    ids.iter().any(|id| given.contains(id))
 }
 
 impl Other {
@@ -218,7 +226,9 @@ impl Table {
                 (Effect::Nothing, _) | (Effect::InPart(_), Class::Metadata) => {
                     checked.is_ok_and(|notes| notes.len() == 1)
                 }
-                (Effect::InPart(_) | Effect::HonouredWith(_), _) => false,
+                (Effect::InPart(_) | Effect::HonouredWith(_) | Effect::HonouredUnless(_), _) => {
+                    false
+                }
             }
         };
         let silent = self.ways.iter().filter(move |way| !is_told(**way));

@@ -9,7 +9,6 @@ mod order;
 #[cfg(feature = "s3")]
 mod s3;
 mod start;
-mod stream;
 
 pub(crate) use start::explained;
 
@@ -17,10 +16,10 @@ use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
 use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};
-use anyhow::{Context, Error, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail};
 use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures,
-    UPDATE_EVERY, headline, print_end,
+    UPDATE_EVERY, headline, misuse, print_end,
 };
 use hikyaku_fan::{
     Direction, Done, Download, Failed, Meter, Pass, Session, Upload, Watch, remote_path,
@@ -39,7 +38,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
-use stream::Stream;
 
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
@@ -108,15 +106,12 @@ fn download(
     (sources, target): (&Sources, &Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    ensure!(!target.as_os_str().is_empty(), "the target is empty; the current directory is '.'");
-    let stream = Stream::open(target, order.scope)?;
-    let target = stream.as_ref().map_or(target, Stream::name);
+    crate::run::check_target(target)?;
     match sources {
         Sources::Daemons(sources) => from_daemons(order, (sources, target), outcome),
         Sources::Gfarm(sources) => gfarm::all(order, (sources, target), outcome),
         Sources::S3(sources) => s3::all(order, (sources, target), outcome),
-    }?;
-    stream.map_or(Ok(()), Stream::pour)
+    }
 }
 
 fn from_daemons(
@@ -125,10 +120,10 @@ fn from_daemons(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let first = sources.first().context("no source")?;
-    ensure!(
-        sources.iter().all(|source| source.servers == first.servers),
-        "sources on several sets of servers go into several commands"
-    );
+    if sources.iter().any(|source| source.servers != first.servers) {
+        let text = "sources on several sets of servers cannot be copied by one command";
+        return Err(misuse(text, "a command for each set"));
+    }
     let paths: Vec<StorePath> = (sources.iter().map(|source| remote_path(&source.path)))
         .collect::<Result<_, _>>()
         .map_err(start::of_session)?;
@@ -142,6 +137,7 @@ fn from_daemons(
             target,
             choice: &order.choice(),
             modes: order.modes(),
+            streams: &order.streams(),
             meter: &meter,
             stop,
         })

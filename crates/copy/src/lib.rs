@@ -28,7 +28,7 @@ pub use far::{SERVICE, attend};
 pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;
 pub use outcome::exit_code;
-pub use run::run;
+pub use run::{run, run_over};
 pub use settings::add_keys;
 pub use status::{StatusArgs, status};
 pub use table::TABLE;

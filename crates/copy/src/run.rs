@@ -19,7 +19,7 @@ use crate::settings::add_keys;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
 use crate::unfinished;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, Way, headline, misuse,
     print_end, with_remedy,
@@ -27,13 +27,14 @@ use hikyaku_console::{
 use hikyaku_fs::{FsError, write_whole};
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
+use hikyaku_sftp::Client;
 use hikyaku_transfer::{FailureKind, FileHash};
 use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,6 +55,15 @@ struct Sum {
 /// Copies what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
 /// the caller then ends the process ([`Interrupt::end_by_signal`]).
 pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    run_over(args, interrupt, None)
+}
+
+/// The same over a session with the SFTP server of the far side, if there is one: nobody logs in a second time.
+pub fn run_over(
+    args: &CopyArgs,
+    interrupt: &Interrupt,
+    server: Option<&Client>,
+) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
@@ -69,7 +79,7 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         return cluster::run(args, interrupt, transfer, recorder);
     }
     let (mut sum, begin) = (Sum { recorder, ..Sum::default() }, Instant::now());
-    let done = on_servers.and_then(|_| run_all(args, interrupt, &mut sum));
+    let done = on_servers.and_then(|_| run_all((args, server), interrupt, &mut sum));
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
@@ -113,7 +123,13 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
             "copy to this machine first, or leave it out",
         ));
     }
-    TABLE.check(args.given(), &ways)
+    let given = args.given().clone();
+    let given = match args.by() {
+        // They leave UDP out, too.
+        By::Tcp | By::Ssh => given.with("no_udp"),
+        By::Auto | By::Udp | By::Native | By::Sftp => given,
+    };
+    TABLE.check(&given, &ways)
 }
 
 /// Ends a run that has not begun.
@@ -197,21 +213,32 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     sources.into_iter().map(local).collect()
 }
 
+/// Refuses a target without a name.
+pub(crate) fn check_target(path: &Path) -> Result<()> {
+    match path.as_os_str().is_empty() {
+        true => Err(misuse("the target is empty", "'.' for the current directory")),
+        false => Ok(()),
+    }
+}
+
 /// The error with its remedy in the chain.
 fn explained(error: LocationError) -> anyhow::Error {
     let remedy = error.remedy().map(str::to_owned);
     with_remedy(error.into(), remedy)
 }
 
-fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
+fn run_all(
+    (args, server): (&CopyArgs, Option<&Client>),
+    interrupt: &Interrupt,
+    sum: &mut Sum,
+) -> Result<()> {
     let (sources, target) = args.locations().map_err(explained)?;
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
     hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
-    ensure!(
-        !matches!(&target, Location::Local(path) if path.as_os_str().is_empty()),
-        "the target is empty; the current directory is '.'"
-    );
+    if let Location::Local(path) = &target {
+        check_target(path)?;
+    }
     let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
     let parts = parts(sources, target)?;
     let (mut first, attempt) = (None, Attempt::First);
@@ -219,7 +246,8 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
     for (number, mut part) in parts.into_iter().enumerate() {
         let claims = claims.as_ref().map_or(Claimant::only(), |claims| claims.part(number));
         // Of several machines those that can be reached are: the first that cannot gives the reason.
-        let plan = Plan { args, settings: &settings, attempt, options: &options, claims, scope };
+        let (settings, options) = (&settings, &options);
+        let plan = Plan { args, settings, attempt, options, claims, scope, server };
         match persist(&mut part, plan, sum) {
             Ok(()) => {}
             Err(error) if error.is::<Interrupted>() => return Err(error),

@@ -26,13 +26,12 @@ use crate::outcome::failed;
 use anyhow::{Error, Result};
 use fault::Trouble;
 use hikyaku_console::Scope;
-use hikyaku_reach::{Destination, Login, NoSftp, ReachError, SftpServer, SshFailed, SshOptions};
+use hikyaku_reach::{
+    Destination, Login, NO_CONNECTION, NoSftp, ReachError, SftpServer, SshFailed, SshOptions,
+};
 use hikyaku_sftp::Client;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
-
-/// What ssh ends with if it has no connection (ssh(1)).
-const NO_CONNECTION: i32 = 255;
 
 /// Whether ssh has logged in to the machine before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +82,11 @@ impl Server {
             }
         })?;
         Ok(Self { client: opened.client().clone(), process: Some(opened) })
+    }
+
+    /// The server of a session that is another's, and stays open.
+    pub(crate) const fn of(client: Client) -> Self {
+        Self { client, process: None }
     }
 
     /// The options with which ssh goes over the login of the server, if that is shared.

@@ -3,6 +3,7 @@
 mod table;
 
 use crate::cluster::explained;
+use crate::outcome::exit_code;
 use crate::settings::add_keys;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -45,7 +46,8 @@ LOAD is the mean number of processes that ran or waited in the last minute, of s
 is the use of all processors, MEMORY that of the memory, DISK the time in which the disk was busy, FREE
 the space that is left. '-' stands for what a server does not tell, such as an older one.
 
-Exit codes: 0 if all servers answer, 5 if some do not.
+Exit codes: 0 if all servers answer; if some do not, 5 if that may pass, 6 if it lasts, such as a key that is not
+authorised, 2 if there is both.
 
 Examples:
   hikyaku status lab                         all servers of [cluster.lab]
@@ -70,6 +72,9 @@ struct Line {
     /// Why it does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What that means for the command.
+    #[serde(skip)]
+    code: ExitCode,
 }
 
 /// What a server that answers has said.
@@ -111,9 +116,15 @@ fn daemons(name: &str) -> Result<Servers> {
     if let Some((_, remedy)) = OTHERS.iter().find(|(scheme, _)| name.starts_with(scheme)) {
         return Err(misuse(format!("'{name}': only daemons tell their state"), remedy));
     }
-    Servers::parse(name.as_bytes()).transpose()?.with_context(|| {
-        format!("'{name}' is no [cluster.{name}] of the settings and no hikyaku://HOST")
-    })
+    match Servers::parse(name.as_bytes()).transpose() {
+        Ok(Some(servers)) => Ok(servers),
+        Ok(None) => {
+            let text = format!("'{name}' is no cluster of the settings and no address of daemons");
+            let settings = format!("a [cluster.{name}] in the settings (hikyaku config show)");
+            Err(misuse(text, format!("hikyaku://{name}, or {settings}")))
+        }
+        Err(error) => Err(ExitCode::Usage.error(error.to_string())),
+    }
 }
 
 /// Asks all servers at once, and prints a line for each in the order of the arguments.
@@ -163,8 +174,12 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
             }
             None => {
                 print(text)?;
-                let is_missing = lines.iter().any(|line| line.answer.is_none());
-                return Ok(if is_missing { ExitCode::MayPass } else { ExitCode::Success });
+                let missing = lines.iter().filter(|line| line.answer.is_none());
+                let mut codes = missing.map(|line| line.code).peekable();
+                return Ok(match codes.peek() {
+                    Some(_) => ExitCode::of_pieces(codes),
+                    None => ExitCode::Success,
+                });
             }
         }
     }
@@ -208,7 +223,11 @@ impl Asking<'_> {
             let line = |(server, asked): (String, ScopedJoinHandle<'_, Result<Answer>>)| {
                 let answer = asked.join().ok()?;
                 let error = answer.as_ref().err().map(|error| error.root_cause().to_string());
-                Some(Line { server, time, answer: answer.ok(), error })
+                let code = answer
+                    .as_ref()
+                    .err()
+                    .map_or(ExitCode::Success, |error| ExitCode::of(error, &[exit_code]));
+                Some(Line { server, time, answer: answer.ok(), error, code })
             };
             asked.into_iter().filter_map(line).collect()
         });

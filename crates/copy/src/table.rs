@@ -4,7 +4,7 @@ use crate::cluster::{Sources, Transfer};
 use crate::location::Location;
 use hikyaku_console::Class::{Convenience, Metadata, Protects};
 use hikyaku_console::Effect::{
-    self, Honoured as Y, HonouredWith, InPart, Nothing as N, Refused as R,
+    self, Honoured as Y, HonouredUnless, HonouredWith, InPart, Nothing as N, Refused as R,
 };
 use hikyaku_console::{Row, Table, Way, row};
 
@@ -56,19 +56,22 @@ impl Transfer {
 }
 
 /// With servers that are started through ssh.
-const SERVERS: Effect = HonouredWith("start_servers");
+const SERVERS: Effect = HonouredWith(&["start_servers"]);
 /// With daemons on the nodes.
-const DAEMONS: Effect = HonouredWith("gfarm_daemons");
-const MODES: Effect = InPart("modes are not kept in a bucket");
+const DAEMONS: Effect = HonouredWith(&["gfarm_daemons"]);
+/// Unless another carrier than UDP was asked for.
+const BY_UDP: Effect = HonouredUnless(&["no_udp"]);
+const MODES: Effect = InPart("modes and times of directories are not kept in a bucket");
 const OWNERS: Effect = InPart("owners and extended attributes are not kept");
-const BUCKET: Effect = InPart("owners, modes and extended attributes are not kept in a bucket");
+const BUCKET: Effect =
+    InPart("owners, modes, times of directories and extended attributes are not kept in a bucket");
 
 /// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
 /// Gfarm, from and into a bucket.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row(("recursive", "-r"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, MODES], ("", "leave it out")),
+    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
     row(("archive", "-a"), Metadata, &[Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET],
         ("", "leave it out")),
     row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
@@ -110,11 +113,11 @@ const ROWS: &[Row] = &[
     row(("inplace", "--inplace"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R],
         ("files are written beside the old ones and renamed", "leave it out, or remove the old file first")),
     row(("fresh", "--fresh"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("cipher", "--cipher"), Protects, &[N, Y, Y, N, N, N, N, N, N, N],
+    row(("cipher", "--cipher"), Protects, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N],
         ("", "leave it out: the ends agree on a cipher, or no data of the transport are sent")),
-    row(("policy", "--policy"), Protects, &[N, Y, Y, N, N, N, N, N, N, N], ("", "-l RATE, which limits every copy")),
+    row(("policy", "--policy"), Protects, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N], ("", "-l RATE, which limits every copy")),
     row(("window", "--window"), Convenience, &[N, Y, Y, N, Y, N, DAEMONS, N, N, N], ("", "leave it out")),
-    row(("buffer", "--buffer"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("buffer", "--buffer"), Convenience, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N], ("", "leave it out")),
     row(("udp_ports", "--udp-ports"), Protects, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out, or --no-udp")),
     row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N], ("", "leave it out")),

@@ -1,7 +1,11 @@
 //! What the servers have.
 
 mod chosen;
+mod claims;
 
+pub use claims::Claims;
+
+use crate::dress::DirMeta;
 use hikyaku_fs::{PeerPath, Token};
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
@@ -29,8 +33,8 @@ pub struct File {
 /// Everything that was found.
 #[derive(Debug, Default)]
 pub struct Census {
-    /// Directories with their permission bits, each before those in it.
-    pub dirs: Vec<(PeerPath, u32)>,
+    /// Directories, each before those in it.
+    pub dirs: Vec<(PeerPath, DirMeta)>,
     /// Symbolic links and their texts.
     pub links: Vec<(PeerPath, Vec<u8>)>,
     /// Files in order of their paths.
@@ -68,6 +72,9 @@ pub enum Why {
     /// A directory, and directories are not copied.
     #[error("is a directory, and -r was not given")]
     Tree,
+    /// Another source of the same command has this name at the target.
+    #[error("another source has this name")]
+    Taken,
 }
 
 /// What one server told.
@@ -120,7 +127,7 @@ pub fn gfarm_census(
     census
 }
 
-/// What a store has that all of these servers read.
+/// What a store without directories of its own has, such as a bucket, where all of these servers read it.
 pub fn store_census(all: &BTreeMap<Vec<u8>, Found>, servers: usize) -> Census {
     let entry = |(path, found): (&Vec<u8>, &Found)| Entry {
         path: path.clone(),
@@ -128,6 +135,7 @@ pub fn store_census(all: &BTreeMap<Vec<u8>, Found>, servers: usize) -> Census {
         link: None,
     };
     let mut census = merge(vec![Ok(all.iter().map(entry).collect())]);
+    census.dirs.iter_mut().for_each(|(_, meta)| meta.modified = None);
     for file in &mut census.files {
         file.at = (0..servers).map(ServerId).collect();
     }
@@ -203,7 +211,7 @@ impl Census {
             return Err(Why::Differs);
         }
         match first.kind {
-            Kind::Dir => self.dirs.push((path, first.mode)),
+            Kind::Dir => self.dirs.push((path, DirMeta::of(&first))),
             Kind::Special => return Err(Why::Special),
             Kind::Link => {
                 let texts = entries.iter().filter_map(|(_, entry)| entry.link.as_ref());

@@ -87,6 +87,8 @@ impl fmt::Debug for Choice<'_> {
 pub(crate) enum Action {
     /// It is written.
     Write,
+    /// It is there already.
+    Same,
     /// What is there stays.
     Stay,
     /// It cannot be written.
@@ -111,10 +113,32 @@ pub(crate) fn action(new: Seen, found: Option<&Found>, older: Older) -> Action {
         (_, Older::Kept) => Action::Stay,
         (Kind::Dir, _) => Action::Refuse(InTheWay::Directory),
         (Kind::Special, _) => Action::Refuse(InTheWay::Special),
-        (Kind::File, _) if Seen::from(found) == new => Action::Stay,
+        (Kind::File, _) if Seen::from(found) == new => Action::Same,
         (_, Older::KeptIfNewer) if found.modified > new.modified => Action::Stay,
         (Kind::File | Kind::Link, _) => Action::Write,
     }
+}
+
+/// Decides what becomes of a symbolic link where something has its name; `is_same` tells whether that is the same link. The
+/// time of a link is not known: with [`Older::KeptIfNewer`] something else is in the way.
+pub(crate) fn action_of_link(older: Older, is_same: bool) -> LinkAction {
+    match older {
+        Older::Kept => LinkAction::Stay,
+        _ if is_same => LinkAction::Stay,
+        Older::Replaced => LinkAction::Replace,
+        Older::KeptIfNewer => LinkAction::Refuse,
+    }
+}
+
+/// What becomes of a symbolic link whose name is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LinkAction {
+    /// It replaces what is there, where the store can do that.
+    Replace,
+    /// What is there stays.
+    Stay,
+    /// What is there is in the way.
+    Refuse,
 }
 
 /// What becomes of a name below a source.

@@ -2,13 +2,14 @@
 //!
 //! Several threads copy whole files at once, the largest first; the store chooses the machine that gets a file.
 
-use crate::choice::{Action, Older, Pass, action};
+use crate::choice::{Action, LinkAction, Older, Pass, action, action_of_link};
+use crate::dress::{DirState, Dress};
 use crate::meter::Meter;
 use crate::upload::{Pace, UploadError, UploadFile, UploadPlan, Uploaded};
 use hikyaku_remote::Seen;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::{
-    Access, Change, ErrorKind, Finish, Kind, Make, Naming, Store, StoreError, StorePath,
+    Access, ErrorKind, Finish, Found, Kind, Make, Naming, Store, StoreError, StorePath,
 };
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,8 +26,8 @@ pub struct DepositJob<'a> {
     pub older: Older,
     /// Whether anything is written.
     pub pass: Pass,
-    /// Permission bits that new files and directories do not get.
-    pub umask: u32,
+    /// Which permission bits files and directories get.
+    pub dress: Dress,
     /// The rate of all files together; `None` for no limit.
     pub rate: Option<Rate>,
     /// How far it is. It needs no servers.
@@ -41,10 +42,6 @@ const THREADS: usize = 16;
 const BLOCK_BYTES: usize = 1 << 20;
 /// A file whose machine is lost is tried so many times in all.
 const TRIES: usize = 3;
-/// Bits with which a directory can be filled.
-const OWNER_MODE: u32 = 0o700;
-/// Bits that are copied.
-const MODE: u32 = 0o1777;
 
 /// Copies everything. Returns when each file has its name and is on the disk, or has failed.
 ///
@@ -58,12 +55,16 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
     let mut done = Uploaded::default();
     let mut dirs = job.plan.parents.clone();
     dirs.extend(job.plan.dirs.iter().map(|(path, _)| path.clone()));
-    for (path, mode) in &job.plan.dirs {
-        let made = make_dir(job.store, path, (mode & MODE & !job.umask) | OWNER_MODE);
-        made.unwrap_or_else(|error| done.fail(path, error));
+    let mut states = Vec::new();
+    for (path, meta) in &job.plan.dirs {
+        let made = make_dir(job.store, path, job.dress.new_dir(meta.mode));
+        states.push(made.unwrap_or_else(|error| {
+            done.fail(path, error);
+            DirState::There
+        }));
     }
     for (path, text) in &job.plan.links {
-        make_link(job.store, path, text).unwrap_or_else(|error| done.fail(path, error));
+        make_link(job, path, text).unwrap_or_else(|error| done.fail(path, error));
     }
     let mut files: Vec<&UploadFile> = job.plan.files.iter().collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.seen.size));
@@ -82,12 +83,10 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
         Ok::<_, io::Error>(())
     })?;
     let mut done = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for (path, mode) in job.plan.dirs.iter().rev() {
-        let mode = mode & MODE & !job.umask;
-        if mode & OWNER_MODE != OWNER_MODE {
-            let set = job.store.change(path, &Change { mode: Some(mode), ..Change::default() });
-            set.unwrap_or_else(|error| done.fail(path, error.into()));
-        }
+    for ((path, meta), state) in job.plan.dirs.iter().zip(states).rev() {
+        let change = job.dress.filled_dir(*meta, state).filter(|_| job.store.abilities().modes);
+        let set = change.map_or(Ok(()), |change| job.store.change(path, &change));
+        set.unwrap_or_else(|error| done.fail(path, error.into()));
     }
     dirs.push(StorePath::ROOT);
     if let Err(error) = job.store.sync(&dirs) {
@@ -128,52 +127,62 @@ enum Copied {
     Kept,
 }
 
-fn make_dir(store: &dyn Store, path: &StorePath, mode: u32) -> Result<(), UploadError> {
+fn make_dir(store: &dyn Store, path: &StorePath, mode: u32) -> Result<DirState, UploadError> {
     match store.make_dir(path, mode) {
         Err(error) if error.kind == ErrorKind::Exists => match store.look(path)?.kind {
-            Kind::Dir => Ok(()),
+            Kind::Dir => Ok(DirState::There),
             _ => Err(StoreError::new("make the directory", path, ErrorKind::NotDir).into()),
         },
-        made => Ok(made?),
+        made => Ok(made.map(|()| DirState::Made)?),
     }
 }
 
-fn make_link(store: &dyn Store, path: &StorePath, text: &[u8]) -> Result<(), UploadError> {
-    let made = store.make_link(path, text);
+fn make_link(job: &DepositJob<'_>, path: &StorePath, text: &[u8]) -> Result<(), UploadError> {
+    let (store, made) = (job.store, job.store.make_link(path, text));
     if made.as_ref().is_err_and(|error| error.kind == ErrorKind::Exists) {
         let kind = store.look(path)?.kind;
-        if kind == Kind::Link && store.read_link(path)? == text {
-            return Ok(());
+        let is_same = kind == Kind::Link && store.read_link(path)? == text;
+        match action_of_link(job.older, is_same) {
+            LinkAction::Stay => return Ok(()),
+            LinkAction::Refuse => {}
+            LinkAction::Replace => {
+                store.remove(path, if kind == Kind::Dir { Kind::File } else { kind })?;
+                return Ok(store.make_link(path, text)?);
+            }
         }
-        store.remove(path, if kind == Kind::Dir { Kind::File } else { kind })?;
-        return Ok(store.make_link(path, text)?);
     }
     Ok(made?)
 }
 
-/// What becomes of a file.
-fn decide(job: &DepositJob<'_>, file: &UploadFile) -> Result<Action, UploadError> {
+/// What becomes of a file, and what has its name.
+fn decide(job: &DepositJob<'_>, file: &UploadFile) -> Result<(Action, Option<Found>), UploadError> {
     let found = match job.store.look(&file.to) {
         Ok(found) => Some(found),
         Err(error) if error.kind == ErrorKind::NotFound => None,
         Err(error) => return Err(UploadError::Target(error)),
     };
-    Ok(action(file.seen, found.as_ref(), job.older))
+    Ok((action(file.seen, found.as_ref(), job.older), found))
 }
 
 /// Tells what would be written.
 fn rehearse(job: &DepositJob<'_>) -> Uploaded {
     let mut told = Uploaded::default();
     for (link, text) in &job.plan.links {
-        if job.store.read_link(link).is_ok_and(|there| there == *text) {
-            continue;
+        let is_same = job.store.read_link(link).is_ok_and(|there| there == *text);
+        match (job.store.look(link), action_of_link(job.older, is_same)) {
+            (Ok(_), LinkAction::Stay) => continue,
+            (Ok(_), LinkAction::Refuse) => {
+                told.fail(link, StoreError::new("create", link, ErrorKind::Exists).into());
+                continue;
+            }
+            (Err(_), _) | (_, LinkAction::Replace) => {}
         }
         told.would.push(link.as_bytes().to_vec());
     }
     for file in &job.plan.files {
-        match decide(job, file) {
+        match decide(job, file).map(|(action, _)| action) {
             Ok(Action::Write) => told.would.push(file.to.as_bytes().to_vec()),
-            Ok(Action::Stay) => {
+            Ok(Action::Stay | Action::Same) => {
                 told.kept += 1;
                 job.meter.add_kept(file.seen.size);
             }
@@ -215,9 +224,16 @@ fn copy(
         return Err(UploadError::Stopped);
     }
     let target = UploadError::Target;
-    match decide(job, file)? {
+    let (action, there) = decide(job, file)?;
+    match action {
         Action::Write => {}
         Action::Stay => return Ok(Copied::Kept),
+        Action::Same => {
+            let change = there.and_then(|there| job.dress.same_file(file.mode, &there));
+            let change = change.filter(|_| job.store.abilities().modes);
+            change.map_or(Ok(()), |change| job.store.change(&file.to, &change)).map_err(target)?;
+            return Ok(Copied::Kept);
+        }
         Action::Refuse(way) => return Err(UploadError::InTheWay(way)),
     }
     let open = file.source.open(&file.from, Access::Read)?;
@@ -250,7 +266,7 @@ fn copy(
     };
     let written = write_all();
     let finish = Finish {
-        mode: Some(file.mode & MODE & !job.umask),
+        mode: Some(job.dress.file(file.mode, there.as_ref())),
         modified: Some(file.seen.modified),
         ..Finish::default()
     };

@@ -6,13 +6,14 @@ mod work;
 
 use crate::census::{Census, File, ServerId};
 use crate::choice::{Action, InTheWay, Older, Pass, action};
+use crate::dress::Dress;
 use crate::meter::Meter;
 use crate::server::Server;
 use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_fs::PeerPath;
 use hikyaku_remote::RemoteError;
-use hikyaku_store::{ErrorKind, Store, StoreError, StorePath};
+use hikyaku_store::{ErrorKind, Found, Store, StoreError, StorePath};
 use run::Run;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,8 +33,10 @@ pub struct Job<'a> {
     pub place: &'a (dyn Fn(&PeerPath) -> Option<StorePath> + Sync),
     /// How long files are waited for whose servers are all gone. The scheduler tries a server again after 5 and 15 s.
     pub patience: Duration,
-    /// Permission bits that new files and directories do not get.
-    pub umask: u32,
+    /// Which permission bits files and directories get.
+    pub dress: Dress,
+    /// In which order the files take their bytes.
+    pub taking: Taking,
     /// What happens to files of the same name.
     pub older: Older,
     /// Whether anything is written.
@@ -44,6 +47,17 @@ pub struct Job<'a> {
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set.
     pub stop: &'a AtomicBool,
+}
+
+/// In which order a target takes bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Taking {
+    /// In any: it is a file of a store.
+    #[default]
+    AnyOrder,
+    /// From the first to the last: it is a FIFO, a device or an open descriptor. It takes the only file that there is, and
+    /// nothing has its name.
+    InOrder,
 }
 
 /// What came of it.
@@ -95,9 +109,9 @@ pub enum FetchError {
 ///
 /// The machine has no room for another thread.
 pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
-    let mut fetched = Fetched::default();
+    let (mut fetched, mut made) = (Fetched::default(), Vec::new());
     match job.pass {
-        Pass::Copy => dirs::make(job, &mut fetched),
+        Pass::Copy => made = dirs::make(job, &mut fetched),
         Pass::Rehearsal => dirs::rehearse(job, &mut fetched),
     }
     let targets = job.census.files.iter().map(|file| target(job, file, &mut fetched)).collect();
@@ -105,33 +119,43 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
         return Ok(fetched);
     }
     let mut fetched = Run::new(job, targets, fetched).all()?;
-    dirs::finish(job, &mut fetched);
+    if job.taking == Taking::AnyOrder {
+        dirs::finish(job, &made, &mut fetched);
+    }
     Ok(fetched)
 }
 
 /// Where a file is written; `None` if it is not.
 fn target(job: &Job<'_>, file: &File, fetched: &mut Fetched) -> Option<Target> {
     let path = (job.place)(&file.path);
-    let decided =
-        path.as_ref().ok_or(FetchError::TooLarge).and_then(|path| decide(job, path, file));
-    match decided.map(|action| (action, path)) {
-        Ok((Action::Write, Some(path))) if job.pass == Pass::Rehearsal => {
+    let found = path.as_ref().ok_or(FetchError::TooLarge).and_then(|path| look(job, path));
+    let decided = found.map(|found| (action(file.seen, found.as_ref(), job.older), found));
+    match decided.map(|(action, found)| (action, path, found)) {
+        Ok((Action::Write, Some(path), _)) if job.pass == Pass::Rehearsal => {
             fetched.would.push(path.as_bytes().to_vec());
             return None;
         }
-        Ok((Action::Write, path)) => {
-            let store = job.store.clone();
-            let target = path.and_then(|path| Target::new(store, path, file, job.umask));
+        Ok((Action::Write, path, found)) => {
+            let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
+            let target =
+                path.and_then(|path| Target::new(store, path, (file.seen, mode), job.taking));
             if target.is_none() {
                 fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::TooLarge));
             }
             return target;
         }
-        Ok((Action::Stay, _)) => {
+        Ok((action @ (Action::Stay | Action::Same), path, found)) => {
             fetched.kept += 1;
             job.meter.add_kept(file.seen.size);
+            let change = found.filter(|_| action == Action::Same && job.pass == Pass::Copy);
+            let change = change.and_then(|found| job.dress.same_file(file.mode, &found));
+            if let Some((path, change)) = path.zip(change)
+                && let Err(error) = job.store.change(&path, &change)
+            {
+                fetched.failed.push((file.path.as_bytes().to_vec(), error.into()));
+            }
         }
-        Ok((Action::Refuse(way), _)) => {
+        Ok((Action::Refuse(way), ..)) => {
             fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::InTheWay(way)));
         }
         Err(error) => fetched.failed.push((file.path.as_bytes().to_vec(), error)),
@@ -139,12 +163,14 @@ fn target(job: &Job<'_>, file: &File, fetched: &mut Fetched) -> Option<Target> {
     None
 }
 
-/// What becomes of a file whose place is `path`.
-fn decide(job: &Job<'_>, path: &StorePath, file: &File) -> Result<Action, FetchError> {
-    let found = match job.store.look(path) {
-        Ok(found) => Some(found),
-        Err(error) if error.kind == ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
-    Ok(action(file.seen, found.as_ref(), job.older))
+/// What has this name at the target.
+fn look(job: &Job<'_>, path: &StorePath) -> Result<Option<Found>, FetchError> {
+    if job.taking == Taking::InOrder {
+        return Ok(None);
+    }
+    match job.store.look(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

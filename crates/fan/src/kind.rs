@@ -124,6 +124,7 @@ fn of_tcp(error: &TcpError) -> Kind {
         }
         TcpError::Handshake(Handshake::Untrusted(_))
         | TcpError::Trust(SettleTrust::Untrusted(_)) => Kind::WrongKey,
+        TcpError::Other { .. } => Kind::NoFiles,
         _ => Kind::NoAnswer,
     }
 }
@@ -160,6 +161,7 @@ impl From<Why> for Kind {
             Why::Special => Self::File(FailureKind::Special),
             Why::BadName => Self::File(FailureKind::BadName),
             Why::Tree => Self::File(FailureKind::IsDirectory),
+            Why::Taken => Self::File(FailureKind::Exists),
         }
     }
 }

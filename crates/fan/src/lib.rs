@@ -17,7 +17,9 @@
 mod census;
 mod choice;
 mod deposit;
+mod dress;
 mod fetch;
+mod in_order;
 mod kind;
 mod meter;
 mod server;
@@ -29,17 +31,20 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census, store_census};
+pub use census::{
+    Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
+};
 pub use choice::{Choice, InTheWay, Older, Pass, Trees};
 pub use deposit::{DepositJob, deposit};
-pub use fetch::{FetchError, Fetched, Job, fetch};
+pub use dress::{DirMeta, Dress};
+pub use fetch::{FetchError, Fetched, Job, Taking, fetch};
 pub use kind::{Kind, failure_kind};
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use server::{GfarmNode, Server, StoreServer};
 pub use session::{
     Arriving, ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus,
     Landing, Met, Modes, Parameters, Renamed, ServerParameters, Session, SessionError, Setup,
-    Sources, Target, Up, Upload, named, remote_path, umask, unfit,
+    Sources, Streams, Target, Up, Upload, named, remote_path, unfit,
 };
 pub use upload::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};
 pub use watch::{Direction, Watch};

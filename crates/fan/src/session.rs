@@ -21,7 +21,7 @@ mod upload;
 
 pub use download::{Download, unfit};
 pub use error::{Done, Failed, HostError, SessionError};
-pub use landing::{Arriving, Landing, Renamed, umask};
+pub use landing::{Arriving, Landing, Renamed, Streams};
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
 pub use sources::{Sources, Target};
@@ -311,15 +311,14 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the session: tells the servers, and waits until they know, at most a second. Dropping it does the same without
-    /// waiting.
+    /// Ends the session: tells the servers, and waits until they know, at most some seconds. Dropping it waits as well for
+    /// those that are reached over UDP.
     pub fn stop(self) {
         for member in &self.members {
             let connection = member.line().client.connection().clone();
             connection.close(code::DONE, "");
             connection.flush(LAST_WORD);
         }
-        self.dialler.shut_down(LAST_WORD);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The files that come of it, at the target.
 
-use crate::census::File;
-use hikyaku_store::{Draft, Finish, Make, Naming, Result, Store, StorePath};
+use crate::fetch::Taking;
+use crate::in_order::InOrder;
+use hikyaku_remote::Seen;
+use hikyaku_store::{Draft, ErrorKind, Finish, Make, Naming, Result, Store, StoreError, StorePath};
 use hikyaku_transfer::{Geometry, Proven, SegmentHash, SegmentIndex};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -14,6 +16,8 @@ pub(crate) struct Target {
     /// Read by who writes bytes, written by who begins, names or discards it.
     stage: RwLock<Stage>,
     proven: Mutex<Proven>,
+    /// Of one that takes its bytes in order only.
+    order: Option<InOrder>,
 }
 
 /// How far the file has come.
@@ -33,23 +37,27 @@ pub(crate) enum Next {
     GoOn,
     /// It was there already, or nothing of the file is wanted any more.
     Unwanted,
-    /// It is whole. This is said once.
+    /// It is whole.
     Whole,
 }
 
 impl Target {
-    /// The file at `path`; `None` if it is larger than any file.
+    /// The file at `path` with these permission bits; `None` if it is larger than any file.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         path: StorePath,
-        file: &File,
-        umask: u32,
+        (seen, mode): (Seen, u32),
+        taking: Taking,
     ) -> Option<Self> {
-        let geometry = Geometry::new(file.seen.size)?;
-        let (mode, modified) = (Some(file.mode & 0o777 & !umask), Some(file.seen.modified));
+        let geometry = Geometry::new(seen.size)?;
+        let (mode, modified) = (Some(mode), Some(seen.modified));
         let finish = Finish { mode, modified, ..Finish::default() };
         let (stage, proven) = (RwLock::new(Stage::Awaited), Proven::nothing(geometry));
-        Some(Self { store, path, finish, geometry, stage, proven: Mutex::new(proven) })
+        let order = match taking {
+            Taking::AnyOrder => None,
+            Taking::InOrder => Some(InOrder::default()),
+        };
+        Some(Self { store, path, finish, geometry, stage, proven: Mutex::new(proven), order })
     }
 
     /// The stage, for reading, after the draft was created.
@@ -82,9 +90,15 @@ impl Target {
         if !lacks(&self.proven) {
             return Ok(Next::Unwanted);
         }
-        match &*self.begun()? {
-            Stage::Open(draft) => draft.write_at(range.start, bytes)?,
-            Stage::Awaited | Stage::Over => return Ok(Next::Unwanted),
+        match (&*self.begun()?, &self.order) {
+            (Stage::Open(draft), Some(order)) => {
+                self.proven.lock().unwrap_or_else(PoisonError::into_inner).insert(index, hash);
+                order.write(&**draft, range.start, bytes)?;
+                let is_written = order.progress().0 == self.geometry.size();
+                return Ok(if is_written { Next::Whole } else { Next::GoOn });
+            }
+            (Stage::Open(draft), None) => draft.write_at(range.start, bytes)?,
+            (Stage::Awaited | Stage::Over, _) => return Ok(Next::Unwanted),
         }
         let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
         let was_whole = proven.is_whole();
@@ -92,21 +106,32 @@ impl Target {
         Ok(if proven.is_whole() && !was_whole { Next::Whole } else { Next::GoOn })
     }
 
-    /// Brings it to the disk and gives it its name. This makes an empty file.
+    /// How far a stream is: bytes that it has taken, and whether it is being written to.
+    pub(crate) fn progress(&self) -> Option<(u64, bool)> {
+        self.order.as_ref().map(InOrder::progress)
+    }
+
+    /// Brings it to the disk and gives it its name. This makes an empty file. A stream has its name.
     pub(crate) fn finish(&self) -> Result<()> {
         if let Stage::Open(draft) = &*self.begun()? {
+            self.order.as_ref().map_or(Ok(()), InOrder::wait)?;
             draft.set_len(self.geometry.size())?;
             draft.sync()?;
         }
         match self.end() {
-            Some(draft) => draft.name(Naming::Replace, &self.finish).map(drop),
-            None => Ok(()),
+            Some(draft) if self.order.is_none() => {
+                draft.name(Naming::Replace, &self.finish).map(drop)
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
     /// Removes what was written: nothing of it is wanted any more.
     pub(crate) fn give_up(&self) {
-        if let Some(draft) = self.end() {
+        if let Some(order) = &self.order {
+            // Whoever writes to it may be held up by its reader.
+            order.fail(StoreError::new("write", &self.path, ErrorKind::Gone));
+        } else if let Some(draft) = self.end() {
             draft.discard();
         }
     }

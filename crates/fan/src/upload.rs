@@ -17,6 +17,7 @@ mod there;
 
 use crate::census::ServerId;
 use crate::choice::{InTheWay, Older, Pass};
+use crate::dress::Dress;
 use crate::meter::Meter;
 use crate::session::ClientParameters;
 use hikyaku_remote::{Client, RemoteError};
@@ -39,8 +40,8 @@ pub struct UploadJob<'a> {
     pub older: Older,
     /// Whether anything is written.
     pub pass: Pass,
-    /// Permission bits that new files and directories do not get.
-    pub umask: u32,
+    /// Which permission bits files and directories get.
+    pub dress: Dress,
     /// How data travel.
     pub parameters: ClientParameters,
     /// How long files wait for a server when all are gone. A lost server is tried again after 2, 4 and 8 s.

@@ -31,6 +31,8 @@ pub(crate) struct Slot<R> {
     reply: Arc<Mutex<Option<R>>>,
     core: Arc<Core>,
     number: u64,
+    /// The thread that waits for it.
+    pub(crate) thread: u32,
 }
 
 /// An answer that may be an error.
@@ -118,11 +120,11 @@ impl Core {
         let mut all = self.waiting.all();
         all.0 += 1;
         let number = all.0;
-        let waiter =
-            Waiter { thread: request.pid(), since: Instant::now(), give_up: Box::new(give_up) };
+        let thread = request.pid();
+        let waiter = Waiter { thread, since: Instant::now(), give_up: Box::new(give_up) };
         all.1.insert(number, waiter);
         drop(all);
-        Slot { reply, core: self.clone(), number }
+        Slot { reply, core: self.clone(), number, thread }
     }
 }
 

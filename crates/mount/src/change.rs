@@ -280,6 +280,9 @@ impl Core {
                     // The change is one of this mount, so that its own handles go on.
                     if let Some(node) = state.nodes.at_mut(number) {
                         node.written = Some(seen.asked);
+                        if modified.is_some() {
+                            node.touched.clear();
+                        }
                     }
                     state.note_node(number, seen);
                     // What was asked for before this may have been answered from before the change.

@@ -151,6 +151,8 @@ pub(crate) struct Handle {
     pub(crate) number: u64,
     pub(crate) reader: Reader,
     pub(crate) access: Access,
+    /// The thread that has opened it.
+    pub(crate) thread: u32,
     /// Why a write was lost, until a program has been told through this handle.
     pub(crate) error: Option<Errno>,
 }

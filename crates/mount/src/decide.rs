@@ -161,7 +161,10 @@ impl Core {
         if mode.is_some() || modified.is_some() {
             let node = state.nodes.at_mut(number)?;
             node.found.mode = mode.map_or(node.found.mode, |mode| mode & 0o1777);
-            node.found.modified = modified.unwrap_or(node.found.modified);
+            if let Some(modified) = modified {
+                node.found.modified = modified;
+                node.touched.clear();
+            }
             ids.push(state.hold(
                 number,
                 Edit::Change { path: bytes, mode, modified },
@@ -200,9 +203,8 @@ impl State {
 
     /// The entries of a directory have changed.
     fn touch(&mut self, dir: &StorePath) {
-        let number = self.nodes.of_path(dir).map(|(number, _)| number);
-        if let Some(node) = number.and_then(|number| self.nodes.at_mut(number)) {
-            node.found.modified = crate::write::now();
+        if let Some(node) = self.nodes.of_path_mut(dir) {
+            node.found.modified = node.touched.give(node.found.modified, crate::write::now());
         }
     }
 }

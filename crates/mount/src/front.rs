@@ -156,7 +156,10 @@ impl Filesystem for Front {
         let core = self.0.clone();
         self.0.close_written(handle.0, move |closed| {
             let freed = (Some(owner.0), Closed::Descriptor);
-            core.free_locks(number.0, freed, move |_| empty(reply)(closed));
+            let free = core.clone();
+            core.withdraw((handle.0, reply.thread), move || {
+                free.free_locks(number.0, freed, move |_| empty(reply)(closed));
+            });
         });
     }
 

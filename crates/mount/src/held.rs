@@ -192,6 +192,7 @@ impl State {
                 | Edit::MakeDir { .. }
                 | Edit::MakeLink { .. }
                 | Edit::Remove { .. }
+                | Edit::Withdraw { .. }
                 | Edit::Rename { .. } => self.note_change(&path),
             }
         }

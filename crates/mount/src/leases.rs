@@ -70,15 +70,8 @@ const LEASES_MAX: usize = 12_000;
 
 impl Default for Leases {
     fn default() -> Self {
-        // Each has keys that the system has drawn.
-        let draw = RandomState::new();
-        let half = |n: u64| draw.hash_one((n, std::process::id())).to_le_bytes();
-        let [low, high] = [half(0), half(1)];
-        let mut name = [0; 16];
-        name[..8].copy_from_slice(&low);
-        name[8..].copy_from_slice(&high);
         Self {
-            holder: Holder(name),
+            holder: new_name(),
             dirs: HashMap::new(),
             numbers: HashMap::new(),
             trusted: None,
@@ -88,6 +81,18 @@ impl Default for Leases {
             waits: HashMap::new(),
         }
     }
+}
+
+/// A name that no other process has.
+pub(crate) fn new_name() -> Holder {
+    // Each has keys that the system has drawn.
+    let draw = RandomState::new();
+    let half = |n: u64| draw.hash_one((n, std::process::id())).to_le_bytes();
+    let [low, high] = [half(0), half(1)];
+    let mut name = [0; 16];
+    name[..8].copy_from_slice(&low);
+    name[8..].copy_from_slice(&high);
+    Holder(name)
 }
 
 impl Leases {

@@ -2,15 +2,16 @@
 
 use crate::core::{Access, Core, Ending};
 use crate::crew::SERVERS_MAX;
+use crate::leases::new_name;
 use crate::locks::Locking;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, NoService, STORE, WRITES};
+use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, NoService, STORE, SUCCESSORS, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
-use hikyaku_remote::{Client, RemoteError};
+use hikyaku_remote::{Client, Holder, RemoteError};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ pub(crate) struct Links {
     known: KnownPeers,
     keys: Arc<[Fingerprint]>,
     leasing: Leasing,
+    /// The name of this process.
+    process: Holder,
 }
 
 /// Whether leases are asked for where a server grants them.
@@ -58,6 +61,7 @@ impl Links {
             known: KnownPeers::at(state.join("known_peers")),
             keys: servers.keys.as_slice().into(),
             leasing,
+            process: new_name(),
         };
         if let Some(advice) = links.dialler.advice() {
             eprintln!("hikyaku: {advice}");
@@ -117,11 +121,19 @@ impl Links {
         Ok((self.client(dialled)?, access, locking))
     }
 
+    /// The name of this process.
+    pub(crate) const fn process(&self) -> Holder {
+        self.process
+    }
+
     /// A client over a connection, which asks for leases if its server is the only one and grants them.
     fn client(&self, dialled: Dialled) -> Result<Client, RemoteError> {
         let is_wanted = self.leasing == Leasing::Wanted && self.addresses.len() == 1;
         let has_leases = dialled.features.contains(LEASES) && is_wanted;
-        let client = Client::new(dialled.connection)?;
+        let client = Client::new(dialled.connection)?.with_features(dialled.features);
+        if client.has(SUCCESSORS) {
+            client.process_then((self.process, Vec::new()), drop);
+        }
         if has_leases { client.with_leases() } else { Ok(client) }
     }
 

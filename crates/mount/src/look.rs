@@ -190,6 +190,10 @@ impl State {
             self.leases.doubt(&dir);
             // It has another time.
             self.nodes.doubt(&dir);
+            if let Some(node) = self.nodes.of_path_mut(&dir) {
+                let (shown, now) = (node.found.modified, crate::write::now());
+                node.found.modified = node.touched.give_again(shown, now);
+            }
         }
     }
 
@@ -227,7 +231,9 @@ impl State {
             return None;
         }
         if let Some(names) = self.leases.names(&dir, now) {
-            return Some(names.get(name.as_bytes())?.seen((now, self.changes.turn())));
+            // The time of a directory changes with its entries, of which this lease tells nothing.
+            let item = names.get(name.as_bytes()).filter(|item| item.found.kind != Kind::Dir)?;
+            return Some(item.seen((now, self.changes.turn())));
         }
         let listing = self.listings.of(&dir)?;
         self.listing_fresh(&dir, listing, limit, now)?;

@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 mod numbers;
 #[cfg(test)]
 mod tests;
+mod touched;
 
 pub(crate) use numbers::Numbering;
+pub(crate) use touched::Touched;
 
 /// The number of the mounted directory.
 pub(crate) const ROOT: u64 = 1;
@@ -55,6 +57,8 @@ pub(crate) struct Node {
     pub(crate) journaled: u64,
     /// What the server has told of it since the first of those that are not confirmed.
     told: Option<Found>,
+    /// The time of a directory whose entries were changed here.
+    pub(crate) touched: Touched,
     /// Why a write was lost after its file had been closed, until a program has been told.
     pub(crate) lost: Option<Errno>,
     /// When the server confirmed the last write, if its metadata have not been asked for since.
@@ -115,7 +119,7 @@ impl Node {
     }
 
     fn take_over(&mut self, seen: Seen) {
-        self.found = seen.found;
+        self.found = self.touched.corrected(seen.found);
         self.at = seen.at;
         self.asked = seen.asked;
         self.is_doubted = false;
@@ -160,6 +164,10 @@ impl Nodes {
     pub(crate) fn of_path(&self, path: &StorePath) -> Option<(u64, &Node)> {
         let number = *self.paths.get(path)?;
         Some((number, self.nodes.get(&number)?))
+    }
+
+    pub(crate) fn of_path_mut(&mut self, path: &StorePath) -> Option<&mut Node> {
+        self.nodes.get_mut(self.paths.get(path)?)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -237,6 +245,7 @@ impl Nodes {
             staged: 0,
             journaled: 0,
             told: None,
+            touched: Touched::default(),
             lost: None,
             written: None,
             lookups: 0,
@@ -280,7 +289,7 @@ impl Nodes {
         if node.unconfirmed == 0
             && let Some(found) = node.told.take()
         {
-            node.found = found;
+            node.found = node.touched.corrected(found);
             (node.asked, node.written) = (now, None);
         }
     }

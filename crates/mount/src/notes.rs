@@ -1,18 +1,18 @@
 //! Which hidden names a mount has at the server, noted in the state folder of this machine, and removed at the next mount of
 //! the same source after one that was killed.
 //!
-//! Each mount has a file that it keeps locked. A file that is not locked is one of a mount that has ended. Its lines are `+` or
+//! Each mount has a file that it keeps locked, whose name is that of the machine and of the mount's process. A file of this
+//! machine that is not locked is one of a mount that has ended. Its lines are `+` or
 //! `-`, a hidden name, and the name that the file is to get back if nothing has it, each as hexadecimal digits.
 
 use crate::stage::name_of;
 use anyhow::{Context, Result};
 use hikyaku_console::Folder;
-use hikyaku_remote::{Client, Edit, RemoteError};
+use hikyaku_remote::{Client, Edit, Holder, RemoteError};
 use hikyaku_store::{ErrorKind, Kind, StorePath};
 use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use std::sync::mpsc::channel;
 pub(crate) struct Notes {
     dir: PathBuf,
     token: String,
-    /// Made with the first note.
+    /// Made before the server hears the name.
     file: Option<(PathBuf, File)>,
 }
 
@@ -46,11 +46,18 @@ impl Notes {
     /// # Errors
     ///
     /// There is no state folder.
-    pub(crate) fn of(source: &str) -> Result<Self> {
+    pub(crate) fn of(source: &str, process: Holder) -> Result<Self> {
         let dir = Folder::State.of_user()?.join(FOLDER).join(name_of(source));
-        // Each has keys that the system has drawn.
-        let token = RandomState::new().hash_one(std::process::id());
-        Ok(Self { dir, token: format!("{token:016x}"), file: None })
+        Ok(Self { dir, token: hex(&process.0), file: None })
+    }
+
+    /// Makes the file by which later mounts see whether this one lives.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system of this machine.
+    pub(crate) fn live(&mut self) -> io::Result<()> {
+        self.file().map(drop)
     }
 
     /// What no other mount has in its hidden names.
@@ -84,9 +91,12 @@ impl Notes {
     fn file(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-            let path = self.dir.join(&self.token);
-            let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
+            // It gets its name when it is locked, so that nobody takes this mount for one that has ended.
+            let name = format!("{}.{}", machine(), self.token);
+            let (path, new) = (self.dir.join(&name), self.dir.join(format!(".{name}")));
+            let file = File::options().append(true).create_new(true).mode(0o600).open(&new)?;
             rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            fs::rename(&new, &path)?;
             self.file = Some((path, file));
         }
         let file = self.file.as_mut().map(|(_, file)| file);
@@ -101,27 +111,65 @@ impl Notes {
         }
     }
 
-    /// Removes the hidden names of mounts that were killed.
+    /// The mounts of the source that were killed.
     ///
     /// # Errors
     ///
-    /// The notes cannot be read, or the server is lost.
-    pub(crate) fn sweep(&self, client: &Client) -> Result<()> {
-        let Ok(entries) = fs::read_dir(&self.dir) else { return Ok(()) };
+    /// The notes cannot be read.
+    pub(crate) fn killed(&self) -> Result<Vec<Killed>> {
+        let mut killed = Vec::new();
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Ok(killed) };
+        let of_here = format!("{}.", machine());
         for entry in entries {
-            let path = entry.context("cannot read the notes of earlier mounts")?.path();
+            let entry = entry.context("cannot read the notes of earlier mounts")?;
+            let (path, name) = (entry.path(), entry.file_name().into_encoded_bytes());
+            let Some(token) = name.strip_prefix(of_here.as_bytes()) else { continue };
             let Ok(file) = File::open(&path) else { continue };
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 // Its mount lives.
                 continue;
             }
-            let mut text = String::new();
-            file.take(NOTES_BYTES_MAX).read_to_string(&mut text)?;
-            for (hidden, why) in left(&text) {
-                swept(client, &hidden, &why)?;
-            }
-            fs::remove_file(&path)?;
+            let process = str::from_utf8(token).ok().and_then(bytes);
+            let process = process.and_then(|name| Some(Holder(name.try_into().ok()?)));
+            killed.push(Killed { path, file, process });
         }
+        Ok(killed)
+    }
+}
+
+/// A name of this machine. Several may share a state folder, and whether a file there is locked is known on one of them only.
+fn machine() -> String {
+    let mut name = blake3::Hasher::new();
+    name.update(rustix::system::uname().nodename().to_bytes());
+    name.update(&fs::read("/etc/machine-id").unwrap_or_default());
+    name.finalize().to_hex().chars().take(16).collect()
+}
+
+/// A mount that was killed. Nobody else looks after what it has left meanwhile.
+pub(crate) struct Killed {
+    path: PathBuf,
+    file: File,
+    process: Option<Holder>,
+}
+
+impl Killed {
+    /// The name of its process.
+    pub(crate) const fn process(&self) -> Option<Holder> {
+        self.process
+    }
+
+    /// Removes its hidden names.
+    ///
+    /// # Errors
+    ///
+    /// The notes cannot be read, or the server is lost.
+    pub(crate) fn sweep(self, client: &Client) -> Result<()> {
+        let mut text = String::new();
+        self.file.take(NOTES_BYTES_MAX).read_to_string(&mut text)?;
+        for (hidden, why) in left(&text) {
+            swept(client, &hidden, &why)?;
+        }
+        fs::remove_file(&self.path)?;
         Ok(())
     }
 }
@@ -197,13 +245,20 @@ mod tests {
         notes.begin(&a, &Why::Replaced(path("d/ a\n"))).unwrap();
         notes.begin(&b, &Why::Removed).unwrap();
         notes.begin(&c, &Why::Removed).unwrap();
-        let text = fs::read_to_string(dir.join("t")).unwrap();
+        let file = dir.join(format!("{}.t", machine()));
+        let text = fs::read_to_string(&file).unwrap();
         let expected = [(b.clone(), Why::Removed), (a.clone(), Why::Replaced(path("d/ a\n")))];
         assert_eq!(left(&text), BTreeMap::from(expected));
         notes.end(&b);
         notes.end(&a);
-        assert!(left(&fs::read_to_string(dir.join("t")).unwrap()).is_empty());
+        assert!(left(&fs::read_to_string(&file).unwrap()).is_empty());
         assert!(left("+ zz \n+\n- \n+ 2e \nx\n+ 6 \n").is_empty());
+        // Neither a mount that lives nor one of another machine was killed, as far as it is known here.
+        let next = Notes { dir: dir.clone(), token: "u".to_owned(), file: None };
+        fs::write(dir.join("0123456789abcdef.t"), "").unwrap();
+        assert_eq!(next.killed().unwrap().len(), 0);
+        drop(notes);
+        assert_eq!(next.killed().unwrap().len(), 1);
         fs::remove_dir_all(dir).unwrap();
     }
 }

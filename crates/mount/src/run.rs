@@ -9,7 +9,7 @@ use crate::link::{Leasing, Links};
 use crate::locks::{Locking, start_dropping};
 use crate::mounted;
 use crate::nodes::Seen;
-use crate::notes::Notes;
+use crate::notes::{Killed, Notes};
 use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
@@ -17,8 +17,9 @@ use crate::umount::{Manner, take};
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
 use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print, with_remedy};
+use hikyaku_reach::daemon::SUCCESSORS;
 use hikyaku_reach::dial::Servers;
-use hikyaku_remote::{Client, RemoteError};
+use hikyaku_remote::{Client, Holder, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
@@ -44,6 +45,8 @@ const CACHE_BYTES_MIN: u64 = 32 << 20;
 const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// How often it is looked whether the mount is still there.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the end may take to reach the servers.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Mounts. `keys` are all settings of the program. Returns the number of the exit code, which is that of the process in the
 /// background if that failed.
@@ -157,9 +160,11 @@ fn serve(
         (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
         _ => None,
     };
-    let notes = Notes::of(&servers.to_string())?;
+    let mut notes = Notes::of(&servers.to_string(), link.process())?;
     if let (Access::Write, Some(Some(client))) = (access, clients.first()) {
-        notes.sweep(client).context("cannot remove files of a mount that was killed")?;
+        // Without this file the next mount waits until the server has noticed the end of this one.
+        let _ = notes.live();
+        succeed(&notes, client, link.process())?;
     }
     let core = Core::new(settings, crew, stage);
     core.state().set_notes(notes);
@@ -200,6 +205,21 @@ fn serve(
     core.state().end_notes();
     client_ends(&core);
     core.unsent().into_result()
+}
+
+/// What mounts that were killed have left at the server goes: their locks and leases, then their hidden names.
+fn succeed(notes: &Notes, client: &Client, process: Holder) -> Result<()> {
+    let killed = notes.killed()?;
+    let ended: Vec<Holder> = killed.iter().filter_map(Killed::process).collect();
+    if !ended.is_empty() && client.has(SUCCESSORS) {
+        let (tell, hear) = channel();
+        client.process_then((process, ended), move |done| drop(tell.send(done)));
+        hear.recv().context("the server does not answer")??;
+    }
+    let mut killed = killed.into_iter();
+    killed
+        .try_for_each(|killed| killed.sweep(client))
+        .context("cannot remove files of a mount that was killed")
 }
 
 /// What the kernel is told of the mount.
@@ -296,7 +316,7 @@ fn unmounted(error: std::io::Error) -> Error {
     Error::new(cause).context(remedy).context(format!("cannot open {DEVICE}"))
 }
 
-/// Tells the server that this end goes.
+/// Tells the servers that this end goes, and waits until they know: the places of its sessions are free then.
 fn client_ends(core: &Core) {
     let crew = {
         let mut state = core.state();
@@ -305,7 +325,10 @@ fn client_ends(core: &Core) {
     };
     for client in crew.clients() {
         client.connection().close(hikyaku_net::code::DONE, "");
-        client.connection().flush(Duration::from_millis(100));
+    }
+    let until = Instant::now() + LAST_WORD;
+    for client in crew.clients() {
+        client.connection().tell_end(until.saturating_duration_since(Instant::now()));
     }
 }
 

@@ -12,9 +12,12 @@ use crate::notes::{Notes, Why};
 use crate::unconfirmed::Call;
 use fuser::{Errno, FileAttr};
 use hikyaku_fs::Name;
+use hikyaku_remote::HIDDEN_PREFIX;
 use hikyaku_store::{Kind, StorePath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+mod withdrawn;
 
 /// The files.
 #[derive(Default)]
@@ -23,18 +26,17 @@ pub(crate) struct Unnamed {
     files: BTreeMap<u64, StorePath>,
     /// Those of them that another file is about to replace. They get their names back if it does not.
     replaced: BTreeSet<u64>,
+    /// Those of them whose hidden names are gone, while something here may still use them.
+    withdrawn: BTreeSet<u64>,
     /// Who waits until one of these is removed.
     waits: Vec<Call>,
     notes: Option<Notes>,
     last: u64,
 }
 
-/// The beginning of hidden names.
-const PREFIX: &[u8] = b".hikyaku-open-";
-
 /// Whether listings leave the name out.
 pub(crate) fn is_hidden(name: &Name) -> bool {
-    name.as_bytes().starts_with(PREFIX)
+    name.as_bytes().starts_with(HIDDEN_PREFIX)
 }
 
 impl State {
@@ -94,7 +96,8 @@ impl State {
     fn hidden_in(&mut self, dir: &StorePath, why: &Why) -> Option<StorePath> {
         self.unnamed.last += 1;
         let notes = self.unnamed.notes.as_mut()?;
-        let name = [PREFIX, format!("{}-{}", notes.token(), self.unnamed.last).as_bytes()].concat();
+        let name =
+            [HIDDEN_PREFIX, format!("{}-{}", notes.token(), self.unnamed.last).as_bytes()].concat();
         let path = dir.join(&Name::new(&name).ok()?).ok()?;
         // A name that is not noted would stay for ever if the mount were killed.
         notes.begin(&path, why).ok()?;
@@ -244,6 +247,7 @@ impl Core {
             // It may have got another hidden name meanwhile.
             if state.unnamed.files.get(&number) == Some(&hidden) {
                 state.unnamed.files.remove(&number);
+                state.unnamed.withdrawn.remove(&number);
             }
             // One that could not be removed stays among the notes, for the next mount.
             if removed.map_or_else(|errno| errno == Errno::ENOENT, |()| true) {
@@ -266,7 +270,10 @@ impl Core {
         let mut state = self.state();
         let parent = |path: &StorePath| path.split().map(|(dir, _)| dir);
         let mut files = state.unnamed.files.iter();
-        let first = files.find(|(_, path)| parent(path).as_ref() == Some(&dir));
+        let withdrawn = &state.unnamed.withdrawn;
+        let first = files.find(|(number, path)| {
+            parent(path).as_ref() == Some(&dir) && !withdrawn.contains(number)
+        });
         let Some((number, hidden)) = first.map(|(&number, path)| (number, path.clone())) else {
             drop(state);
             return then();

@@ -161,9 +161,13 @@ impl Link {
         Some(stream)
     }
 
-    /// The connection is over.
+    /// The connection is over, for this reason. Nobody is woken by this: [`Self::announce_end`] does.
     pub(crate) fn close(&self, reason: CloseReason, stats: Stats) {
         let _ = self.closed.set(Final { reason, stats });
+    }
+
+    /// Wakes whoever waits for the end of the connection.
+    pub(crate) fn announce_end(&self) {
         self.on_closed.wake_all();
         self.on_opened.wake_all();
     }

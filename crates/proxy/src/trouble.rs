@@ -7,6 +7,7 @@ use hikyaku_console::with_remedy;
 use hikyaku_net::CloseReason;
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Address, DialError};
+use hikyaku_reach::tcp::TcpError;
 use hikyaku_reach::{Fate, Gone, ReachError};
 use std::io::{self, ErrorKind};
 
@@ -39,6 +40,9 @@ pub(crate) fn of_dial(address: &Address, error: DialError, key: &str) -> Error {
         ),
         DialError::Service(NoService::OtherVersion(_)) => {
             (error.to_string(), "try: the same hikyaku at both ends".to_owned())
+        }
+        DialError::Tcp(TcpError::Other { .. }) => {
+            (error.to_string(), "try: the port at which hikyaku serve listens there".to_owned())
         }
         _ => return Error::from(error).context(format!("cannot reach {address}")),
     };

@@ -4,7 +4,9 @@ use crate::convert::{Done, Entry, HostStatus};
 use crate::failure::{of_files, of_session, of_text};
 use crate::setup::Words;
 use crate::wait::{Progress, wait};
-use hikyaku_fan::{Choice, Download, Meter, Modes, Older, SessionError, Upload, remote_path};
+use hikyaku_fan::{
+    Choice, Download, Meter, Modes, Older, SessionError, Streams, Upload, remote_path,
+};
 use hikyaku_store::StorePath;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -66,6 +68,7 @@ impl Session {
                 target: &to,
                 choice: &Choice::TREES,
                 modes: modes(keep_modes),
+                streams: &Streams::Refused,
                 meter: &meter,
                 stop,
             })

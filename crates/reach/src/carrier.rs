@@ -8,10 +8,15 @@
 mod streams;
 
 use crate::pace::{Pace, Paces};
+use hikyaku_net::blocking::block_on;
 use hikyaku_net::{AppCode, CloseReason, OpenError, Rate, Run};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 pub use streams::Incoming;
+
+/// How often it is looked whether the other end knows of a close.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The same thing over either carrier, with the limits of its connection.
 #[derive(Clone)]
@@ -188,6 +193,21 @@ impl Connection {
     pub fn flush(&self, time: Duration) {
         match &self.by {
             By::Udp(_) => {}
+            By::Pipe(pipe) => pipe.flush(time),
+        }
+    }
+
+    /// Waits until the other end knows that this connection was closed here, at most so long. A process that ends before has
+    /// told nothing, and the other end waits for its idle time-out.
+    pub fn tell_end(&self, time: Duration) {
+        match &self.by {
+            By::Udp(udp) => {
+                let begin = Instant::now();
+                // The transport forgets a connection when the other end has acknowledged its close.
+                while block_on(udp.silence()).is_some() && begin.elapsed() < time {
+                    thread::sleep(LOOK);
+                }
+            }
             By::Pipe(pipe) => pipe.flush(time),
         }
     }

@@ -58,7 +58,18 @@ pub struct Offered {
 pub const STORE: Offered = Offered {
     name: "store",
     versions: Versions::only(1),
-    features: &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
+    features: &[
+        IMAGES,
+        LEASES,
+        LOCKS,
+        MOUNTS,
+        PICKS,
+        REPORTS,
+        SUCCESSORS,
+        UPLOADS,
+        WITHDRAWALS,
+        WRITES,
+    ],
 };
 
 /// TCP connections to targets that the daemon allows (`hikyaku-forward`).
@@ -80,6 +91,12 @@ pub const LOCKS: &str = "locks";
 /// The feature of a server that takes uploads: whole small files, and large ones in pieces.
 // spec: store-feature-4
 pub const UPLOADS: &str = "uploads";
+/// The feature of a server that is told which processes of a client have ended.
+// spec: store-feature-8
+pub const SUCCESSORS: &str = "successors";
+/// The feature of a server that keeps files whose names a client has removed, for as long as that client goes on with them.
+// spec: store-feature-7
+pub const WITHDRAWALS: &str = "withdrawals";
 /// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
 // spec: store-feature-2
 pub const PICKS: &str = "picks";

@@ -17,7 +17,7 @@ use hikyaku_crypto::ClientCredentials;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
-    Identity, Memory, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
+    Identity, Memory, OnDrop, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -152,6 +152,9 @@ pub enum Carrier {
 /// Memory of all connections of a socket for data that is not read yet, and what one connection has of it at least.
 const WINDOWS_BYTES: u64 = 512_000_000;
 const WINDOW_BYTES_MIN: u64 = 16_000_000;
+/// How long the ends of connections may take to reach the daemons. One that is not told keeps the place of the session until
+/// it has found the silence.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 impl Dialler {
     /// Binds a socket for connections to about `servers` daemons, which know this end by `identity`.
@@ -167,6 +170,7 @@ impl Dialler {
     ) -> Result<Self, EndpointError> {
         let mut config = EndpointConfig::default();
         config.memory = memory.clone();
+        (config.on_drop, config.linger, config.closing) = (OnDrop::Wait, LAST_WORD, LAST_WORD);
         // A machine without IPv6 has no socket for it.
         let endpoint = Endpoint::bind((Ipv6Addr::UNSPECIFIED, 0).into(), config.clone())
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
@@ -190,12 +194,6 @@ impl Dialler {
     /// The same with this much memory for data of one connection that are not read yet, in place of a share of 512 MB.
     pub fn with_window(self, window: DataSize) -> Self {
         Self { window, ..self }
-    }
-
-    /// Ends all connections of the socket, and waits at most so long until the daemons know.
-    pub fn shut_down(self, time: Duration) {
-        // Whoever is not told within that finds the silence.
-        let _ = wait(self.endpoint.shutdown(), &Stop::default(), Some(Instant::now() + time));
     }
 
     /// A command that would make the socket faster, if there is one.
@@ -287,8 +285,14 @@ impl Dialler {
             note_udp(&memory, &[called.peer], UdpSeen::Blocked);
             by_tcp(called)
         };
-        let mut is_tcp_refused = false;
+        // Why TCP does not carry it, where that tells what is there.
+        let (mut is_tcp_refused, mut other) = (false, None);
         loop {
+            if closed.is_found()
+                && let Some(error) = other.take()
+            {
+                return Err(error);
+            }
             if is_tcp_refused && closed.is_found() {
                 return Err(nobody_listens(&at, "that port, neither UDP nor TCP").into());
             }
@@ -296,7 +300,8 @@ impl Dialler {
             if let Some(error) = failed {
                 return match tcp.recv() {
                     Ok(Ok(called)) => Ok(taken(called)),
-                    Ok(Err(_)) | Err(_) => Err(error.into()),
+                    Ok(Err(found @ TcpError::Other { .. })) => Err(found.into()),
+                    Ok(Err(_)) | Err(_) => Err(other.unwrap_or_else(|| error.into())),
                 };
             }
             match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
@@ -310,6 +315,7 @@ impl Dialler {
                     Ok(Err(TcpError::Connect { source, .. })) => {
                         is_tcp_refused = source.kind() == ErrorKind::ConnectionRefused;
                     }
+                    Ok(Err(error @ TcpError::Other { .. })) => other = Some(error.into()),
                     Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
                 },
             }

@@ -6,6 +6,7 @@
 
 mod door;
 mod handshakes;
+mod other;
 mod socket;
 mod steer;
 
@@ -21,6 +22,7 @@ use hikyaku_crypto::{
 };
 use hikyaku_net::Side;
 use hikyaku_pipes::{Config, Extender, OnLoss, Pipe, Token};
+use other::Overheard;
 use socket::{Bounded, Prepared};
 use std::io;
 use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
@@ -49,6 +51,12 @@ pub enum TcpError {
     /// The server's key is not the expected one, or it cannot be remembered.
     #[error(transparent)]
     Trust(#[from] SettleTrust),
+    /// A service of another kind has the port.
+    #[error("{service} has the port, and no daemon of hikyaku")]
+    Other {
+        /// What it is.
+        service: &'static str,
+    },
     /// The system refuses to start a thread, or to set the socket up.
     #[error("cannot use the connection")]
     System(#[from] io::Error),
@@ -112,8 +120,12 @@ impl Call {
         let stream = first_of(&at, until).map_err(connect)?;
         let peer = stream.peer_addr()?;
         let begin = Instant::now();
-        let mut bounded = Bounded { stream: &stream, until };
-        let (tls, trust) = self.credentials.connect(&name, &mut bounded)?;
+        let mut heard = Overheard::new(Bounded { stream: &stream, until });
+        let shaken = self.credentials.connect(&name, &mut heard);
+        let (tls, trust) = shaken.map_err(|error| match (error, heard.service()) {
+            (Handshake::Tls(_) | Handshake::Io(_), Some(service)) => TcpError::Other { service },
+            (error, _) => error.into(),
+        })?;
         // The handshake takes one, and some time of both processors.
         let round_trip = begin.elapsed();
         let trust = trust.settle(SystemTime::now())?;

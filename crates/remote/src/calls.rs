@@ -5,7 +5,7 @@
 
 use crate::client::{Client, Reply_};
 use crate::error::RemoteError;
-use crate::message::{Edit, Leased, Listed, Lock, Piece, Reply, Report, Request};
+use crate::message::{Edit, Holder, Leased, Listed, Lock, Piece, Reply, Report, Request};
 use hikyaku_store::{Found, Space, StorePath};
 use hikyaku_transfer::FileHash;
 use std::ops::ControlFlow;
@@ -183,6 +183,16 @@ impl Client {
             _ => None,
         };
         self.once_with(Request::Edit(edit), bytes, done, read);
+    }
+
+    /// Tells the name of this process, and those of processes with its key that have ended: their sessions end.
+    pub fn process_then(
+        &self,
+        (name, ended): (Holder, Vec<Holder>),
+        done: impl FnOnce(Result<(), RemoteError>) + Send + 'static,
+    ) {
+        let read = |reply| matches!(reply, (Reply::Done, _)).then_some(());
+        self.once(Request::Process { name, ended }, done, read);
     }
 
     /// Asks for what has one answer.

@@ -12,7 +12,7 @@ use hikyaku_reach::{In, Out, TalkError, talk};
 use hikyaku_store::{ErrorKind, Found, StorePath};
 use hikyaku_transfer::{FileHash, Geometry, Layout, decode};
 use hikyaku_units::Rate;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -31,6 +31,8 @@ pub struct Client {
     /// Changes of the store, in their order.
     edits: Out,
     pub(crate) lanes: Option<Arc<Lanes>>,
+    /// Features of the server.
+    features: Arc<BTreeSet<String>>,
 }
 
 /// The streams of a client that holds leases. None of them waits for other clients.
@@ -113,7 +115,19 @@ impl Client {
         }
         let accepts = shared.clone();
         named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
-        Ok(Self { shared, short, long, edits, lanes: None })
+        let features = Arc::default();
+        Ok(Self { shared, short, long, edits, lanes: None, features })
+    }
+
+    /// The same of a server that has told these features.
+    #[must_use]
+    pub fn with_features(self, features: BTreeSet<String>) -> Self {
+        Self { features: Arc::new(features), ..self }
+    }
+
+    /// Whether the server has told this feature (`hikyaku_reach::daemon`).
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.contains(feature)
     }
 
     /// One more stream of requests.

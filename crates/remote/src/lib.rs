@@ -42,6 +42,9 @@ pub use message::{
     Listed, Lock, MachineReport, NewFile, PICKED_RANGES_MAX, PathReport, Patience, Piece, Put,
     Refusal, Reply, Report, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted, Wish,
 };
-pub use server::{Leases, Limits, Locks, Party, Render, Rendered, ServeError, Server, Writes};
+pub use server::{
+    HIDDEN_PREFIX, Leases, Limits, Locks, Party, Processes, Render, Rendered, ServeError, Server,
+    Writes,
+};
 pub use upload::Uploads;
 pub use viewing::Viewing;

@@ -3,17 +3,19 @@
 //! A message is a frame as in a copy (`docs/transfer-protocol.md`, section 1): a length, the message as `postcard`
 //! encodes it, and for [`Reply::Small`] the content of the file behind it.
 
+mod edit;
 mod lease;
 mod lock;
 mod put;
 mod report;
 
+pub use edit::Edit;
 pub use lease::{Extent, Holder, Lease, Leased};
 pub use lock::{Lock, Patience, Wish};
 pub use put::{NewFile, Put, Taken};
 pub use report::{MachineReport, PathReport, Report};
 
-use hikyaku_store::{ErrorKind, Found, Identity, Kind, Space, Time};
+use hikyaku_store::{ErrorKind, Found, Space, Time};
 use hikyaku_transfer::{FileHash, SegmentHash, SegmentIndex};
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +127,15 @@ pub enum Request {
     Lock(Lock),
     /// The lock that keeps an owner from a range. Answered by [`Reply::Locked`].
     LockOf(Lock),
+    /// The name of the client's process, which no other one has, and those of processes with its key that have ended: their
+    /// sessions end. Answered by [`Reply::Done`].
+    // spec: store-process-1
+    Process {
+        /// Its name.
+        name: Holder,
+        /// At most 64 others; more are not looked at.
+        ended: Vec<Holder>,
+    },
 }
 
 /// Whether a change may have been made already.
@@ -136,125 +147,12 @@ pub enum Attempt {
     Again,
 }
 
-/// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Edit {
-    /// The bytes behind the message are written into a file. Answered by [`Reply::Done`].
-    // spec: store-write-2
-    Write {
-        /// The path.
-        path: Vec<u8>,
-        /// Which file it must be; another one of the path is answered with `Changed`.
-        identity: Identity,
-        /// Where the bytes go.
-        at: u64,
-        /// How many, at most [`SMALL_BYTES_MAX`].
-        length: u32,
-    },
-    /// An empty file is made; `Exists` if the name is taken. Answered by [`Reply::Looked`].
-    Create {
-        /// The path.
-        path: Vec<u8>,
-        /// Permission bits.
-        mode: u32,
-    },
-    /// A file is cut off or extended by zeros. Answered by [`Reply::Looked`].
-    SetLength {
-        /// The path.
-        path: Vec<u8>,
-        /// Its new size.
-        size: u64,
-    },
-    /// Metadata are changed. Answered by [`Reply::Looked`].
-    Change {
-        /// The path.
-        path: Vec<u8>,
-        /// Permission bits, if they change.
-        mode: Option<u32>,
-        /// The modification time, if it changes.
-        modified: Option<Time>,
-    },
-    /// A directory is made. Answered by [`Reply::Looked`].
-    MakeDir {
-        /// The path.
-        path: Vec<u8>,
-        /// Permission bits.
-        mode: u32,
-    },
-    /// A symbolic link is made. Answered by [`Reply::Looked`].
-    MakeLink {
-        /// The path.
-        path: Vec<u8>,
-        /// Its text.
-        text: Vec<u8>,
-    },
-    /// A name is removed. A directory must be empty. Answered by [`Reply::Done`].
-    Remove {
-        /// The path.
-        path: Vec<u8>,
-        /// What it must be.
-        kind: Kind,
-    },
-    /// A name is changed. Answered by [`Reply::Done`].
-    Rename {
-        /// The path.
-        from: Vec<u8>,
-        /// The new path.
-        to: Vec<u8>,
-        /// Whether an entry of the new name is replaced; if not, it is answered with `Exists`.
-        replaces: bool,
-    },
-    /// The bytes of a file, its metadata, and its name or the entries of a directory are made durable. Answered by
-    /// [`Reply::Done`].
-    // spec: store-write-3
-    Sync {
-        /// The path.
-        path: Vec<u8>,
-    },
-    /// The bytes behind the message are written behind the end of a file, wherever that is. Answered by [`Reply::Looked`].
-    // spec: store-append-1
-    Append {
-        /// The path.
-        path: Vec<u8>,
-        /// Which file it must be.
-        identity: Identity,
-        /// How many, at most [`SMALL_BYTES_MAX`].
-        length: u32,
-    },
-}
-
 impl Request {
     /// How many bytes follow the message in its frame.
     pub const fn tail(&self) -> u64 {
         match self {
             Self::Edit(edit) | Self::Held { edit, .. } => edit.tail(),
             Self::Put(put) => put.tail(),
-            _ => 0,
-        }
-    }
-}
-
-impl Edit {
-    /// The paths that the change touches; the last one is that which is there, or is gone, afterwards.
-    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
-        let (before, path) = match self {
-            Self::Rename { from, to, .. } => (Some(from), to),
-            Self::Write { path, .. }
-            | Self::Append { path, .. }
-            | Self::Create { path, .. }
-            | Self::SetLength { path, .. }
-            | Self::Change { path, .. }
-            | Self::MakeDir { path, .. }
-            | Self::MakeLink { path, .. }
-            | Self::Remove { path, .. }
-            | Self::Sync { path } => (None, path),
-        };
-        before.into_iter().chain([path]).map(Vec::as_slice)
-    }
-
-    const fn tail(&self) -> u64 {
-        match self {
-            Self::Write { length, .. } | Self::Append { length, .. } => *length as u64,
             _ => 0,
         }
     }

@@ -9,12 +9,14 @@ mod list;
 mod lock;
 mod locks;
 mod name;
+mod processes;
 mod put;
 mod report;
 mod requests;
 mod view;
 mod walk;
 mod wanted;
+mod withdrawn;
 
 use crate::message::Holder;
 use give::Gives;
@@ -29,11 +31,14 @@ pub use leases::{Leases, Party};
 use lock::Answers;
 pub use locks::Locks;
 use name::Naming;
+pub use processes::Processes;
 use requests::attend;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Scope};
 pub use view::{Render, Rendered};
+pub use withdrawn::HIDDEN_PREFIX;
+use withdrawn::Withdrawn;
 
 /// A store that is served to clients.
 #[derive(Clone)]
@@ -44,6 +49,7 @@ pub struct Server {
     probe: Option<Arc<SharedProbe>>,
     leases: Option<(Arc<Leases>, Party)>,
     locks: Option<Arc<Locks>>,
+    processes: Option<(Arc<Processes>, Party)>,
 }
 
 /// What one client may have of a server at most.
@@ -98,6 +104,8 @@ pub(crate) struct Session {
     /// The leases, and the key with which the client was let in.
     pub(crate) leases: Option<(Arc<Leases>, Party)>,
     pub(crate) locks: Option<Arc<Locks>>,
+    /// The names of clients' processes, and the key with which the client was let in.
+    processes: Option<(Arc<Processes>, Party)>,
     /// The name under which the client holds leases.
     pub(crate) who: Arc<OnceLock<Holder>>,
     /// The number of the session, over all of this process.
@@ -110,6 +118,8 @@ pub(crate) struct Session {
     pub(crate) naming: Naming,
     /// Drafts that have been begun and not ended.
     pub(crate) drafts: AtomicUsize,
+    /// Files without a name that the client goes on with.
+    withdrawn: Withdrawn,
     /// Answers about locks that were waited for.
     answers: Answers,
     /// Streams of requests that are open.
@@ -125,7 +135,15 @@ pub(crate) const BROKEN: u64 = hikyaku_net::code::APPLICATION + 2;
 impl Server {
     /// A server of `store`.
     pub fn new(store: Arc<dyn Store>, limits: Limits) -> Self {
-        Self { store, limits, render: None, leases: None, locks: None, probe: None }
+        Self {
+            store,
+            limits,
+            render: None,
+            leases: None,
+            locks: None,
+            probe: None,
+            processes: None,
+        }
     }
 
     /// The same with windows of pictures, which `render` makes. Without it they are refused.
@@ -153,6 +171,13 @@ impl Server {
         Self { locks, ..self }
     }
 
+    /// The same with the names of clients' processes, which all servers of a daemon share, for a client that was let in with
+    /// this key. Without them what clients tell of their processes is not used.
+    #[must_use]
+    pub fn with_processes(self, processes: Arc<Processes>, party: Party) -> Self {
+        Self { processes: Some((processes, party)), ..self }
+    }
+
     /// Serves one client until the connection ends. It calls the store from several threads.
     ///
     /// # Errors
@@ -171,6 +196,7 @@ impl Server {
             plain: self.store.clone(),
             leases: self.leases.clone(),
             locks: self.locks.clone(),
+            processes: self.processes.clone(),
             who: who.clone(),
             number: SESSIONS.fetch_add(1, Ordering::Relaxed),
             limits: self.limits,
@@ -179,6 +205,7 @@ impl Server {
             gives: Gives::new(self.limits),
             naming: Naming::default(),
             drafts: AtomicUsize::new(0),
+            withdrawn: Withdrawn::default(),
             answers: Answers::default(),
             streams: AtomicUsize::new(0),
         };
@@ -203,6 +230,9 @@ impl Server {
             }
             served
         });
+        if let Some((processes, _)) = &session.processes {
+            processes.end(session.number);
+        }
         // A request that was under way when the connection ended may have locked something.
         if let Some(locks) = &session.locks {
             locks.end(session.number);

@@ -593,6 +593,88 @@ fn a_sync_covers_the_file_and_its_name_and_tells_errors() {
     });
 }
 
+// spec: store-withdraw-1
+#[test]
+fn a_client_goes_on_with_files_whose_names_it_has_withdrawn_up_to_a_limit() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let name = |number: usize| format!("d/.hikyaku-open-{number}");
+    store.make_dir(&path("d"), 0o755).unwrap();
+    put(&*store, "d/a", b"old");
+    (0..65).for_each(|number| put(&*store, &name(number), b"old"));
+    let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+    let withdraw = |at: &str| Edit::Withdraw { path: at.as_bytes().to_vec() };
+    let remove =
+        |at: &str| Edit::Remove { path: at.as_bytes().to_vec(), kind: hikyaku_store::Kind::File };
+    with_limits(store.clone(), limits, |client| {
+        assert_eq!(change(client, withdraw("d/a"), b""), Err(ErrorKind::BadName));
+        let edit = write_edit(&*store, &name(0), 1, 3);
+        change(client, withdraw(&name(0)), b"").unwrap();
+        assert_eq!(store.look(&path(&name(0))).unwrap_err().kind, ErrorKind::NotFound);
+        // It is written and looked at, also after its directory has got another name.
+        change(client, edit, b"new").unwrap();
+        assert_eq!(client.look(&path(&name(0))).unwrap().size, 4);
+        let (from, to) = (b"d".to_vec(), b"e".to_vec());
+        change(client, Edit::Rename { from, to, replaces: false }, b"").unwrap();
+        let moved = name(0).replacen('d', "e", 1);
+        assert_eq!(client.look(&path(&moved)).unwrap().size, 4);
+        change(client, Edit::Sync { path: moved.as_bytes().to_vec() }, b"").unwrap();
+        // Another file may get the directory's name meanwhile.
+        put(&*store, "d", b"");
+        change(client, remove(&moved), b"").unwrap();
+        assert_eq!(change(client, remove(&moved), b""), Err(ErrorKind::NotFound));
+        // A client cannot have any number of files open.
+        for number in 1..65 {
+            change(client, withdraw(&name(number).replacen('d', "e", 1)), b"").unwrap();
+        }
+        put(&*store, "e/.hikyaku-open-last", b"");
+        let last = withdraw("e/.hikyaku-open-last");
+        assert_eq!(change(client, last, b""), Err(ErrorKind::Busy));
+    });
+    let refused = Limits::default();
+    with_limits(store, refused, |client| {
+        let last = withdraw("e/.hikyaku-open-last");
+        assert_eq!(change(client, last, b""), Err(ErrorKind::ReadOnly));
+    });
+}
+
+// spec: store-process-1
+#[test]
+fn a_client_ends_sessions_of_its_own_key_only() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let processes = Arc::<Processes>::default();
+    let name = |byte: u8| Holder([byte; 16]);
+    let tell = |client: &Client, own: u8, ended: Vec<Holder>| {
+        let (tell, hear) = std::sync::mpsc::channel();
+        client.process_then((name(own), ended), move |done| {
+            let _ = tell.send(done.is_ok());
+        });
+        assert!(hear.recv().unwrap());
+    };
+    let lives = |client: &Client| {
+        let error = client.look(&path("none")).unwrap_err();
+        matches!(error, RemoteError::Refused { kind: ErrorKind::NotFound, .. })
+    };
+    thread::scope(|scope| {
+        let session = |party: u8| {
+            let (ours, theirs) = connections();
+            let server = Server::new(store.clone(), Limits::default());
+            let server = server.with_processes(processes.clone(), Party([party; 32]));
+            scope.spawn(move || server.attend(theirs).unwrap());
+            Client::new(ours).unwrap()
+        };
+        let (first, other, next) = (session(1), session(2), session(1));
+        tell(&first, 1, Vec::new());
+        tell(&other, 2, vec![name(1)]);
+        assert!(lives(&first), "ended by another key");
+        tell(&next, 3, vec![name(1), name(2), name(3)]);
+        hikyaku_net::blocking::block_on(first.connection().closed());
+        assert!(lives(&other) && lives(&next));
+        for client in [other, next] {
+            client.connection().close(hikyaku_net::code::DONE, "");
+        }
+    });
+}
+
 fn view(store: &dyn Store, at: &str) -> View {
     let (path, seen) = (at.as_bytes().to_vec(), seen(store, at));
     let (levels, raw, coding) = (None, None, Coding::Jpeg(90));

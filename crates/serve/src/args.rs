@@ -16,7 +16,7 @@ use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
-use hikyaku_units::Rate;
+use hikyaku_units::{DataSize, Rate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub struct DaemonArgs {
     /// Write the state of this machine and of its sessions into this directory, for 'hikyaku report'
     #[arg(long, value_name = "DIR", requires = "serve")]
     pub log_dir: Option<PathBuf>,
-    /// Attend to so many clients at once; one key may have a quarter of them, unless its line says max-sessions=
+    /// Attend to so many clients at once; one key may have a quarter of them, at least two if that leaves one to others, unless its line says max-sessions=
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
 }
@@ -73,12 +73,21 @@ pub struct DaemonArgs {
 /// How long sessions may go on after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Runs the daemon until SIGTERM or SIGINT. `forward` attends to clients whose flows are forwarded.
+/// What clients have sent and nothing has read may take this part (1/n) of the memory.
+const UNREAD_PART: u64 = 2;
+
+/// Runs the daemon until SIGTERM or SIGINT. `forward` attends to clients whose flows are forwarded. `memory` is what this
+/// process may take.
 ///
 /// # Errors
 ///
 /// A file or a key cannot be read, or the port cannot be had.
-pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result<()> {
+pub fn run(
+    args: &DaemonArgs,
+    forward: Forward,
+    memory: DataSize,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let (served, name) = Served::of(args)?;
     let state = Folder::State.of_user()?;
     let key = args.key.clone().unwrap_or_else(|| state.join("server_key"));
@@ -116,6 +125,7 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
         recorder: recorder.transpose()?,
         leases: args.leases.then(Default::default),
         sessions: args.max_clients,
+        unread: DataSize::from_bytes(memory.bytes() / UNREAD_PART),
         drain: DRAIN,
         forward,
         carries: match (args.allow.is_empty(), args.root.is_some() || args.gfarm.is_some()) {

@@ -41,7 +41,7 @@ pub struct Permit {
     pub writes: Writes,
     /// `forward=`: of the targets that the daemon allows, this client may reach these only; `no-forward`: none.
     pub forward: Option<Vec<Pattern>>,
-    /// `max-sessions=`: how many sessions this client has at once. Without it a quarter of the daemon's.
+    /// `max-sessions=`: how many sessions this client has at once. Without it a quarter of the daemon's, and at least two.
     pub max_sessions: Option<usize>,
     /// `max-flows=`: how many flows this client has at once, over all its connections.
     pub max_flows: Option<u32>,

@@ -6,7 +6,7 @@ use crate::sessions::{Guest, Sessions, not_authorised};
 use crate::shares::KeyRate;
 use crate::tcp;
 use hikyaku_forward::Permits;
-use hikyaku_net::blocking::{Cut, Stop, wait};
+use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
 use hikyaku_net::{
     AcceptError, EndpointError, Fingerprint, Identity, Listener, ListenerConfig, ServerCredentials,
     StalledStreams, code,
@@ -14,12 +14,14 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
+    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, SUCCESSORS, UPLOADS,
+    WITHDRAWALS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Leases, Limits, Locks, Party, Render, Server, Writes};
+use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::Store;
+use hikyaku_units::DataSize;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,6 +47,9 @@ pub struct Settings {
     pub leases: Option<Arc<Leases>>,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
+    /// Bytes that clients have sent and nothing here has read, of all sessions together. Beyond it, those that hold most
+    /// end. Default of `hikyaku serve`: half of the memory that the process may take.
+    pub unread: DataSize,
     /// Attends to clients whose flows are forwarded.
     pub forward: Forward,
     /// What is served.
@@ -112,6 +117,8 @@ pub(crate) struct Attendance {
     settings: Arc<Settings>,
     sessions: Arc<Sessions>,
     locks: Arc<Locks>,
+    /// The names of the processes of clients.
+    processes: Arc<Processes>,
 }
 
 /// Why the daemon has no port.
@@ -159,6 +166,7 @@ impl Daemon {
             settings: Arc::new(settings),
             sessions: Arc::default(),
             locks: Arc::default(),
+            processes: Arc::default(),
         };
         Ok(Self { listener, door, attendance })
     }
@@ -237,12 +245,19 @@ fn ports(
     Ok((listener, door))
 }
 
+/// What a client has sent that is not read. Pipes have small windows of their own.
+fn unread(guest: &Guest) -> DataSize {
+    let seen = block_on(guest.connection.seen());
+    DataSize::from_bytes(seen.and_then(|seen| seen.unread).map_or(0, |unread| unread.bytes))
+}
+
 impl Attendance {
     /// Ends sessions that are not permitted any more, until `is_over` is set.
     fn review(&self, is_over: &AtomicBool) {
         let mut last = Instant::now();
         while !is_over.load(Ordering::Relaxed) {
             thread::sleep(LOOK);
+            self.sessions.relieve(self.settings.unread, unread);
             if last.elapsed() >= REVIEW_EVERY {
                 last = Instant::now();
                 self.sessions.review(|key| self.settings.admission.permit(key));
@@ -275,6 +290,7 @@ impl Attendance {
         let (carried, forward) = (connection.clone(), self.settings.forward);
         let (render, leases) = (self.settings.render.clone(), self.settings.leases.clone());
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
+        let processes = self.processes.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             let changes = Changes::of(grant.limits.writes, grant.store.as_ref());
@@ -295,6 +311,7 @@ impl Attendance {
                     let server = server.with_views(render).with_reports(Some(probe));
                     let party = Party(*key.as_bytes());
                     let server = server.with_leases(leases, party).with_locks(Some(locks));
+                    let server = server.with_processes(processes, party);
                     server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
                 }
                 _ => Err("no service".to_owned()),
@@ -336,8 +353,10 @@ impl Changes {
 /// What a client may ask of the files.
 fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&'static str] {
     // The parts of these lists that are left out stand at their ends.
-    const ALL: &[&str] = &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
-    const UNLEASED: &[&str] = &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
+    const ALL: &[&str] =
+        &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, SUCCESSORS, UPLOADS, WITHDRAWALS, WRITES];
+    const UNLEASED: &[&str] =
+        &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, SUCCESSORS, UPLOADS, WITHDRAWALS, WRITES];
     let (all, first) = match (has_images, has_leases) {
         (true, true) => (ALL, 0),
         (false, true) => (ALL, 1),
@@ -346,8 +365,8 @@ fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&
     };
     let end = match changes {
         Changes::Everything => all.len(),
-        Changes::WholeFiles => all.len() - 1,
-        Changes::Nothing => all.len() - 2,
+        Changes::WholeFiles => all.len() - 2,
+        Changes::Nothing => all.len() - 3,
     };
     &all[first..end]
 }

@@ -13,6 +13,7 @@ use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
 use hikyaku_store_local::{Local, NewModes};
+use hikyaku_units::DataSize;
 use std::io::{self, BufRead, BufReader, Read, stdin};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -36,7 +37,7 @@ const TRIES: usize = 8;
 /// # Errors
 ///
 /// Standard input does not begin with a key, or no port can be had.
-pub fn run_for_session(forward: Forward) -> Result<()> {
+pub fn run_for_session(forward: Forward, memory: DataSize) -> Result<()> {
     let mut line = String::new();
     let mut input = BufReader::new(stdin());
     input.by_ref().take(LINE_BYTES_MAX).read_line(&mut line).context("cannot read the key")?;
@@ -45,7 +46,7 @@ pub fn run_for_session(forward: Forward) -> Result<()> {
     let store = Local::open(Path::new(ROOT), NewModes::default())
         .map(|store| store.recorded(begun().as_deref()));
     let store = store.context("cannot serve /")?;
-    let daemon = bind(&identity, client.fingerprint(), Arc::new(store), forward)?;
+    let daemon = bind(&identity, client.fingerprint(), Arc::new(store), (forward, memory))?;
     let (port, key) = (daemon.local_addr().port(), identity.fingerprint());
     print(format!("{LAUNCHED} {port} {key}\n"))?;
     let (stop, main) = (Stop::default(), thread::current());
@@ -82,7 +83,7 @@ fn bind(
     identity: &Identity,
     client: Fingerprint,
     store: Arc<dyn Store>,
-    forward: Forward,
+    (forward, memory): (Forward, DataSize),
 ) -> Result<Daemon> {
     let settings = |listen| Settings {
         listen,
@@ -95,6 +96,7 @@ fn bind(
         sessions: SESSIONS_MAX,
         drain: DRAIN,
         forward,
+        unread: memory,
         carries: Carries::Files,
     };
     let (from, to) = (*UDP_PORTS.start(), *UDP_PORTS.end());

@@ -3,7 +3,8 @@
 use crate::authorized::Permit;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::Connection;
-use hikyaku_reach::daemon::codes::{ENDS, NOT_AUTHORISED};
+use hikyaku_reach::daemon::codes::{ENDS, FULL, NOT_AUTHORISED};
+use hikyaku_units::DataSize;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,23 +52,31 @@ pub(crate) enum Full {
 
 /// After the connections were closed, their threads end within this.
 const LAST: Duration = Duration::from_secs(2);
+/// Why a session ends that holds most of what is not read.
+const MEMORY_EXHAUSTED: &str =
+    "the memory of this server was exhausted, and this session held most of what was not read";
 /// One key has at most this part of the places, unless the list says otherwise.
 const SHARE_OF_KEY: usize = 4;
+/// One key has at least so many, where that leaves a place to others: a mount, and a command beside it.
+const SESSIONS_OF_KEY_MIN: usize = 2;
+/// The threads of a session whose connection has ended may still wait for the disk. Beside each session that may be there, so
+/// many places may have threads.
+const PLACES_OF_SESSION: usize = 2;
 
 impl Sessions {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more, if there are fewer than `most`, and of its key fewer than that may have.
+    /// A place for one more, if there are fewer than `most`, and of its key fewer than that may have. A session counts as
+    /// long as its connection is there.
     pub(crate) fn enter(self: &Arc<Self>, guest: Guest, most: usize) -> Result<Place, Full> {
         let mut state = self.state();
-        let of_key = guest.permit.max_sessions.unwrap_or_else(|| (most / SHARE_OF_KEY).max(1));
-        let own = state.all.values().filter(|other| other.key == guest.key).count();
-        if own >= of_key {
+        let of_key = guest.permit.max_sessions.unwrap_or_else(|| share_of_key(most));
+        if is_full(state.all.values().filter(|other| other.key == guest.key), of_key) {
             return Err(Full::Key { key: guest.key, most: of_key });
         }
-        if state.all.len() >= most {
+        if is_full(state.all.values(), most) {
             return Err(Full::Server);
         }
         let number = state.next;
@@ -95,6 +104,21 @@ impl Sessions {
         }
     }
 
+    /// Ends the sessions that hold most of what is not read, until the others hold at most `most`.
+    pub(crate) fn relieve(&self, most: DataSize, unread: impl Fn(&Guest) -> DataSize) {
+        let mut all: Vec<(DataSize, Guest)> =
+            self.list().into_iter().map(|(_, guest)| (unread(&guest), guest)).collect();
+        all.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
+        let mut left: u64 = all.iter().map(|(held, _)| held.bytes()).sum();
+        for (held, guest) in all {
+            if left <= most.bytes() {
+                return;
+            }
+            left -= held.bytes();
+            guest.connection.close(FULL, MEMORY_EXHAUSTED);
+        }
+    }
+
     /// Waits until all sessions have ended, at most `time`; then it ends them.
     pub(crate) fn drain(&self, time: Duration) {
         self.wait(Instant::now() + time);
@@ -114,6 +138,22 @@ impl Sessions {
             state = self.left.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+/// How many of `most` sessions one key may have, of which the list says nothing.
+fn share_of_key(most: usize) -> usize {
+    let for_others = most.saturating_sub(1).max(1);
+    (most / SHARE_OF_KEY).max(SESSIONS_OF_KEY_MIN).min(for_others)
+}
+
+/// Whether there are `most` of these sessions.
+fn is_full<'a>(guests: impl Iterator<Item = &'a Guest>, most: usize) -> bool {
+    let (mut connected, mut places) = (0, 0);
+    for guest in guests {
+        places += 1;
+        connected += usize::from(guest.connection.close_reason().is_none());
+    }
+    connected >= most || places >= most.saturating_mul(PLACES_OF_SESSION)
 }
 
 /// What the holder of a key is told that is not in the list.

@@ -4,7 +4,7 @@
 use hikyaku_crypto::KnownPeers;
 use hikyaku_fan::{
     Choice, Done, Download, HostState, Kind, Meter, Modes, Parameters, Session, SessionError,
-    Setup, Upload, remote_path,
+    Setup, Streams, Upload, remote_path,
 };
 use hikyaku_net::blocking::{Stop, block_on};
 use hikyaku_net::{Fingerprint, Identity, Listener, ListenerConfig, Memory as Paths};
@@ -53,6 +53,7 @@ impl Running {
             recorder: None,
             sessions,
             forward: |_, _| Ok(()),
+            unread: hikyaku_units::DataSize::from_bytes(1 << 30),
             carries: Carries::Files,
             drain: Duration::ZERO,
         })
@@ -129,6 +130,7 @@ fn download(
         target,
         choice: &Choice::TREES,
         modes: Modes::Usual,
+        streams: &Streams::Refused,
         meter: &Meter::new(session.met().len()),
         stop: &AtomicBool::new(stop),
     })

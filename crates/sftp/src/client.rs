@@ -10,7 +10,7 @@ use crate::packet::{
     Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION, Version, greeting,
 };
 use std::collections::HashMap;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -67,7 +67,10 @@ impl From<io::Error> for Failed {
     /// An error of the pipe, or of [`read_frame`].
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::InvalidData => Self::Broken(error.to_string()),
+            ErrorKind::InvalidData => Self::Broken(error.to_string()),
+            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                Self::Lost("the server has closed it".to_owned())
+            }
             _ => Self::Lost(error.to_string()),
         }
     }

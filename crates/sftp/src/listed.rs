@@ -1,7 +1,9 @@
 //! The time of an entry. Version 3 tells times in 32 bits, so that one before 1970 looks like one after 2038. The line
 //! that `ls -l` prints of an entry tells the year, or the time of day for the last half of a year and what is to come.
 
-use crate::packet::Entry;
+use crate::attributes::{Attributes, Kind};
+use crate::client::{Asked, Client};
+use crate::packet::{Entry, Request};
 
 /// Why some times cannot be set.
 pub const NO_SUCH_TIME: &str = "SFTP has no times before 1970 or after 2106";
@@ -12,6 +14,69 @@ const ERA: i64 = 1 << 32;
 const YEAR: i64 = 31_556_952;
 /// What servers take for lately: less than half a year is told with the time of day.
 const LATELY: i64 = YEAR / 2 + 2 * 86_400;
+
+/// The last time that looks like no other one: servers that have 32 bits with a sign end here.
+const PLAIN_MAX: u32 = i32::MAX as u32;
+
+impl Client {
+    /// When what is at `path` was changed, in seconds since 1970. `found` is what the server has told of it, by
+    /// [`Request::Stat`] or, for a link, [`Request::LStat`]. Only where that may mean a time before 1970, the directory is
+    /// listed. `None` if the server has told no time, or the directory cannot be listed.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub fn modified(&self, path: &[u8], found: &Attributes, now: i64) -> Asked<Option<i64>> {
+        match found.times {
+            Some((_, told)) if told > PLAIN_MAX => {}
+            times => return Ok(times.map(|(_, told)| told.into())),
+        }
+        match self.line_of(path, found) {
+            Ok(entry) => {
+                // The directory has been read, which may have changed its other time.
+                let modified = |attributes: &Attributes| attributes.times.map(|(_, time)| time);
+                let same = entry.filter(|entry| modified(&entry.attributes) == modified(found));
+                Ok(same.and_then(|entry| entry.modified(now)))
+            }
+            Err(error) if error.is_end() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The entry that a listing has of a path. A directory has one of itself.
+    fn line_of(&self, path: &[u8], found: &Attributes) -> Asked<Option<Entry>> {
+        if found.kind() == Some(Kind::Dir) {
+            return self.entry_in(path, b".");
+        }
+        let whole = match found.kind() {
+            Some(Kind::Link) => path.to_vec(),
+            _ => self.name(&Request::RealPath(path))?,
+        };
+        match whole.iter().rposition(|&byte| byte == b'/') {
+            Some(0) => self.entry_in(b"/", &whole[1..]),
+            Some(at) => self.entry_in(&whole[..at], &whole[at + 1..]),
+            None => self.entry_in(b".", &whole),
+        }
+    }
+
+    fn entry_in(&self, dir: &[u8], name: &[u8]) -> Asked<Option<Entry>> {
+        let handle = self.open(&Request::OpenDir(dir))?;
+        let found = loop {
+            match self.entries(&handle) {
+                Ok(Some(entries)) => {
+                    if let Some(entry) = entries.into_iter().find(|entry| entry.name == name) {
+                        break Ok(Some(entry));
+                    }
+                }
+                Ok(None) => break Ok(None),
+                Err(error) => break Err(error),
+            }
+        };
+        let closed = self.close(&handle);
+        let found = found?;
+        closed.map(|()| found)
+    }
+}
 
 impl Entry {
     /// When it was changed, in seconds since 1970, by the server's number and its line. `now` is in the same form.
@@ -49,7 +114,6 @@ fn field(line: &[u8]) -> Option<Field> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::Attributes;
 
     #[test]
     fn the_line_tells_the_century() {

@@ -3,19 +3,23 @@
 use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::shell::Noise;
 use clap::{ArgAction, Args, ValueEnum};
-use hikyaku_console::Scope;
+use hikyaku_console::{Given, Scope, Way as Carried};
 use hikyaku_reach::bootstrap::Programs;
-use hikyaku_reach::options::{UDP_PORTS, ports};
+use hikyaku_reach::options::{UDP_PORTS, ports, silence};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way, is_harmless};
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// A session with the files of another machine, in the language of OpenSSH's sftp.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct SftpArgs {
+    // The first field: the others take their values out of what was parsed.
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// USER@HOST:PATH or sftp://USER@HOST:PORT/PATH, of which only HOST is needed; a PATH that is a
     /// file is fetched, any other is where the session begins
     #[arg(
@@ -159,6 +163,9 @@ struct Ours {
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH", value_parser = remote_path)]
     remote_path: Option<String>,
+    /// Give a connection up that was silent for so long (3m)
+    #[arg(long, value_name = "TIME", value_parser = silence)]
+    timeout: Option<Duration>,
 }
 
 const EXAMPLES: &str = "\
@@ -197,8 +204,26 @@ impl SftpArgs {
         self.session.verbose
     }
 
+    /// What carries the session. A subsystem that was named is ssh's, unless only hikyaku may serve.
     pub(crate) const fn by(&self) -> By {
-        if self.session.subsystem.is_some() { By::Sftp } else { self.ours.via }
+        match (&self.session.subsystem, self.ours.via) {
+            (Some(_), By::Auto) => By::Sftp,
+            (_, via) => via,
+        }
+    }
+
+    /// The way that was asked for; where the far side may have no hikyaku, another one may be found to be left.
+    pub(crate) fn asked(&self) -> Carried {
+        match self.by() {
+            _ if self.session.direct.is_some() => Carried::Direct,
+            By::Sftp => Carried::Sftp,
+            By::Auto | By::Native => Carried::Ssh,
+        }
+    }
+
+    /// The options that were typed, but for `--remote-path` where hikyaku was looked for, as it says, and not found.
+    pub(crate) fn given_without_hikyaku(&self) -> Given {
+        self.given.without("remote_path")
     }
 
     pub(crate) const fn strictness(&self) -> Strictness {
@@ -207,6 +232,11 @@ impl SftpArgs {
         } else {
             Strictness::Lenient
         }
+    }
+
+    /// Whether nothing is to be said but results and errors.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.session.quiet
     }
 
     pub(crate) const fn noise(&self) -> Noise {
@@ -279,6 +309,7 @@ impl SftpArgs {
             pipes: Pipes::Auto,
             tuning: Tuning {
                 rate: self.transfers.limit.map(Rate::bits_per_sec),
+                timeout: self.ours.timeout.map(|time| time.as_secs()),
                 ..Tuning::default()
             },
             memory,

@@ -12,7 +12,7 @@ use crate::show::Shown;
 use crate::target::Target;
 use crate::transfer::{Flow, Meter};
 use anyhow::{Context, Error, Result};
-use hikyaku_console::Interrupt;
+use hikyaku_console::{Interrupt, misuse};
 use hikyaku_units::DataSize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
@@ -53,21 +53,25 @@ pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     });
     let batch = batch.transpose()?;
     let link = Link::open(args, memory, &interrupt.scope())?;
-    let noise = args.noise();
-    if noise == Noise::Each {
+    for note in link.notes.iter().filter(|_| !args.is_quiet()) {
+        eprintln!("hikyaku: {note}");
+    }
+    if args.noise() == Noise::Each {
         greet(args, &link);
     }
     let stop = Arc::new(AtomicBool::new(false));
     let session = Session { args, stop: stop.clone() };
-    let done = session.begin(&link).and_then(|mut shell| {
-        let outcome = session.first(&mut shell)?;
-        match outcome {
-            Some(outcome) => Ok(outcome),
-            None => session.lines(&mut shell, batch),
-        }
+    let done = session.begin(&link).and_then(|mut shell| match session.first(&mut shell)? {
+        First::Lines => session.lines(&mut shell, batch).map(Ok),
+        First::Fetched => Ok(Ok(Outcome::Done)),
+        First::IsFile(path) => Ok(Err(path)),
     });
     match done {
-        Ok(outcome) => Ok(outcome),
+        Ok(Ok(outcome)) => Ok(outcome),
+        Ok(Err(path)) => Err(misuse(
+            format!("{path} is no directory: it would be fetched, and the commands of -b left out"),
+            "the batch with a command 'get', or the file without -b",
+        )),
         Err(Fault::Told | Fault::Stopped) => Ok(Outcome::Failed),
         // Who reads the output has gone.
         Err(Fault::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Outcome::Done),
@@ -95,6 +99,16 @@ fn greet(args: &SftpArgs, link: &Link) {
     }
 }
 
+/// What the path of the destination says.
+enum First {
+    /// Lines follow.
+    Lines,
+    /// A file was fetched, which is all.
+    Fetched,
+    /// It is a file, and there are lines: this path.
+    IsFile(String),
+}
+
 /// What a session is begun with.
 struct Session<'a> {
     args: &'a SftpArgs,
@@ -114,22 +128,26 @@ impl Session<'_> {
         Ok(shell)
     }
 
-    /// Does what the path of the destination says: goes there, or fetches it, which is all then.
-    fn first(&self, shell: &mut Shell) -> Done<Option<Outcome>> {
+    /// Does what the path of the destination says: goes there, or fetches it, which is all then. A directory is fetched if
+    /// it is to have a name here, as by OpenSSH's sftp.
+    fn first(&self, shell: &mut Shell) -> Done<First> {
         let destination = self.args.destination.as_deref().map(OsStrExt::as_bytes);
         let target = destination.and_then(|text| Target::parse(text).ok());
-        let Some(path) = target.and_then(|target| target.path) else { return Ok(None) };
+        let Some(path) = target.and_then(|target| target.path) else { return Ok(First::Lines) };
         // A pattern is one here too, as in OpenSSH's sftp.
         let from = absolute(&path, &escaped(&shell.dir));
         let path = absolute(&path, &shell.dir);
-        if shell.is_dir(&path)? {
+        if self.args.local.is_none() && shell.is_dir(&path)? {
             shell.note(format_args!("Changing to: {}", Shown::new(&path)))?;
             shell.obey(&Command::ChangeDir(Some(path)))?;
-            return Ok(None);
+            return Ok(First::Lines);
+        }
+        if self.args.session.batch.is_some() {
+            return Ok(First::IsFile(Shown::new(&path).to_string()));
         }
         let to = self.args.local.as_deref().map(|to| to.as_bytes().to_vec());
         shell.obey(&Command::Get(Transfer { from, to, how: How::default() }))?;
-        Ok(Some(Outcome::Done))
+        Ok(First::Fetched)
     }
 
     fn lines(&self, shell: &mut Shell, batch: Option<File>) -> Done<Outcome> {

@@ -3,20 +3,19 @@
 use crate::args::{By, SftpArgs};
 use crate::line::{unescaped, words};
 use crate::pipe::{From, To};
+use crate::table::TABLE;
 use crate::target::Target;
 use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{Scope, with_remedy};
+use hikyaku_console::{Scope, Way, headline, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed, ended};
+use hikyaku_reach::{FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// What ssh ends with if it has no connection (ssh(1)).
-const NO_CONNECTION: i32 = 255;
 /// Starts a program that Ctrl-C does not end: the session ends the command, and the program goes on.
 const SHIELD: [&str; 4] = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh"];
 
@@ -26,6 +25,9 @@ pub struct Link {
     pub(crate) carrier: Carrier,
     /// What would make it faster, for the user.
     pub(crate) advice: Option<String>,
+    /// What of the options of the command line has no effect on it, for the user.
+    pub(crate) notes: Vec<String>,
+    way: Way,
     end: LinkEnd,
 }
 
@@ -52,29 +54,59 @@ impl Link {
         &self.client
     }
 
+    /// The client, if the server is the only way to the machine: hikyaku cannot be started there.
+    pub fn only_way(&self) -> Option<&Client> {
+        (self.way == Way::Sftp).then_some(&self.client)
+    }
+
     /// What would make it faster, for the user.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
 
+    /// The way that files go which another command copies beside the session: by SFTP only if the far side has no
+    /// hikyaku that can be started.
+    pub const fn way(&self) -> Way {
+        self.way
+    }
+
     /// Connects as the arguments say.
     pub(crate) fn open(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Self> {
+        let notes = TABLE.check(&args.given, &[args.asked()])?;
+        let mut link = Self::as_asked(args, memory, scope)?;
+        link.notes.extend(notes);
+        Ok(link)
+    }
+
+    fn as_asked(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Self> {
         if let Some(command) = &args.session.direct {
             let words = words(command.as_bytes()).ok().filter(|words| !words.is_empty());
             let words = words.context("-D: not a command")?;
             let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
-            return Self::start(&words.collect::<Vec<_>>(), Carrier::Wide, scope)
+            let carried = (Carrier::Wide, Way::Direct);
+            return Self::start(&words.collect::<Vec<_>>(), carried, scope)
                 .map_err(|(error, _)| error);
         }
         let destination = args.destination.as_deref().unwrap_or_default();
-        let target = Target::parse(destination.as_bytes())?;
+        let target = Target::of_user(destination.as_bytes())?;
         if args.by() == By::Sftp {
             return Self::through_ssh(args, &target, scope);
         }
         match Self::native(args, &target, memory, scope) {
             Err(error) if args.by() == By::Auto && is_the_way_out(&error) => {
-                let mut link = Self::through_ssh(args, &target, scope)?;
                 let host = &target.login.host;
+                let notes = TABLE.check(&args.given_without_hikyaku(), &[Way::Sftp]);
+                let notes = notes.map_err(|refused| {
+                    // The remedy stays where the user looks for it.
+                    let text = headline(&refused);
+                    refused
+                        .context(format!("{host} has no hikyaku that can be started, and {text}"))
+                })?;
+                let mut link = Self::through_ssh(args, &target, scope)?;
+                link.notes = notes;
+                if error.is::<NoServer>() {
+                    link.way = Way::Ssh;
+                }
                 link.advice = Some(format!(
                     "{host} has no hikyaku that can be started: data go through ssh, over one TCP connection\n\
                      try: install hikyaku on {host}, or say where it is (--remote-path)"
@@ -94,7 +126,8 @@ impl Link {
             let why = connection.close_reason().map(|reason| reason.to_string());
             Error::new(error).context(NoServer(why.unwrap_or_default()))
         })?;
-        Ok(Self { client, carrier: Carrier::Wide, advice, end: LinkEnd::Far { _side: side } })
+        let end = LinkEnd::Far { _side: side };
+        Ok(Self { client, carrier: Carrier::Wide, advice, notes: Vec::new(), way: Way::Ssh, end })
     }
 
     fn through_ssh(args: &SftpArgs, target: &Target, scope: &Scope) -> Result<Self> {
@@ -107,7 +140,8 @@ impl Link {
                 words.remove(words.len() - 4);
             }
         }
-        Self::start(&words, Carrier::Ssh, scope).map_err(|(error, status)| {
+        let carried = (Carrier::Ssh, Way::Sftp);
+        Self::start(&words, carried, scope).map_err(|(error, status)| {
             let host = target.login.host.clone();
             if status.and_then(|status| status.code()) == Some(NO_CONNECTION) {
                 let remedy = format!("try: {}", ssh.by_hand(&target.login));
@@ -119,7 +153,7 @@ impl Link {
 
     fn start(
         words: &[OsString],
-        carrier: Carrier,
+        (carrier, way): (Carrier, Way),
         scope: &Scope,
     ) -> Result<Self, (Error, Option<ExitStatus>)> {
         let program = words.first().map(OsString::as_os_str).unwrap_or_default();
@@ -135,7 +169,10 @@ impl Link {
             return Err((Error::msg("the server has no pipes"), None));
         };
         match Client::start(output, input) {
-            Ok(client) => Ok(Self { client, carrier, advice: None, end: LinkEnd::Child(child) }),
+            Ok(client) => {
+                let end = LinkEnd::Child(child);
+                Ok(Self { client, carrier, advice: None, notes: Vec::new(), way, end })
+            }
             Err(error) => Err((Error::new(error), ended(&mut child))),
         }
     }

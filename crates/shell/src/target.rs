@@ -1,5 +1,7 @@
 //! Where sftp's users want to go: `[USER@]HOST[:PATH]` or `sftp://[USER@]HOST[:PORT][/PATH]`.
 
+use anyhow::Error;
+use hikyaku_console::{misuse, remedy_for_scheme};
 use hikyaku_reach::{BadDestination, Destination, unescape};
 
 /// A machine, and a path there.
@@ -13,6 +15,24 @@ pub(crate) struct Target {
 const SCHEME: &[u8] = b"sftp://";
 
 impl Target {
+    /// Reads what the user typed.
+    ///
+    /// # Errors
+    ///
+    /// It is no machine, or belongs to another command.
+    pub(crate) fn of_user(text: &[u8]) -> Result<Self, Error> {
+        let scheme = text.split(|&byte| byte == b':').next().unwrap_or_default();
+        let is_address = text[scheme.len()..].starts_with(b"://");
+        let scheme = String::from_utf8_lossy(scheme).to_lowercase();
+        let remedy = remedy_for_scheme(&scheme).filter(|_| is_address && scheme != "sftp");
+        if let Some(remedy) = remedy {
+            let error = format!("addresses of {scheme}:// are not for hikyaku sftp");
+            return Err(misuse(error, remedy));
+        }
+        let remedy = "USER@HOST:PATH, or sftp://USER@HOST:PORT/PATH";
+        Self::parse(text).map_err(|error| misuse(error.to_string(), remedy))
+    }
+
     // fuzz: none, the user's own words
     pub(crate) fn parse(text: &[u8]) -> Result<Self, BadDestination> {
         if let Some(rest) = text.strip_prefix(SCHEME) {

@@ -4,9 +4,9 @@ mod fetch;
 mod get;
 mod put;
 
-use crate::fault::{Done, Fault};
+use crate::fault::{Done, Fault, told};
 use crate::show::Shown;
-use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits};
+use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits, NO_SUCH_TIME};
 use hikyaku_units::Rate;
 use std::io::{Write, stderr};
 use std::thread;
@@ -28,6 +28,11 @@ pub(crate) struct Flow {
     pub(crate) requests: usize,
     /// The most that is copied in a second.
     pub(crate) limit: Option<Rate>,
+}
+
+/// The time of a source is none that the protocol tells or sets.
+fn no_time(path: &[u8]) -> Fault {
+    told(format!("set times of \"{}\": its time is not kept: {NO_SUCH_TIME}", Shown::new(path)))
 }
 
 /// What carries the requests.

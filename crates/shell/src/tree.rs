@@ -58,13 +58,13 @@ impl Tree for Local {
     }
 }
 
-/// Metadata as the protocol has them.
+/// Metadata as the protocol has them. It has no times that are outside of what it can set.
 pub(crate) fn attributes(found: &Metadata) -> Attributes {
     Attributes {
         size: Some(found.size()),
         owner: Some((found.uid(), found.gid())),
         mode: Some(found.mode()),
-        times: Some((seconds(found.atime()), seconds(found.mtime()))),
+        times: u32::try_from(found.mtime()).ok().map(|time| (seconds(found.atime()), time)),
     }
 }
 

@@ -175,6 +175,15 @@ impl Spread {
         self.news = News::Some;
     }
 
+    /// Nothing of a file at and behind `end`, rounded up to a whole segment, is asked for until a later `end` is told: its client
+    /// puts it away in order, and has room for so much that comes early. It is told for the first time before anything of
+    /// the file is asked for. An earlier `end` than before has no effect.
+    pub fn handle_reach(&mut self, file: FileId, end: DataSize) {
+        self.stock.reach(file.0, end);
+        self.plan.is_stale = true;
+        self.news = News::Some;
+    }
+
     /// Whether the client's target is the slowest of all. It is [`Target::Ready`] at the start.
     pub fn handle_target(&mut self, target: Target, now: Instant) {
         self.client.target = target;
@@ -255,7 +264,7 @@ impl Spread {
         self.news = News::Some;
     }
 
-    /// What was proven of a file is not: its version has changed, or a sync failed. It starts again, and what is
+    /// What was proven of a file is not: its version has changed, or a sync failed. It starts again with all of it in reach, and what is
     /// under way of it counts only if it is proven again.
     pub fn handle_void(&mut self, file: FileId) {
         let parts = self

@@ -39,6 +39,8 @@ enum State {
 struct Begun {
     free: Segments,
     proven: Segments,
+    /// Segments from here on are not free, whoever gives them back.
+    reach: u32,
 }
 
 /// The files with one set of replicas.
@@ -228,6 +230,7 @@ impl Stock {
     /// A part of a file goes back to what is free, without what is proven. Files that are done are ignored.
     pub(crate) fn give_back(&mut self, file: u32, run: Run) {
         let State::Begun(begun) = &mut self.files[file as usize].state else { return };
+        let run = Run::new(run.first.min(begun.reach), run.end.min(begun.reach));
         let unproven = begun.proven.missing(run);
         let missing: Vec<Run> =
             unproven.into_iter().flat_map(|run| begun.free.missing(run)).collect();
@@ -235,6 +238,27 @@ impl Stock {
         let bytes = missing.iter().map(|&run| self.bytes(file, run)).sum();
         self.count_free(self.files[file as usize].group, bytes);
         self.list(file);
+    }
+
+    /// Nothing behind `end` is free. The first time it is told before anything of the file is asked for, and later it grows.
+    pub(crate) fn reach(&mut self, file: u32, end: DataSize) {
+        if !self.is_unfinished(file) {
+            return;
+        }
+        let all = self.segments(file);
+        let is_first = matches!(self.files[file as usize].state, State::Untouched);
+        let begun = self.begin(file);
+        // It fits: a file has at most so many segments.
+        let end = end.bytes().div_ceil(SEGMENT_BYTES).min(all.into()) as u32;
+        let before = core::mem::replace(&mut begun.reach, end);
+        if is_first {
+            let taken = begun.free.remove(Run::new(end, all));
+            self.drop_free(file, &taken);
+        } else if end > before {
+            self.give_back(file, Run::new(before, end));
+        } else {
+            begun.reach = before;
+        }
     }
 
     /// Everything of the file is free, and nothing is proven. Its parts in asks must not own anything any more.
@@ -290,7 +314,8 @@ impl Stock {
         if matches!(self.files[file as usize].state, State::Untouched) {
             self.unlist(file);
             let free = Segments::up_to(self.segments(file));
-            let begun = Begun { free, proven: Segments::default() };
+            let (proven, reach) = (Segments::default(), self.segments(file));
+            let begun = Begun { free, proven, reach };
             self.files[file as usize].state = State::Begun(Box::new(begun));
             self.list(file);
         }

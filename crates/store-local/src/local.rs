@@ -245,6 +245,7 @@ impl Store for Local {
             holes: true,
             take_up: true,
             replicas: false,
+            unnamed: true,
         }
     }
 

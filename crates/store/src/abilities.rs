@@ -27,6 +27,8 @@ pub struct Abilities {
     pub take_up: bool,
     /// A file has several replicas on different machines.
     pub replicas: bool,
+    /// A file that is open is used as before after its name was removed.
+    pub unnamed: bool,
 }
 
 /// One ability, for an error message. The order is part of the server's protocol.
@@ -54,6 +56,8 @@ pub enum Ability {
     TakeUp,
     /// Reporting the free space.
     Space,
+    /// See [`Abilities::unnamed`].
+    Unnamed,
 }
 
 impl fmt::Display for Ability {
@@ -70,6 +74,7 @@ impl fmt::Display for Ability {
             Self::Attributes => "extended attributes",
             Self::TakeUp => "resuming an unfinished file",
             Self::Space => "telling its free space",
+            Self::Unnamed => "using a file that has no name",
         })
     }
 }

@@ -64,6 +64,7 @@ impl Store for Memory {
             holes: true,
             take_up: true,
             replicas: false,
+            unnamed: true,
         }
     }
 

@@ -129,7 +129,13 @@ impl Applying<'_> {
             self.each(
                 &level,
                 |dir| &dir.path,
-                |target, dir| target.set(&dir.path, Kind::Dir, dir.setting),
+                |target, dir| {
+                    let mut setting = dir.setting;
+                    if let Some(owner) = dir.owner {
+                        setting.mode = Some(target.look(&dir.path)?.mode & !0o700 | owner);
+                    }
+                    target.set(&dir.path, Kind::Dir, setting)
+                },
             )?;
         }
         Ok(())

@@ -1,17 +1,21 @@
 //! What users type after `hikyaku sync`.
 
+mod kept;
+
 use crate::filter::{BadRule, Rules};
 use crate::line::Escape;
 use crate::names::{Depth, Names};
 use crate::options::{
     Deletion, EmptySource, Excluded, Existing, Options, Quick, Sizes, Sources, Window,
 };
-use crate::other_args::OtherArgs;
 use crate::print::Ending;
+use crate::rsync::Rsync;
 use crate::rule_args::RuleArgs;
 use anyhow::Result;
 use clap::{ArgAction, Args};
+use hikyaku_console::{Given, OtherArgs};
 use hikyaku_units::Rate;
+use kept::Kept;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -31,6 +35,9 @@ pub(crate) enum Printing {
 #[command(after_help = EXAMPLES, disable_version_flag = true, disable_help_flag = true)]
 #[command(args_override_self = true, override_usage = "hikyaku sync [OPTIONS] SRC DST")]
 pub struct SyncArgs {
+    // The first field: the others take their values out of what was parsed.
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// A file or directory, and the directory that receives it: USER@HOST:PATH or a local path. SRC with a slash at
     /// its end is what is in the directory
     #[arg(required = true, num_args = 2.., value_names = ["SRC", "DST"])]
@@ -45,37 +52,16 @@ pub struct SyncArgs {
     #[command(flatten)]
     pub(crate) far: Far,
     #[command(flatten)]
-    pub(crate) other: OtherArgs,
+    _others: OtherArgs<Rsync>,
 }
 
 /// What is kept.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "As in rsync")]
 struct What {
-    /// As -rlpt; owners, groups, devices and hard links are not kept
-    #[arg(short = 'a', long)]
-    archive: bool,
-    /// Directories with all that is in them
-    #[arg(short = 'r', long)]
-    recursive: bool,
-    /// Links stay links; without it they are left out
-    #[arg(short = 'l', long)]
-    links: bool,
-    /// Keep permission bits
-    #[arg(short = 'p', long)]
-    perms: bool,
-    /// Keep modification times
-    #[arg(short = 't', long)]
-    times: bool,
-    /// -a without -p
-    #[arg(long, alias = "no-p", hide = true)]
-    no_perms: bool,
-    /// -a without -t
-    #[arg(long, alias = "no-t", hide = true)]
-    no_times: bool,
-    /// -a without -l
-    #[arg(long, alias = "no-l", hide = true)]
-    no_links: bool,
+    // The first one: the others take their values out of what was parsed.
+    #[command(flatten)]
+    kept: Kept,
     /// Change nothing, and say what would be changed
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -200,8 +186,8 @@ Examples:
   hikyaku sync -ani --delete run7/ far:run7        say what that would do, and delete
   hikyaku sync -a --exclude '*.tmp' far:run7 .     fetch run7 without temporary files
 
-Options of rsync that mean nothing here, such as -z, have no effect. Others are refused, and
-the message says what comes nearest.
+Options of rsync that mean nothing here, such as -z, are noted. Others are refused, and the
+message says what comes nearest.
 
 Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands; as of rsync 23 some names
 failed, 24 some names had gone, 25 more than --max-delete would have to be deleted.";
@@ -246,12 +232,12 @@ impl SyncArgs {
     /// What is to be the same.
     pub(crate) fn options(&self) -> Options {
         let (what, which) = (&self.what, &self.which);
-        let has = |flag: bool, not: bool| (flag || what.archive) && !not;
+        let kept = what.kept;
         Options {
-            is_recursive: what.recursive || what.archive || which.files_from.is_some(),
-            keeps_links: has(what.links, what.no_links),
-            keeps_modes: has(what.perms, what.no_perms),
-            keeps_times: has(what.times, what.no_times),
+            is_recursive: kept.recursive || kept.archive || which.files_from.is_some(),
+            keeps_links: kept.links,
+            keeps_modes: kept.perms,
+            keeps_times: kept.times,
             is_update: which.update,
             existing: match (which.existing, which.ignore_existing) {
                 (true, _) => Existing::OnlyThese,
@@ -299,7 +285,7 @@ impl SyncArgs {
     pub(crate) fn names(&self) -> Result<Option<Names>> {
         let Some(path) = &self.which.files_from else { return Ok(None) };
         // -a has no -r in it where there is a list, as in rsync.
-        let depth = if self.what.recursive { Depth::Tree } else { Depth::Name };
+        let depth = if self.what.kept.recursive { Depth::Tree } else { Depth::Name };
         Names::read(path, if self.which.from0 { 0 } else { b'\n' }, depth).map(Some)
     }
 
@@ -332,12 +318,6 @@ impl SyncArgs {
             (_, _, false) => Ending::Summary,
             (_, _, true) => Ending::Rehearsal,
         }
-    }
-
-    /// What is said of options that have no effect.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let said = if self.what.verbose > 0 { &self.other.0[..] } else { &[] };
-        said.iter().map(|(name, why)| format!("{name} has no effect: {why}")).collect()
     }
 
     /// Whether nothing but errors is said.

@@ -6,8 +6,9 @@ use crate::options::Options;
 use crate::rsh;
 use crate::run::usage;
 use anyhow::{Context, Result};
-use hikyaku_console::{ExitCode, Interrupt};
+use hikyaku_console::{ExitCode, Interrupt, Way};
 use hikyaku_copy::CopyArgs;
+use hikyaku_sftp::Client;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,7 +21,10 @@ pub(crate) struct Copying<'a> {
     pub(crate) ends: [&'a Place; 2],
     /// What the one file is called at the target, if it has another name there.
     pub(crate) new_name: Option<&'a [u8]>,
+    pub(crate) way: Way,
     pub(crate) interrupt: &'a Interrupt,
+    /// The SFTP server of the far side, if contents go by it, too.
+    pub(crate) server: Option<&'a Client>,
 }
 
 /// Bytes and names of a list that go in one copy. A far side that reads them has bounds for both.
@@ -64,20 +68,19 @@ impl Copying<'_> {
         let mut list = File::from(memfd_create("hikyaku-sync", MemfdFlags::CLOEXEC)?);
         list.write_all(files).context("cannot keep the list of files")?;
         let args: CopyArgs = parsed(self.words(&list, files, options)?)?;
-        Ok(match hikyaku_copy::run(&args, self.interrupt)? {
+        Ok(match hikyaku_copy::run_over(&args, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
     }
 
     fn words(&self, list: &File, files: &[u8], options: &Options) -> Result<Vec<OsString>> {
-        let far = &self.args.far;
         let mut words: Vec<OsString> = vec!["cp".into()];
         if self.new_name.is_none() {
             let list = format!("/proc/self/fd/{}", list.as_raw_fd());
             words.extend(["--files-from".into(), list.into(), "-0".into()]);
         }
-        words.extend(ssh_words(self.args)?);
+        words.extend(far_words(self.args, self.way)?);
         for port in self.ends.iter().filter_map(|place| place.port()) {
             words.extend(["-P".into(), port.to_string().into()]);
         }
@@ -86,12 +89,6 @@ impl Copying<'_> {
         }
         if self.args.is_quiet() {
             words.push("-q".into());
-        }
-        if let Some(rate) = far.rate.or(far.bwlimit) {
-            words.extend(["-l".into(), format!("{}bit", rate.bits_per_sec()).into()]);
-        }
-        if let Some(secs) = far.timeout {
-            words.extend(["--timeout".into(), format!("{secs}s").into()]);
         }
         words.push("--".into());
         let names = match self.new_name {
@@ -103,12 +100,27 @@ impl Copying<'_> {
     }
 }
 
-/// Flags that say how the far side is reached, as both `hikyaku cp` and `hikyaku sftp` take them.
-pub(crate) fn ssh_words(args: &SyncArgs) -> Result<Vec<OsString>> {
+/// Flags that say how data go this way, as both `hikyaku cp` and `hikyaku sftp` take them.
+pub(crate) fn far_words(args: &SyncArgs, way: Way) -> Result<Vec<OsString>> {
     let far = &args.far;
     let mut words: Vec<OsString> = Vec::new();
+    if let Some(rate) = far.rate.or(far.bwlimit) {
+        words.extend(["-l".into(), format!("{}bit", rate.bits_per_sec()).into()]);
+    }
+    words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));
+    if way == Way::Here {
+        return Ok(words);
+    }
     if let Some(command) = &far.rsh {
         words.extend(rsh::ssh_words(command).map_err(|error| usage(&error.to_string()))?);
+    }
+    if way == Way::Sftp {
+        // Hikyaku cannot be started there. If the connection is lost, the copy makes another one of the same kind.
+        words.extend(["--via".into(), "sftp".into()]);
+        return Ok(words);
+    }
+    if let Some(secs) = far.timeout.filter(|secs| *secs > 0) {
+        words.extend(["--timeout".into(), format!("{secs}s").into()]);
     }
     if let Some(path) = &far.remote_path {
         words.extend(["--remote-path".into(), path.into()]);
@@ -116,6 +128,5 @@ pub(crate) fn ssh_words(args: &SyncArgs) -> Result<Vec<OsString>> {
     if far.no_udp {
         words.push("--no-udp".into());
     }
-    words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));
     Ok(words)
 }

@@ -1,12 +1,12 @@
 //! What the user named: the roots of the two trees, and the session with the machine that is not this one.
 
 use crate::args::SyncArgs;
-use crate::contents::ssh_words;
+use crate::contents::far_words;
 use crate::run::usage;
 use crate::side::{Here, Side, There};
 use anyhow::{Error, Result, ensure};
 use clap::{Args, Command, FromArgMatches};
-use hikyaku_console::{Interrupt, Keys, Settings, with_remedy};
+use hikyaku_console::{Interrupt, Keys, Settings, Way, with_remedy};
 use hikyaku_copy::{Location, Remote, add_keys};
 use hikyaku_fs::{FsError, Shown};
 use hikyaku_sftp::{Attributes, Client, Failed, Kind, Request, Status};
@@ -75,13 +75,12 @@ impl Place {
 const NO_DAEMONS: &str =
     "trees on daemons and in Gfarm are not compared; try: hikyaku cp, which copies them";
 
-/// A session with the one machine that is not this one; `None` if both ends are here.
-pub(crate) fn open_link(
-    args: &SyncArgs,
-    ends: [&Location; 2],
-    memory: DataSize,
-    interrupt: &Interrupt,
-) -> Result<Option<Link>> {
+/// The one end that is not on this machine; `None` if both are here.
+///
+/// # Errors
+///
+/// Both are on other machines, or one is no directory of a machine.
+pub(crate) fn far_end<'a>(ends: [&'a Location; 2]) -> Result<Option<&'a Remote>> {
     let remote = match ends {
         [Location::Local(_), Location::Local(_)] => return Ok(None),
         [Location::Remote(remote), Location::Local(_)]
@@ -96,8 +95,18 @@ pub(crate) fn open_link(
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     let is_plain = remote.login.user.is_none() && remote.login.port.is_none();
     ensure!(!is_plain || settings.cluster(&remote.login.host).is_none(), usage(NO_DAEMONS));
+    Ok(Some(remote))
+}
+
+/// A session with the machine that is not this one.
+pub(crate) fn open_link(
+    args: &SyncArgs,
+    remote: &Remote,
+    memory: DataSize,
+    interrupt: &Interrupt,
+) -> Result<Link> {
     let mut words: Vec<OsString> = vec!["sftp".into()];
-    words.extend(ssh_words(args)?);
+    words.extend(far_words(args, Way::Ssh)?);
     words.push("--".into());
     let port = remote.login.port.map(|port| format!(":{port}")).unwrap_or_default();
     words.push(format!("sftp://{}{port}", bracketed(&remote.login.to_string())).into());
@@ -105,7 +114,7 @@ pub(crate) fn open_link(
     if let Some(advice) = link.advice().filter(|_| !args.is_quiet()) {
         eprintln!("hikyaku: {advice}");
     }
-    Ok(Some(link))
+    Ok(link)
 }
 
 /// Reads words as the arguments of another command.
@@ -140,7 +149,14 @@ fn path_of(location: &Location) -> Vec<u8> {
     }
 }
 
-/// What has a name, links followed.
+/// Whether what a link leads to is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Links {
+    Followed,
+    Kept,
+}
+
+/// What has a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     Dir,
@@ -148,19 +164,33 @@ enum Found {
     Nothing,
 }
 
-fn found(location: &Location, path: &[u8], client: Option<&Client>) -> Result<Found> {
+fn found(
+    location: &Location,
+    path: &[u8],
+    (client, links): (Option<&Client>, Links),
+) -> Result<Found> {
     let of = |is_dir: bool| if is_dir { Found::Dir } else { Found::Other };
+    let here = OsStr::from_bytes(path);
     match (location, client) {
-        (Location::Remote(_), Some(client)) => match client.attributes(&Request::Stat(path)) {
-            Ok(found) => Ok(of(found.kind() == Some(Kind::Dir))),
-            Err(error) if error.is_absent() => Ok(Found::Nothing),
-            Err(error) => Err(refused(&error, location, path)),
-        },
-        _ => match fs::metadata(OsStr::from_bytes(path)) {
-            Ok(found) => Ok(of(found.is_dir())),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
-            Err(error) => Err(FsError::io("look at", path, &error).into()),
-        },
+        (Location::Remote(_), Some(client)) => {
+            let request = match links {
+                Links::Followed => Request::Stat(path),
+                Links::Kept => Request::LStat(path),
+            };
+            match client.attributes(&request) {
+                Ok(found) => Ok(of(found.kind() == Some(Kind::Dir))),
+                Err(error) if error.is_absent() => Ok(Found::Nothing),
+                Err(error) => Err(refused(&error, location, path)),
+            }
+        }
+        _ => {
+            match if links == Links::Kept { fs::symlink_metadata(here) } else { fs::metadata(here) }
+            {
+                Ok(found) => Ok(of(found.is_dir())),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
+                Err(error) => Err(FsError::io("look at", path, &error).into()),
+            }
+        }
     }
 }
 
@@ -192,10 +222,26 @@ fn missing(location: &Location, path: &[u8], what: &str) -> Error {
 /// What a source means.
 pub(crate) struct Source {
     pub(crate) place: Place,
-    /// The one name in the root that is meant, if it is a file.
+    /// The one name in the root that is meant; `None` if all that is in the root is meant.
     pub(crate) only: Option<Vec<u8>>,
-    /// The name that the directory gets at the target; `None` if only what is in it is meant.
-    pub(crate) name: Option<Vec<u8>>,
+    pub(crate) kind: SourceKind,
+}
+
+/// What a source is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SourceKind {
+    Directory,
+    /// A file, a link or another: the target may be its new name.
+    Other,
+}
+
+/// What a source without a slash at its end means if it is a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    /// The directory, as a name at the target.
+    Itself,
+    /// The root of the paths of a list.
+    Root,
 }
 
 /// The root of the source.
@@ -203,23 +249,30 @@ pub(crate) struct Source {
 /// # Errors
 ///
 /// There is no such file or directory.
-pub(crate) fn source_root(location: Location, client: Option<&Client>) -> Result<Source> {
+pub(crate) fn source_root(
+    location: Location,
+    client: Option<&Client>,
+    meaning: Meaning,
+) -> Result<Source> {
     let path = path_of(&location);
-    let found = found(&location, &path, client)?;
-    if found == Found::Nothing {
-        return Err(missing(&location, &path, "no such file or directory"));
-    }
     let trimmed = path.strip_suffix(b"/").unwrap_or(&path);
     let name = trimmed.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
     let is_contents = path.ends_with(b"/") || matches!(&name[..], b"" | b"." | b"..");
-    if found == Found::Dir {
-        let name = (!is_contents).then_some(name);
-        return Ok(Source { place: Place { location, root: path }, only: None, name });
+    let is_root = is_contents || meaning == Meaning::Root;
+    // As in rsync, a link that is named without a slash is a link.
+    let links = if is_root { Links::Followed } else { Links::Kept };
+    let kind = match found(&location, &path, (client, links))? {
+        Found::Nothing => return Err(missing(&location, &path, "no such file or directory")),
+        Found::Dir => SourceKind::Directory,
+        Found::Other => SourceKind::Other,
+    };
+    if is_root {
+        ensure!(kind == SourceKind::Directory, missing(&location, &path, "not a directory"));
+        return Ok(Source { place: Place { location, root: path }, only: None, kind });
     }
-    ensure!(!is_contents, missing(&location, &path, "not a directory"));
     let dir = path[..path.len() - name.len()].to_vec();
     let root = if dir.is_empty() { b"./".to_vec() } else { dir };
-    Ok(Source { place: Place { location, root }, only: Some(name), name: None })
+    Ok(Source { place: Place { location, root }, only: Some(name), kind })
 }
 
 /// Whether the root of the target was there before.
@@ -252,33 +305,26 @@ pub(crate) fn target_root(
     is_rehearsal: bool,
 ) -> Result<Target> {
     let (mut path, mut root, mut new_name) = (path_of(&location), Root::There, None);
-    for name in
-        [None, source.name.as_deref()].into_iter().take(1 + usize::from(source.name.is_some()))
-    {
-        if let Some(name) = name {
-            let slash = if path.ends_with(b"/") { &b""[..] } else { b"/" };
-            path = [&path, slash, name].concat();
-        }
-        match (found(&location, &path, client)?, &source.only) {
-            (Found::Dir, _) => {}
-            (_, Some(only)) if !path.ends_with(b"/") => {
-                let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
-                let name = path.split_off(at);
-                path = if path.is_empty() { b"./".to_vec() } else { path };
-                if found(&location, &path, client)? != Found::Dir {
-                    let error = missing(&location, &path, "no such directory");
-                    return Err(with_remedy(error, Some(make_it(&location, &path))));
-                }
-                new_name = Some(name).filter(|name| name != only);
+    let follow = (client, Links::Followed);
+    match (found(&location, &path, follow)?, &source.only, source.kind) {
+        (Found::Dir, ..) => {}
+        (_, Some(only), SourceKind::Other) if !path.ends_with(b"/") => {
+            let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+            let name = path.split_off(at);
+            path = if path.is_empty() { b"./".to_vec() } else { path };
+            if found(&location, &path, follow)? != Found::Dir {
+                let error = missing(&location, &path, "no such directory");
+                return Err(with_remedy(error, Some(make_it(&location, &path))));
             }
-            (Found::Nothing, _) => {
-                root = if is_rehearsal { Root::Absent } else { Root::Made };
-                if root == Root::Made {
-                    make_root(&location, &path, client)?;
-                }
-            }
-            (Found::Other, _) => return Err(missing(&location, &path, "not a directory")),
+            new_name = Some(name).filter(|name| name != only);
         }
+        (Found::Nothing, ..) => {
+            root = if is_rehearsal { Root::Absent } else { Root::Made };
+            if root == Root::Made {
+                make_root(&location, &path, client)?;
+            }
+        }
+        (Found::Other, ..) => return Err(missing(&location, &path, "not a directory")),
     }
     Ok(Target { place: Place { location, root: path }, root, new_name })
 }

@@ -16,15 +16,17 @@ mod item;
 mod line;
 mod names;
 mod options;
-mod other_args;
 mod plan;
 mod print;
 mod review;
 mod rsh;
+mod rsync;
 mod rule_args;
 mod run;
 mod side;
+mod table;
 mod walk;
 
 pub use args::SyncArgs;
 pub use run::{Outcome, run};
+pub use table::TABLE;

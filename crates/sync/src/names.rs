@@ -1,5 +1,6 @@
-//! The only names of a source that take part: those of a list (`--files-from`), or a single file.
+//! The only names of a source that take part: those of a list (`--files-from`), or the one that the user has named.
 
+use crate::plan::parent;
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{PeerPath, Shown};
 use std::collections::BTreeSet;
@@ -11,6 +12,8 @@ use std::path::Path;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names {
     wanted: BTreeSet<Vec<u8>>,
+    /// Directories of which the names in them take part, but not what is in those.
+    opened: BTreeSet<Vec<u8>>,
     depth: Depth,
     origin: Origin,
 }
@@ -25,15 +28,16 @@ pub(crate) enum Depth {
 /// Where names come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Origin {
-    /// A file that the user has named as the source: its directory is not part of the transfer.
+    /// The user has named it as the source. Rules and messages are about it, and not only about what is in it.
     Source,
     List,
 }
 
 impl Names {
-    /// A single file of the root.
+    /// The one name that is the source: all that is in it takes part.
     pub(crate) fn one(name: Vec<u8>) -> Self {
-        Self { wanted: BTreeSet::from([name]), depth: Depth::Name, origin: Origin::Source }
+        let (wanted, opened) = (BTreeSet::from([name]), BTreeSet::new());
+        Self { wanted, opened, depth: Depth::Tree, origin: Origin::Source }
     }
 
     /// The names of a list, each of which ends with `end`. `-` is standard input. In a list of lines, those that begin
@@ -53,7 +57,7 @@ impl Names {
     }
 
     fn of(bytes: &[u8], end: u8, depth: Depth) -> Result<Self> {
-        let mut wanted = BTreeSet::new();
+        let (mut wanted, mut opened) = (BTreeSet::new(), BTreeSet::new());
         for line in bytes.split(|&byte| byte == end) {
             if line.is_empty() || (end != 0 && matches!(line[0], b'#' | b';')) {
                 continue;
@@ -61,20 +65,35 @@ impl Names {
             let names =
                 line.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
             let path = names.collect::<Vec<_>>().join(&b'/');
-            if path.is_empty() {
-                continue;
+            if !path.is_empty() {
+                PeerPath::new(&path).with_context(|| {
+                    format!("{} is not a path below the source", Shown::new(line))
+                })?;
             }
-            PeerPath::new(&path)
-                .with_context(|| format!("{} is not a path below the source", Shown::new(line)))?;
+            // As in rsync, a slash or a dot at the end means the names in the directory.
+            if line.ends_with(b"/") || line.ends_with(b"/.") || line == b"." {
+                opened.insert(path.clone());
+            }
             wanted.insert(path);
         }
         ensure!(!wanted.is_empty(), "there are no names in it");
-        Ok(Self { wanted, depth, origin: Origin::List })
+        Ok(Self { wanted, opened, depth, origin: Origin::List })
     }
 
     /// Whether the root itself is part of the transfer.
     pub(crate) fn has_root(&self) -> bool {
-        self.origin == Origin::List
+        self.wanted.contains(&b""[..])
+    }
+
+    /// The name that is the source. No other name of its directory is looked at.
+    pub(crate) fn source(&self) -> Option<&[u8]> {
+        let first = self.wanted.iter().next();
+        first.filter(|_| self.origin == Origin::Source).map(|name| &name[..])
+    }
+
+    /// Whether all that is in a directory takes part, so that what the source does not have may be deleted in it.
+    pub(crate) fn are_all_of(&self, dir: &[u8]) -> bool {
+        self.origin == Origin::Source && self.takes_part(dir)
     }
 
     /// Whether a path is a wanted one, above one, or in one.
@@ -84,13 +103,14 @@ impl Names {
             let first = self.wanted.range(inner.clone()..).next();
             first.is_some_and(|first| first.starts_with(&inner))
         };
-        self.wanted.contains(path) || is_above() || self.is_in_wanted(path)
+        let is_in_opened = || self.opened.contains(parent(path));
+        self.wanted.contains(path) || is_above() || is_in_opened() || self.is_in_wanted(path)
     }
 
     fn is_in_wanted(&self, path: &[u8]) -> bool {
         let above = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
         let mut above = above.map(|(at, _)| &path[..at]);
-        self.depth == Depth::Tree && above.any(|dir| self.wanted.contains(dir))
+        self.depth == Depth::Tree && (self.has_root() || above.any(|dir| self.wanted.contains(dir)))
     }
 
     /// The wanted names.
@@ -105,7 +125,7 @@ mod tests {
 
     #[test]
     fn names_of_a_list_and_the_directories_above_them_take_part() {
-        let list = b"a/b/c\n# none\n./d//\n\n; e\nf\n";
+        let list = b"a/b/c\n# none\n./d\n\n; e\nf\n";
         let names = Names::of(list, b'\n', Depth::Name).unwrap();
         let takes = |names: &Names, paths: &[&str]| {
             paths.iter().map(|path| names.takes_part(path.as_bytes())).collect::<Vec<_>>()
@@ -115,6 +135,13 @@ mod tests {
         let tree = Names::of(list, b'\n', Depth::Tree).unwrap();
         assert_eq!(takes(&tree, &["d/x", "d/x/y", "a/b/c/d"]), [true; 3]);
         assert_eq!(takes(&tree, &["a/x", "e/x"]), [false; 2]);
+        let opened = Names::of(b"./d//\ne/.\n", b'\n', Depth::Name).unwrap();
+        assert_eq!(
+            takes(&opened, &["d", "d/x", "e/x", "d/x/y", "x"]),
+            [true, true, true, false, false]
+        );
+        let root = Names::of(b"./\n", b'\n', Depth::Name).unwrap();
+        assert_eq!(takes(&root, &["d", "d/x"]), [true, false]);
         let zeros = Names::of(b"a\nb\0#c\0", 0, Depth::Name).unwrap();
         assert_eq!(takes(&zeros, &["a\nb", "#c", "a"]), [true, true, false]);
         for bad in [&b"../x\n"[..], b"", b"a/../../b\n"] {

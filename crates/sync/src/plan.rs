@@ -105,6 +105,9 @@ pub(crate) enum Reason {
 pub(crate) struct SetDir {
     pub(crate) path: Vec<u8>,
     pub(crate) setting: Setting,
+    /// Bits of the owner that a directory that was made gets in place of those with which it was made. The other bits
+    /// are what the umask of the target's machine has left.
+    pub(crate) owner: Option<u32>,
     /// When it is set.
     pub(crate) when: When,
 }

@@ -3,19 +3,22 @@
 use crate::apply::Applying;
 use crate::args::SyncArgs;
 use crate::contents::{Copied, Copying};
-use crate::ends::{Root, Target as TargetRoot, open_link, source_root, target_root};
+use crate::ends::{
+    Meaning, Root, SourceKind, Target as TargetRoot, far_end, open_link, source_root, target_root,
+};
 use crate::filter::{BadRule, Rules};
 use crate::item::Way;
 use crate::names::Names;
-use crate::options::{EmptySource, Excluded, Options, Quick, Sources, Window};
+use crate::options::{EmptySource, Excluded, Options, Sources, Window};
 use crate::plan::Plan;
 use crate::print::{CANNOT_WRITE, Printer};
 use crate::review::{Review, review};
 use crate::side::{Absent, Renamed, Side, Why};
+use crate::table::TABLE;
 use crate::walk::{NoPlan, Target, Walk};
 use anyhow::{Error, Result};
 use clap::error::ErrorKind as Usage;
-use hikyaku_console::{Interrupt, with_remedy};
+use hikyaku_console::{Interrupt, Way as Carried, misuse, with_remedy};
 use hikyaku_copy::Location;
 use hikyaku_fs::Shown;
 use hikyaku_shell::Link;
@@ -53,7 +56,7 @@ impl Outcome {
 ///
 /// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
 pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
-    let mut options = args.options();
+    let options = args.options();
     let rules = args.rules().map_err(|BadRule(text)| usage(&text))?;
     let rules = with_backups(rules, &options)?;
     let [source, target] = &args.paths[..] else {
@@ -65,7 +68,6 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     if options.sources == Sources::Removed && !options.keeps_times {
         return Err(usage("--remove-source-files compares times at the end; try: with -t or -a"));
     }
-    args.remarks().iter().for_each(|remark| eprintln!("hikyaku: {remark}"));
     let parsed = |path| {
         Location::parse(path).map_err(|error| {
             let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
@@ -73,30 +75,32 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
         })
     };
     let (source, target) = (parsed(source)?, parsed(target)?);
-    let link = open_link(args, [&source, &target], memory, interrupt)?;
-    if options.quick == Quick::Content && link.is_some() {
-        return Err(usage(
-            "-c compares trees of this machine only; try: -I, which copies all files",
+    let far = far_end([&source, &target])?;
+    let notes = TABLE.check(&args.given, &[far.map_or(Carried::Here, |_| Carried::Ssh)])?;
+    if far.is_some() && options.window == Window::Exact {
+        return Err(misuse(
+            "--modify-window -1 compares nanoseconds, and a far side tells whole seconds",
+            "leave it out, or -I, which copies all files",
         ));
     }
-    if link.is_some() {
-        // SFTP tells whole seconds.
-        options.window = match options.window {
-            Window::Exact => Window::default(),
-            seconds @ Window::Seconds(_) => seconds,
-        };
-    }
     let list = args.names()?;
-    let client = link.as_ref().map(Link::client);
-    let source = source_root(source, client)?;
-    let list = match (&source.only, list) {
-        (Some(_), Some(_)) => return Err(usage("--files-from is about a directory as SRC")),
-        (Some(name), None) => Some(Names::one(name.clone())),
-        (None, list) => list,
+    let link = far.map(|far| open_link(args, far, memory, interrupt)).transpose()?;
+    let carried = link.as_ref().map_or(Carried::Here, Link::way);
+    let later = match carried {
+        Carried::Sftp => TABLE.check(&args.given, &[carried])?,
+        _ => Vec::new(),
     };
+    let is_new = |note: &&String| !notes.contains(*note);
+    for note in notes.iter().chain(later.iter().filter(is_new)).filter(|_| !args.is_quiet()) {
+        eprintln!("hikyaku: {note}");
+    }
+    let client = link.as_ref().map(Link::client);
+    let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
+    let source = source_root(source, client, meaning)?;
+    let list = list.or_else(|| source.only.clone().map(Names::one));
     let mut out = Printer::new(args);
-    if source.only.is_none() && !options.is_recursive {
-        out.line(&[&b"skipping directory "[..], source.name.as_deref().unwrap_or(b".")].concat())?;
+    if source.kind == SourceKind::Directory && !options.is_recursive {
+        out.line(&[&b"skipping directory "[..], source.only.as_deref().unwrap_or(b".")].concat())?;
         return out.flush().map(|()| Outcome::Done);
     }
     let to = target_root(target, &source, client, options.is_rehearsal)?;
@@ -124,7 +128,9 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let plan = walk.plan(root, &mut |told| out.tell(&told)).map_err(no_plan)?;
     out.flush()?;
     let new_name = to.new_name.as_deref();
-    let copying = Copying { args, ends: [&from, &to.place], new_name, interrupt };
+    let server = link.as_ref().and_then(Link::only_way);
+    let ends = [&from, &to.place];
+    let copying = Copying { args, ends, new_name, way: carried, interrupt, server };
     let scope = interrupt.scope();
     let applying = Applying { target, scope: &scope, failures: Vec::new() };
     Run { plan, options: &options, source, copying, out }.finish(applying)

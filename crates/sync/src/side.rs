@@ -118,6 +118,8 @@ impl Setting {
 pub(crate) trait Side: Sync {
     /// Metadata of a name.
     fn look(&self, path: &[u8]) -> Done<Meta>;
+    /// One entry by its path.
+    fn entry(&self, path: &[u8]) -> Done<Item>;
     /// All entries of a directory, sorted by name. Temporary files of unfinished copies are omitted.
     ///
     /// # Errors

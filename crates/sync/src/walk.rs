@@ -64,6 +64,20 @@ struct Sink<'a> {
 }
 
 impl Sink<'_> {
+    /// A name is left out, and so are the names of a list that are in it.
+    fn left_out(&mut self, path: &[u8]) {
+        let inner = [path, b"/"].concat();
+        let within: Vec<_> = self
+            .missing
+            .range(inner.clone()..)
+            .take_while(|name| name.starts_with(&inner))
+            .cloned()
+            .collect();
+        within.iter().for_each(|name| {
+            self.missing.remove(name);
+        });
+    }
+
     /// A name comes into the plan.
     fn hold(&mut self, path: &[u8]) -> Result<(), NoPlan> {
         let text = "there are more names than the memory of this process holds";
@@ -156,13 +170,11 @@ impl Walk<'_> {
 
     fn root(&self, target: Target, sink: &mut Sink<'_>) -> Result<Pending, NoPlan> {
         let path = Vec::new();
+        sink.missing.remove(&path);
         if self.names.is_some_and(|names| !names.has_root()) {
             return Ok(Pending { path, target, change: None, set: None, made: None, listed: None });
         }
-        let look = |side: &dyn Side| {
-            let meta = side.look(b"").map_err(NoPlan::End)?;
-            Ok::<_, NoPlan>(Item { name: Vec::new(), meta, link: None })
-        };
+        let look = |side: &dyn Side| side.entry(b"").map_err(NoPlan::End);
         let source = look(self.source)?;
         let there = match target {
             Target::There => Some(look(self.target)?),
@@ -189,15 +201,26 @@ impl Walk<'_> {
         thread::scope(|scope| {
             for dir in next {
                 scope.spawn(move || {
-                    let source = self.source.list(&dir.path);
+                    let source = self.list(self.source, &dir.path);
                     let target = match dir.target {
-                        Target::There | Target::New => self.target.list(&dir.path),
+                        Target::There | Target::New => self.list(self.target, &dir.path),
                         Target::Absent => Ok(Vec::new()),
                     };
                     dir.listed = Some([source, target]);
                 });
             }
         });
+    }
+
+    /// The entries of a directory that may take part. Where one name is the source, its directory need not be readable.
+    fn list(&self, side: &dyn Side, dir: &[u8]) -> Done<Vec<Item>> {
+        let Some(name) = self.names.and_then(Names::source).filter(|_| dir.is_empty()) else {
+            return side.list(dir);
+        };
+        match side.entry(name) {
+            Err(why) if why.is_absent() => Ok(Vec::new()),
+            entry => Ok(vec![entry?]),
+        }
     }
 
     /// Decides on a directory and on the names in it; gives the directories in it.
@@ -224,10 +247,14 @@ impl Walk<'_> {
         let (mut inner, mut is_matched) = (Vec::new(), vec![false; target.len()]);
         for item in &source {
             let path = join(&dir.path, &item.name);
-            if !self.takes_part(&path, item) {
+            if self.names.is_some_and(|names| !names.takes_part(&path)) {
                 continue;
             }
             sink.missing.remove(&path);
+            if !self.takes_part(&path, item) {
+                sink.left_out(&path);
+                continue;
+            }
             let at = target.binary_search_by(|other| other.name.cmp(&item.name)).ok();
             at.iter().for_each(|&at| is_matched[at] = true);
             let there = at.map(|at| &target[at]);
@@ -236,7 +263,9 @@ impl Walk<'_> {
             let pair = Pair { path: &path, source: item, target: there, backup };
             inner.extend(self.name(pair, sink)?);
         }
-        if self.options.deletion.is_some() && self.names.is_none() {
+        if self.options.deletion.is_some()
+            && self.names.is_none_or(|names| names.are_all_of(&dir.path))
+        {
             let extra = target.iter().zip(is_matched).filter(|(_, is_matched)| !is_matched);
             let extra = extra.map(|(item, _)| {
                 let backup = self.backup(&dir.path, item, &source);

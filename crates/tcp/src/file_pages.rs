@@ -83,8 +83,12 @@ pub fn start_write_back(file: impl AsFd, offset: u64, length: u64) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{FsWord, fstatfs};
     use std::fs::{self, File};
     use std::io::Write;
+
+    /// `OVERLAYFS_SUPER_MAGIC` (linux/magic.h).
+    const OVERLAYFS_MAGIC: FsWord = 0x794c_7630;
 
     /// On a file system with a disk behind it, where pages are dirty until they are written.
     #[test]
@@ -97,6 +101,7 @@ mod tests {
         let mut file = File::create(&path).unwrap();
         file.write_all(&vec![7; 8 << 20]).unwrap();
         let seen = File::open(&path).unwrap();
+        fs::remove_file(path).unwrap();
         let pages = match file_pages(&seen) {
             Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
                 eprintln!("\n*** SKIPPED, because this kernel has no cachestat ***\n");
@@ -104,6 +109,11 @@ mod tests {
             }
             pages => pages.unwrap(),
         };
+        // The pages of a file of an overlay belong to a file of the layer below, of which cachestat(2) does not tell.
+        if pages == FilePages::default() && fstatfs(&seen).unwrap().f_type == OVERLAYFS_MAGIC {
+            eprintln!("\n*** SKIPPED, because the target folder is on an overlay ***\n");
+            return;
+        }
         assert_eq!(pages.cached, 8 << 20);
         assert!(pages.dirty + pages.writeback <= pages.cached);
         if pages.dirty > 0 {
@@ -112,6 +122,5 @@ mod tests {
             assert!(after.dirty < pages.dirty, "{pages:?} {after:?}");
         }
         assert!(start_write_back(&seen, u64::MAX, 1).is_err());
-        fs::remove_file(path).unwrap();
     }
 }

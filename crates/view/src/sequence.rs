@@ -4,7 +4,7 @@ use crate::args::ViewArgs;
 use crate::fleet::{Phone, Server};
 use crate::pattern::{Pattern, natural};
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::{Keys, Settings, with_remedy};
+use hikyaku_console::{Keys, Settings, misuse};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::dial::{Address, Servers, Via};
 use hikyaku_remote::{RemoteError, Seen};
@@ -67,7 +67,8 @@ pub(crate) fn find(args: &ViewArgs) -> Result<Found> {
             Some(servers) => {
                 let these = (servers.servers.clone(), servers.keys.clone());
                 if used.get_or_insert_with(|| these.clone()) != &these {
-                    bail!("pictures of several sets of servers go into several commands");
+                    let text = "pictures on several sets of servers cannot be shown by one command";
+                    return Err(misuse(text, "a command for each set"));
                 }
                 if found.far.is_none() {
                     let via = if args.no_udp { Via::Tcp } else { Via::Auto };
@@ -108,9 +109,10 @@ fn far(text: &OsStr) -> Result<Option<Servers>> {
     if Path::new(text).exists() {
         return Ok(None);
     }
-    let error = anyhow::anyhow!("there is no [cluster.{name}] in the settings");
-    let remedy = format!("hikyaku://{name}/PATH for a machine that runs hikyaku serve");
-    Err(with_remedy(error, Some(remedy)))
+    Err(misuse(
+        format!("there is no [cluster.{name}] in the settings"),
+        format!("hikyaku://{name}/PATH for a machine that runs hikyaku serve"),
+    ))
 }
 
 /// Pictures of this machine.

@@ -22,11 +22,8 @@ pub(super) type Tests = (&'static str, &'static [&'static str]);
 const NET: Tests = ("hikyaku-net", &["--lib"]);
 const PROTO: Tests = ("hikyaku-proto", &["--lib"]);
 const TLS: Tests = ("hikyaku-crypto", &["--lib"]);
-const ATTACK: Tests = ("hikyaku-sim", &["--test", "attack"]);
-const RULES: Tests = ("hikyaku-sim", &["--test", "rules"]);
-const OPS: Tests = ("hikyaku-sim", &["--test", "ops"]);
+const SIM: Tests = ("hikyaku-sim", &["--test", "sim"]);
 const CC: Tests = ("hikyaku-cc", &["--lib"]);
-const CROWD: Tests = ("hikyaku-sim", &["--test", "crowd"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
 const REMOTE: Tests = ("hikyaku-remote", &["--lib"]);
 const SECRETS: Tests = ("hikyaku-cli", &["--test", "e2e"]);
@@ -63,7 +60,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "threat T02, hs-3",
         HANDSHAKE,
         ("pub(crate) const AMPLIFICATION: u64 = 3;", "pub(crate) const AMPLIFICATION: u64 = 6;"),
-        ATTACK,
+        SIM,
         "no_seed_makes_a_listener_say_more",
     ),
     weak(
@@ -97,7 +94,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "let is_weak = level == Level::Initial && self.levels[1].keys.is_some();",
             "let is_weak = level == Level::Initial && self.received == 0;",
         ),
-        ATTACK,
+        SIM,
         "forged",
     ),
     weak(
@@ -135,14 +132,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "Some(claim) if claim.credit >= bytes => {\n                claim.credit -= bytes;",
             "Some(claim) => {\n                claim.credit = claim.credit.saturating_sub(bytes);",
         ),
-        OPS,
+        SIM,
         "every_story_ends_well",
     ),
     weak(
         "threat T06, path-4",
         MOVING,
         ("bytes * AMPLIFICATION", "bytes * AMPLIFICATION * 4"),
-        OPS,
+        SIM,
         "every_story_ends_well",
     ),
     weak(
@@ -159,14 +156,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "            self.tally.undecryptable += 1;",
             "            self.tally.undecryptable += 1;\n            self.receipts.set_rtt(Duration::from_millis(1));",
         ),
-        ATTACK,
+        SIM,
         "flipped_bits_change_nothing_but_a_counter",
     ),
     weak(
         "threat T11, pn-2",
         "crates/proto/src/receive.rs",
         ("} else if self.has(pn) {", "} else if self.has(pn) && self.packets == 0 {"),
-        ATTACK,
+        SIM,
         "a_capture_that_is_played_again_ten_times",
     ),
     weak(
@@ -176,7 +173,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "if self.sealed >= self.limit && self.confirmed {",
             "if self.sealed >= self.limit && self.confirmed && self.updates < 5 {",
         ),
-        ATTACK,
+        SIM,
         "a_thousand_key_updates",
     ),
     weak(
@@ -186,7 +183,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "self.forgeries >= self.most_forgeries",
             "self.forgeries > self.most_forgeries + (1 << 40)",
         ),
-        ATTACK,
+        SIM,
         "more_forgeries_than_a_key_bears",
     ),
     weak(
@@ -203,7 +200,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "threat T13, hs-5, peer's id",
         HANDSHAKE,
         ("if self.remote != Some(ConnectionId(params.source_id)) {", "if self.remote.is_none() {"),
-        RULES,
+        SIM,
         "ids_that_are_not_those_of_the_packets",
     ),
     weak(
@@ -214,7 +211,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "Expected::Pin(pinned) if *pinned != shown && self.peer.to_string().is_empty() => {",
         ),
         NET,
-        "another_key_is_refused_with_a_remedy",
+        "another_key_is_refused_and_both_keys_are_named",
     ),
     weak(
         "threat T15, cores",
@@ -230,7 +227,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "out.forged |= self.is_skipped(from, end);",
             "out.forged |= self.skipped.is_empty() && from > end;",
         ),
-        ATTACK,
+        SIM,
         "who_acknowledges_what_has_not_come_is_caught",
     ),
     weak(
@@ -244,14 +241,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "threat T16, what is passed over",
         "crates/proto/src/recovery.rs",
         ("self.log.forget_behind(now, memory, before);", "let _ = before;"),
-        ATTACK,
+        SIM,
         "who_never_speaks_of_a_packet",
     ),
     weak(
         "threat T16, ack-8",
         BUDGET,
         ("self.frames() > MOST_FRAMES", "self.frames() > MOST_FRAMES << 20"),
-        ATTACK,
+        SIM,
         "who_acknowledges_no_answer",
     ),
     weak(
@@ -268,14 +265,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "const OUTAGE_AFTER: Duration = Duration::from_secs(1);",
             "const OUTAGE_AFTER: Duration = Duration::from_secs(100);",
         ),
-        ATTACK,
+        SIM,
         "who_hears_of_nothing_that_arrives_stops_to_probes",
     ),
     weak(
         "threat T17, ever less",
         "crates/proto/src/recovery/asking.rs",
         ("const OUTAGE_PROBES: u32 = 12;", "const OUTAGE_PROBES: u32 = 12_000;"),
-        RULES,
+        SIM,
         "a_path_that_is_silent_gets_no_data",
     ),
     weak(
@@ -285,8 +282,8 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "self.log.in_flight() == 0 && self.repairs.is_empty()",
             "self.next_pn == 0 && self.repairs.is_empty()",
         ),
-        RULES,
-        "places",
+        SIM,
+        "rules::places",
     ),
     weak(
         "flow-1",
@@ -302,7 +299,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "stream-1, halves",
         "crates/proto/src/connection/over.rs",
         ("if !by_peer || is_left {", "if !by_peer || streams.incoming.contains_key(&id) {"),
-        ATTACK,
+        SIM,
         "a_stream_of_which_one_half_is_left",
     ),
     weak(
@@ -312,14 +309,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "if self.streams.pieces > self.most_pieces() {",
             "if self.streams.pieces > self.most_pieces() << 20 {",
         ),
-        ATTACK,
+        SIM,
         "streams_in_ever_more_pieces",
     ),
     weak(
         "buffers",
         INPUT,
         ("let sparse = self.fresh(&runs) <", "let sparse = payload <"),
-        ATTACK,
+        SIM,
         "a_buffer_full_of_what_has_come",
     ),
     weak(
@@ -357,21 +354,21 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "rate-6, what is known",
         "crates/cc/src/controller.rs",
         ("        self.neighbours.carried(rate);\n", ""),
-        CROWD,
+        SIM,
         "who_comes_late_to_four_flows_of_bbr",
     ),
     weak(
         "rate-4, in step",
         "crates/cc/src/controller/others.rs",
         ("self.sights = self.sights.saturating_sub(self.doubt(now));", "self.sights = 0;"),
-        CROWD,
+        SIM,
         "tcp_is_seen_though_its_cuts",
     ),
     weak(
         "rate-4, a deep queue",
         "crates/cc/src/controller/others.rs",
         ("Some(Others::Patient) => kept > SLOWLY,", "Some(Others::Patient) => stayed > NOBODY,"),
-        CROWD,
+        SIM,
         "who_has_half_of_a_deep_queue_beside_bbr",
     ),
     weak(
@@ -385,7 +382,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "rate-7, a brake",
         "crates/cc/src/brake.rs",
         ("self.part /= 2.0;", "self.part /= 1.0;"),
-        ("hikyaku-sim", &["--test", "caps"]),
+        SIM,
         "a_fixed_rate_that_a_path_does_not_bear",
     ),
     weak(

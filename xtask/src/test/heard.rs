@@ -1,6 +1,6 @@
-//! What the test runner said: the closing line of every test binary, and what failed in it.
+//! What the test runner said: the closing line of every test binary, what failed in it, and what took long.
 
-use std::collections::BTreeSet;
+use super::slowest::Slowest;
 
 /// Lines kept of the failures of one binary: who reads the end of a long log is to find the reason there.
 const KEPT: usize = 60;
@@ -12,8 +12,8 @@ pub(super) struct Heard {
     pub(super) results: Vec<String>,
     /// What it said of each binary in which tests failed.
     pub(super) failures: Vec<String>,
-    /// The names of the tests that failed.
-    pub(super) failed: BTreeSet<String>,
+    /// The tests that took longest.
+    pub(super) slowest: Slowest,
     /// Lines of the failures that it is telling of.
     telling: Option<Vec<String>>,
 }
@@ -21,8 +21,7 @@ pub(super) struct Heard {
 impl Heard {
     /// It said this line.
     pub(super) fn line(&mut self, line: &str) {
-        let result = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"));
-        self.failed.extend(result.map(str::to_owned));
+        self.slowest.line(line);
         if line.starts_with("test result:") {
             self.results.push(line.to_owned());
             self.failures.extend(self.telling.take().map(|lines| lines.join("\n")));
@@ -46,7 +45,6 @@ mod tests {
         let said = "test a ... ok\ntest b ... FAILED\nfailures:\n\n---- b stdout ----\nwhy\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed;\ntest c ... ok\ntest result: ok. 1 passed;";
         said.lines().for_each(|line| heard.line(line));
         assert_eq!(heard.results.len(), 2);
-        assert!(heard.failed.iter().eq(["b"]));
         assert_eq!(heard.failures, ["\n---- b stdout ----\nwhy\n\nfailures:\n    b\n"]);
     }
 

@@ -1,6 +1,5 @@
 //! The table of steps, and the sums of the test runner's closing lines.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::iter::Sum;
 use std::time::Duration;
@@ -22,8 +21,6 @@ impl Row {
 /// How a step went.
 pub(super) enum Outcome {
     Ok,
-    /// Tests failed beside others, and each passed when it was run alone.
-    Unsteady(BTreeSet<String>),
     Failed(String),
     Skipped(String),
 }
@@ -32,10 +29,6 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ok => f.write_str("ok"),
-            Self::Unsteady(tests) => {
-                let tests = tests.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-                write!(f, "UNSTEADY {tests}: failed beside others, passed alone")
-            }
             Self::Failed(why) => write!(f, "FAILED   {why}"),
             Self::Skipped(why) => write!(f, "SKIPPED  {why}"),
         }

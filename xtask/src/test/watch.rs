@@ -1,20 +1,20 @@
-//! `cargo xtask watch`: runs one test binary and ends it where a test hangs, with the name of that test.
+//! `cargo xtask watch`: runs one test binary, times its tests, and ends it where a test hangs, with the name of that test.
 //!
 //! `cargo test` starts every test binary through it (cargo's setting `runner`).
 
+use super::slowest;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::num::NonZero;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The test harness names a test that has been running for so long.
-const TOLD_AFTER: Duration = Duration::from_secs(60);
 
 /// Options of `cargo xtask watch`.
 #[derive(clap::Args)]
@@ -38,6 +38,9 @@ pub(super) fn runner(host: &str, limit: Duration) -> Result<(String, OsString)> 
 /// Runs the binary to its end, or to the end of a test's time.
 pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode> {
     let (program, rest) = args.command.split_first().context("no test binary is named")?;
+    let limit = Duration::from_secs(args.limit);
+    let mut tests = Tests::new(limit, threads(rest), listed(program, rest));
+    let binary = short(program);
     let mut command = Command::new(program);
     let mut child = command
         .args(rest)
@@ -53,13 +56,15 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode> {
             .map_while(Result::ok)
             .try_for_each(|line| sender.send(line));
     });
-    let mut tests = Tests::new(Duration::from_secs(args.limit));
     loop {
         match lines.recv_timeout(Duration::from_secs(1)) {
             Ok(line) => {
-                tests.line(&String::from_utf8_lossy(&line), Instant::now());
+                let took = tests.line(&String::from_utf8_lossy(&line), Instant::now());
                 let mut out = std::io::stdout().lock();
                 out.write_all(&line)?;
+                if let Some(took) = took {
+                    out.write_all(slowest::suffix(took, &binary).as_bytes())?;
+                }
                 out.write_all(b"\n")?;
                 out.flush()?;
             }
@@ -77,40 +82,83 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// What the binary said of its tests.
+/// The name of a test binary without the hash that cargo adds.
+fn short(program: &OsStr) -> String {
+    let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+    name.rsplit_once('-').map_or(&*name, |(name, _)| name).to_owned()
+}
+
+/// The names of the tests that a binary is going to run, in its order; none if it is no test harness.
+fn listed(program: &OsStr, arguments: &[OsString]) -> VecDeque<String> {
+    // Cargo puts test harnesses there. Another program would do its work twice.
+    if Path::new(program).parent().is_none_or(|folder| !folder.ends_with("deps")) {
+        return VecDeque::new();
+    }
+    let output = Command::new(program).args(arguments).arg("--list").output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
+}
+
+/// How many tests the harness runs at a time.
+fn threads(arguments: &[OsString]) -> usize {
+    let option = arguments.iter().find_map(|word| word.to_str()?.strip_prefix("--test-threads="));
+    let variable = std::env::var("RUST_TEST_THREADS").ok();
+    let number = option.or(variable.as_deref()).and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+/// The tests of a binary. The harness says when a test ends, and begins the next one of its list then.
 struct Tests {
     limit: Duration,
+    threads: usize,
     passed: u64,
     failed: u64,
     /// When the binary last said something.
     heard: Instant,
-    /// Tests that the harness called slow, and when they began.
-    slow: BTreeMap<String, Instant>,
+    /// Tests that have not begun.
+    waiting: VecDeque<String>,
+    /// Tests that run, and when they began.
+    running: BTreeMap<String, Instant>,
 }
 
 impl Tests {
-    fn new(limit: Duration) -> Self {
-        Self { limit, passed: 0, failed: 0, heard: Instant::now(), slow: BTreeMap::new() }
+    fn new(limit: Duration, threads: usize, waiting: VecDeque<String>) -> Self {
+        let running = BTreeMap::new();
+        Self { limit, threads, passed: 0, failed: 0, heard: Instant::now(), waiting, running }
     }
 
-    fn line(&mut self, line: &str, now: Instant) {
+    /// The binary said this line. Returns how long a test took of which this is the result.
+    fn line(&mut self, line: &str, now: Instant) -> Option<Duration> {
         self.heard = now;
-        let Some(rest) = line.strip_prefix("test ") else { return };
-        if let Some((name, _)) = rest.split_once(" has been running for over") {
-            self.slow.insert(name.to_owned(), now.checked_sub(TOLD_AFTER).unwrap_or(now));
-        } else if let Some((name, result)) = rest.split_once(" ... ") {
-            self.slow.remove(name);
+        let mut took = None;
+        if let Some((name, result)) = result(line) {
             self.passed += u64::from(result == "ok");
             self.failed += u64::from(result == "FAILED");
+            if let Some(began) = self.running.remove(name) {
+                took = Some(now.duration_since(began)).filter(|_| result != "ignored");
+            } else {
+                // A line was lost, in another program's words for example: nothing is known of what runs.
+                self.waiting.clear();
+                self.running.clear();
+            }
+        } else if !line.starts_with("running ") {
+            return None;
         }
+        while self.running.len() < self.threads {
+            let Some(next) = self.waiting.pop_front() else { break };
+            self.running.insert(next, now);
+        }
+        took
     }
 
     /// The closing lines of a binary in which a test takes too long, in the form of the harness.
     fn overdue(&self, binary: &str, now: Instant) -> Option<String> {
         let late = |began: &Instant| now.duration_since(*began) > self.limit;
+        let running = self.running.iter();
         let mut names: Vec<&str> =
-            self.slow.iter().filter(|(_, began)| late(began)).map(|(name, _)| &**name).collect();
-        // One test at a time is not named by the harness while it runs, nor is what comes after the tests.
+            running.filter(|(_, began)| late(began)).map(|(name, _)| &**name).collect();
+        // What comes before and after the tests has no name, nor has a binary without a list.
         if names.is_empty() && late(&self.heard) {
             names.push(binary);
         }
@@ -132,6 +180,13 @@ impl Tests {
             self.passed,
         ))
     }
+}
+
+/// A test's name and result.
+fn result(line: &str) -> Option<(&str, &str)> {
+    let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let result = result.split_once(',').map_or(result, |(result, _)| result);
+    Some((name.strip_suffix(" - should panic").unwrap_or(name), result))
 }
 
 /// Kills a process and all that it and its children started.
@@ -161,56 +216,4 @@ fn children(parent: u32) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMIT: Duration = Duration::from_secs(600);
-
-    #[test]
-    fn a_test_that_hangs_is_named_and_counted() {
-        let (mut tests, begin) = (Tests::new(LIMIT), Instant::now());
-        for line in [
-            "test quick ... ok",
-            "test wrong ... FAILED",
-            "test slow has been running for over 60 seconds",
-            "test hung has been running for over 60 seconds",
-            "test slow ... ok",
-        ] {
-            tests.line(line, begin);
-        }
-        assert!(tests.overdue("binary", begin + Duration::from_secs(530)).is_none());
-        let verdict = tests.overdue("binary", begin + Duration::from_secs(541)).unwrap();
-        assert!(verdict.starts_with("test hung ... FAILED\n"), "{verdict}");
-        assert!(verdict.contains("test result: FAILED. 2 passed; 2 failed;"), "{verdict}");
-    }
-
-    #[test]
-    fn a_binary_that_says_nothing_is_named() {
-        let (tests, begin) = (Tests::new(LIMIT), Instant::now());
-        assert!(tests.overdue("binary", begin).is_none());
-        let verdict = tests.overdue("binary", begin + Duration::from_secs(602)).unwrap();
-        assert!(verdict.contains("---- binary ----"), "{verdict}");
-    }
-
-    #[test]
-    fn children_of_children_are_ended() {
-        let mut shell =
-            Command::new("sh").args(["-c", "sh -c 'sleep 600; true'; true"]).spawn().unwrap();
-        let below = |id: u32| children(id).first().copied();
-        let sleep = loop {
-            if let Some(sleep) = below(shell.id()).and_then(below) {
-                break sleep;
-            }
-            thread::sleep(Duration::from_millis(5));
-        };
-        end_with_children(shell.id());
-        shell.wait().unwrap();
-        let is_there = || {
-            let stat = fs::read_to_string(format!("/proc/{sleep}/stat")).unwrap_or_default();
-            stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
-        };
-        while is_there() {
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
+mod tests;

@@ -13,18 +13,10 @@ pub(crate) struct Scene(PathBuf);
 /// What lies beside the target.
 const BESIDE: [&str; 6] = ["list", "offered", "outside", "ssh", "state", "target"];
 
-/// The program under test, built as this test is.
+/// The program under test.
 pub(crate) fn program() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "hikyaku-cli", "--bin", "hikyaku"]);
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success(), "hikyaku does not build");
-        Path::new(env!("CARGO_BIN_EXE_liar")).with_file_name("hikyaku")
-    })
+    FOUND.get_or_init(|| xtask::program().unwrap())
 }
 
 impl Scene {

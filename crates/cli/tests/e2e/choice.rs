@@ -1,8 +1,10 @@
 //! What of a tree is copied from and to daemons: the same as within this machine.
 
 use crate::common::daemon::{Client, Daemon, said};
-use crate::common::{listing, wait_until};
+use crate::common::{dressed, listing, wait_until};
 use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -92,6 +94,44 @@ fn servers_choose_files_as_a_copy_within_this_machine_does() {
         }
         assert_eq!(fetched.status.code(), expected.status.code(), "{choice:?}: {}", said(&fetched));
         assert_eq!(sent.status.code(), expected.status.code(), "{choice:?}: {}", said(&sent));
+    }
+}
+
+#[test]
+fn a_name_that_two_sources_have_is_that_of_the_first_one() {
+    let rig = Rig::new("claimed");
+    for (path, content) in [("1/x/f", "first"), ("2/x/f", "second"), ("2/x/g", "other")] {
+        for root in ["", "root"] {
+            put(&rig.at(root).join(path), content, 60);
+        }
+    }
+    // Sources, and what must be at the target then; whether one of them is told to be left out.
+    let [first, whole]: [&[(&str, &str)]; 2] =
+        [&[("f", "first")], &[("x/f", "first"), ("x/g", "other")]];
+    let cases: [(&[&str], &[(&str, &str)], bool); 4] = [
+        (&["1/x/f", "2/x/f"], first, true),
+        (&["1/x/f", "1/x/f"], first, false),
+        (&["-r", "1/x", "2/x"], whole, true),
+        (&["-r", "1/x", "2/x/g"], &[("x/f", "first"), ("g", "other")], false),
+    ];
+    for (number, (words, wanted, is_told)) in cases.into_iter().enumerate() {
+        for way in ["local", "down"] {
+            let target = format!("{way}{number}");
+            fs::create_dir(rig.at(&target)).unwrap();
+            let named = |word: &&str| match (way, word.starts_with('-')) {
+                ("down", false) => rig.served(word),
+                _ => (*word).to_owned(),
+            };
+            let words: Vec<String> = words.iter().map(named).chain([target.clone()]).collect();
+            let copied = rig.cp(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let code = if is_told { 6 } else { 0 };
+            assert_eq!(copied.status.code(), Some(code), "{words:?}: {}", said(&copied));
+            assert_eq!(said(&copied).contains("another source"), is_told, "{}", said(&copied));
+            for (path, content) in wanted {
+                let there = fs::read_to_string(rig.at(&target).join(path)).unwrap_or_default();
+                assert_eq!(there, *content, "{words:?}: {path}");
+            }
+        }
     }
 }
 
@@ -190,6 +230,85 @@ fn a_target_that_is_no_plain_file_is_written_into() {
 }
 
 #[test]
+fn modes_and_times_of_servers_are_those_of_a_copy_within_this_machine() {
+    let rig = Rig::new("dressed");
+    for (way, is_kept) in [("here", false), ("down", false), ("up", false)].into_iter().chain([
+        ("here", true),
+        ("down", true),
+        ("up", true),
+    ]) {
+        for name in ["from", "to", "root/from", "root/to"] {
+            let _ = fs::remove_dir_all(rig.at(name));
+        }
+        let (from, to) = match way {
+            "here" => ("from", "to"),
+            "down" => ("root/from", "to"),
+            _ => ("from", "root/to"),
+        };
+        dressed::source(&rig.at(from).join("t"));
+        dressed::target(&rig.at(to).join("t"));
+        let named = |path: &str| match path.strip_prefix("root/") {
+            Some(path) => rig.served(path),
+            None => path.to_owned(),
+        };
+        let source = format!("{}/t", named(from));
+        let copied = rig.cp(&[if is_kept { "-rp" } else { "-r" }, &source, &named(to)]);
+        assert_eq!(copied.status.code(), Some(0), "{way}: {}", said(&copied));
+        dressed::check(&rig.at(to).join("t"), is_kept, way);
+    }
+}
+
+/// A file of more bytes than a copy into a stream keeps in memory, most of them zeros.
+fn larger_than_a_window(at: &Path) -> u64 {
+    let (size, file) = (150 << 20, File::create(at).unwrap());
+    file.set_len(size).unwrap();
+    for place in (0..size).step_by(9_999_999) {
+        file.write_all_at(&place.to_le_bytes(), place.min(size - 8)).unwrap();
+    }
+    size
+}
+
+#[test]
+fn a_stream_gets_a_file_as_it_comes_and_needs_no_room_on_a_disk() {
+    let rig = Rig::new("streamed");
+    let size = larger_than_a_window(&rig.at("root/f"));
+    let mut command = rig.client.command(&["cp", &rig.served("f"), "-"]);
+    command.env("TMPDIR", rig.at("none")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.current_dir(rig.at("")).spawn().unwrap();
+    let (mut out, mut source) =
+        (child.stdout.take().unwrap(), File::open(rig.at("root/f")).unwrap());
+    let (mut got, mut wanted) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+    for part in 0..size >> 20 {
+        out.read_exact(&mut got).unwrap();
+        source.read_exact(&mut wanted).unwrap();
+        assert!(got == wanted, "{part} MiB");
+        // Not all of it can be in memory.
+        assert!(part > 0 || child.try_wait().unwrap().is_none());
+    }
+    assert_eq!(out.read(&mut got).unwrap(), 0);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+}
+
+#[test]
+fn a_copy_into_a_fifo_that_nobody_reads_from_can_be_stopped() {
+    let rig = Rig::new("unread");
+    larger_than_a_window(&rig.at("root/f"));
+    let fifo = rig.at("fifo");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut command = rig.client.command(&["cp", &rig.served("f"), text(&fifo)]);
+    let child = command.current_dir(rig.at("")).stderr(Stdio::piped()).spawn().unwrap();
+    let mut reader = File::open(&fifo).unwrap();
+    reader.read_exact(&mut [0; 8]).unwrap();
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(said(&output).contains("stopped; "), "{}", said(&output));
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(2));
+}
+
+#[test]
 fn a_rate_of_the_settings_limits_downloads_and_uploads() {
     let rig = Rig::new("set-rate");
     fs::create_dir_all(rig.at("config/hikyaku")).unwrap();
@@ -202,6 +321,26 @@ fn a_rate_of_the_settings_limits_downloads_and_uploads() {
         assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
         // Two seconds, less what a window begins with.
         assert!(begin.elapsed() > Duration::from_secs(1), "{source}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn a_setting_that_protects_something_and_has_no_effect_is_noted() {
+    let rig = Rig::new("set-idle");
+    fs::create_dir_all(rig.at("config/hikyaku")).unwrap();
+    let settings = "[default]\nudp-ports = \"60100\"\ntimeout = \"1m\"\n";
+    fs::write(rig.at("config/hikyaku/config.toml"), settings).unwrap();
+    fs::write(rig.at("root/f"), "f").unwrap();
+    let ways = [("from", rig.served("f"), "f".to_owned()), ("to", "f".to_owned(), rig.served("g"))];
+    for (way, source, target) in ways {
+        let note =
+            format!("hikyaku: 'udp-ports' of the settings has no effect on a copy {way} daemons\n");
+        for (options, notes) in [(&[][..] as &[&str], 1), (&["-q"], 0)] {
+            let copied = rig.cp(&[options, &[&source, &target]].concat());
+            assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+            assert_eq!(said(&copied).matches(&note).count(), notes, "{}", said(&copied));
+            assert!(!said(&copied).contains("timeout"), "{}", said(&copied));
+        }
     }
 }
 

@@ -2,12 +2,15 @@
 //! and a server of `hikyaku perf`.
 
 pub(crate) mod daemon;
+pub(crate) mod dressed;
 pub(crate) mod hostile;
+pub(crate) mod moto;
 pub(crate) mod perf;
 pub(crate) mod proxy;
 pub(crate) mod slow_disk;
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,12 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     std::env::temp_dir().join(format!("hikyaku-{name}-{}-{number}", std::process::id()))
+}
+
+/// Tells of something that a test cannot do on this machine, also where the test passes otherwise and what it prints is not
+/// shown.
+pub(crate) fn skipped(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {what}: {why}");
 }
 
 /// An ssh server and a scratch directory, both removed on drop.

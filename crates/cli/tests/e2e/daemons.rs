@@ -1,9 +1,10 @@
 //! Copies from daemons: `hikyaku serve --root` and `hikyaku cp hikyaku://HOST,HOST/PATH`.
 
 use crate::common::daemon::{Client, Daemon, said};
+use crate::common::proxy::{read_all, server};
 use crate::common::{partials, wait_until};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 use std::thread;
@@ -194,7 +195,12 @@ fn the_status_of_daemons_is_a_line_each() {
         assert!(text.contains("nobody listens at") && text.contains(port), "{text}");
     }
     let nonsense = client.run(&["status", "nonsense"]);
-    assert_eq!(nonsense.status.code(), Some(2), "{}", said(&nonsense));
+    assert_eq!(nonsense.status.code(), Some(1), "{}", said(&nonsense));
+    assert!(said(&nonsense).contains("\ntry: hikyaku://nonsense"), "{}", said(&nonsense));
+    // A key that is not in the list stays so.
+    let stranger = Client::new("daemon-status-stranger");
+    let refused = stranger.run(&["status", &format!("hikyaku://{}", daemon.address)]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     for other in ["gfarm:///", "gfarm://gfmd:601/run", "s3://bucket"] {
         let refused = client.run(&["status", other]);
         assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
@@ -245,4 +251,28 @@ fn a_key_that_is_taken_from_the_list_loses_its_sessions() {
     assert_eq!(ended.status.code(), Some(5), "{}", said(&ended));
     assert!(said(&ended).contains("every server that has it is gone"), "{}", said(&ended));
     assert!(!client.at("out").exists());
+}
+
+#[test]
+fn a_service_of_another_kind_at_the_port_is_named() {
+    let client = Client::new("daemons-other");
+    let services: [(&'static [u8], &str); 3] = [
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "an SSH server"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a web server"),
+        (b"\x15\x03\x03\x00\x02\x02\x28", "a TLS server of another kind"),
+    ];
+    for (greeting, name) in services {
+        let port = server(move |mut socket: TcpStream| {
+            let _ = socket.write_all(greeting);
+            read_all(&mut socket);
+        });
+        let target = client.at("here").display().to_string();
+        for via in ["auto", "tcp"] {
+            let far = format!("hikyaku://127.0.0.1:{port}/file");
+            let output = client.run(&["cp", "--via", via, &far, &target]);
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(6), "{via}: {said}");
+            assert!(said.contains(name) && said.contains("\ntry: "), "{via}: {said}");
+        }
+    }
 }

@@ -19,7 +19,8 @@ impl Rig {
     /// `None` where Debian's packages are missing.
     fn up(name: &str, nodes: u8) -> Option<Self> {
         if !NEEDS.iter().all(xtask::Need::is_present) {
-            println!("SKIPPED: no Gfarm here (try: apt-get install gfmd gfsd gfarm-client)");
+            let why = "no Gfarm here (try: apt-get install gfmd gfsd gfarm-client)";
+            crate::common::skipped(name, why);
             return None;
         }
         let dir = crate::common::scratch(&format!("gfarm-{name}"));

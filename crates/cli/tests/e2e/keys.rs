@@ -1,8 +1,12 @@
 //! `hikyaku keys`, and what the options of a key in a daemon's list do.
 
 use crate::common::daemon::{Client, Daemon, said};
+use crate::common::proxy::{Proxy, to};
+use crate::common::wait_until;
+use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 #[test]
 fn a_client_shows_its_key_and_comes_in_with_it() {
@@ -26,6 +30,45 @@ fn a_client_shows_its_key_and_comes_in_with_it() {
     let copied = client.run(&["cp", &source, client.at("out").to_str().unwrap()]);
     assert!(copied.status.success(), "{}", said(&copied));
     assert_eq!(fs::read(client.at("out")).unwrap(), b"text");
+}
+
+/// Each kind of client tells the daemon that it ends, before its process is gone.
+#[test]
+fn a_client_that_has_ended_leaves_its_place_free() {
+    let client = Client::new("keys-ended");
+    let keys = client.authorized("keys", "max-sessions=1");
+    let (root, here) = (client.at("root"), client.at("here").display().to_string());
+    fs::create_dir_all(client.at("mounted")).unwrap();
+    fs::create_dir_all(&root).unwrap();
+    fs::write(root.join("file"), "text").unwrap();
+    fs::write(&here, "text").unwrap();
+    let daemon = Daemon::start_with(&client, &root, &keys, &["--writable", "--allow", "*:*"]);
+    let url = format!("hikyaku://{}/", daemon.address);
+    let (file, back) = (format!("{url}file"), client.at("back").display().to_string());
+    let mounted = client.at("mounted").display().to_string();
+    let down = |via| vec!["cp", "-q", "--via", via, &file, &back];
+    let up = |via| vec!["cp", "-q", "--via", via, &here, &url];
+    let mut commands: Vec<Vec<&str>> = vec![vec!["status", &url]];
+    for via in ["udp", "tcp", "auto"] {
+        commands.extend([down(via), up(via)]);
+    }
+    for _ in 0..5 {
+        for arguments in &commands {
+            let ended = client.run(arguments);
+            assert!(ended.status.success(), "{arguments:?}: {}", said(&ended));
+            assert!(!said(&ended).contains("as many sessions"), "{arguments:?}: {}", said(&ended));
+        }
+        if Path::new("/dev/fuse").exists() {
+            let mut mount = client.command(&["mount", "-f", &url, &mounted]).spawn().unwrap();
+            let device = |name: &str| fs::metadata(client.at(name)).map(|meta| meta.dev()).ok();
+            wait_until("the mount stands", || device("mounted") != device("root"));
+            assert!(client.run(&["umount", &mounted]).status.success());
+            assert!(mount.wait().unwrap().success());
+        }
+        let proxy =
+            Proxy::of(&mut client.command(&["proxy", url.trim_end_matches('/'), "-L", &to(1)]));
+        proxy.end(Signal::TERM);
+    }
 }
 
 #[test]

@@ -46,6 +46,7 @@ mod siege;
 mod sites;
 mod sources;
 mod stdout;
+mod stores;
 mod targets;
 mod unfinished;
 mod upload;

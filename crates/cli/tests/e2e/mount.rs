@@ -2,6 +2,7 @@
 
 mod full;
 mod leases;
+mod one_file;
 mod own_view;
 mod place;
 mod programs;

@@ -5,61 +5,35 @@
 //! PATH=VENV/bin:$PATH cargo test -p hikyaku-cli --features s3 --test e2e -- --ignored s3
 //! ```
 
+use crate::common::moto::{MISSING, Moto};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A server with one bucket, and a directory; both end with the test.
 struct Rig {
-    server: Child,
-    port: u16,
+    moto: Moto,
     dir: PathBuf,
 }
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
-/// A server has so long to begin.
-const START_TIME: Duration = Duration::from_secs(60);
-
 impl Rig {
     /// `None` if there is no such server.
     fn up(name: &str) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = Command::new("moto_server");
-        command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let Ok(server) = command.spawn() else {
-            println!("SKIPPED: no moto_server in PATH (try: pip install 'moto[server]')");
+        let Some(moto) = Moto::up() else {
+            crate::common::skipped("buckets", MISSING);
             return None;
         };
         let dir = crate::common::scratch(&format!("s3-{name}"));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
-        let rig = Self { server, port, dir };
-        let begin = Instant::now();
-        let mut stream = loop {
-            match TcpStream::connect(("127.0.0.1", port)) {
-                Ok(stream) => break stream,
-                Err(_) => assert!(begin.elapsed() < START_TIME, "the server does not start"),
-            }
-            thread::sleep(Duration::from_millis(50));
-        };
-        let request = "PUT /bucket HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains(" 200 "), "{answer}");
-        Some(rig)
+        Some(Self { moto, dir })
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -67,16 +41,14 @@ impl Rig {
     }
 
     fn cp(&self, arguments: &[&str]) -> Output {
-        let endpoint = format!("http://127.0.0.1:{}", self.port);
-        Command::new(env!("CARGO_BIN_EXE_hikyaku"))
-            .env_remove("AWS_PROFILE")
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        Moto::credentials(&mut command);
+        command
             .env("HOME", &self.dir)
-            .env("AWS_ACCESS_KEY_ID", "id")
-            .env("AWS_SECRET_ACCESS_KEY", "secret")
             .env("XDG_STATE_HOME", self.at("state"))
             .env("XDG_CONFIG_HOME", self.at("config"))
             .current_dir(&self.dir)
-            .args(["cp", "--endpoint", &endpoint])
+            .args(["cp", "--endpoint", &self.moto.endpoint()])
             .args(arguments)
             .stdin(Stdio::null())
             .output()

@@ -4,9 +4,12 @@
 mod beside_rsync;
 mod draws;
 mod many;
+mod named;
 mod sync;
 mod sync_ways;
+mod times;
 mod trees;
+mod umask;
 
 use crate::common::{Sshd, listing, random};
 use std::fs;

@@ -16,6 +16,19 @@ impl Given {
         Self(ids.iter().map(|id| (*id).to_owned()).collect())
     }
 
+    /// All of them but one.
+    #[must_use]
+    pub fn without(&self, id: &str) -> Self {
+        Self(self.0.iter().filter(|given| *given != id).cloned().collect())
+    }
+
+    /// These and another one.
+    #[must_use]
+    pub fn with(mut self, id: &str) -> Self {
+        self.0.insert(id.to_owned());
+        self
+    }
+
     /// Their names.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)

@@ -1,7 +1,9 @@
 //! A table is held against a command line, and decides for it.
 
 use super::Class::{Convenience, Metadata, Protects};
-use super::Effect::{Honoured as Y, HonouredWith, InPart, Nothing as N, Refused as R};
+use super::Effect::{
+    Honoured as Y, HonouredUnless, HonouredWith, InPart, Nothing as N, Refused as R,
+};
 use super::*;
 use crate::{ExitCode, headline};
 use clap::{Arg, ArgAction, Args, FromArgMatches};
@@ -10,8 +12,9 @@ const NONE: (&str, &str) = ("", "leave it out");
 const ROWS: &[Row] = &[
     row(("jump", "-J"), Protects, &[N, Y, Y], NONE),
     row(("manifest", "--manifest"), Protects, &[Y, Y, R], ("hashes are not known", "b3sum")),
-    row(("port", "-P"), Convenience, &[N, Y, HonouredWith("start")], NONE),
+    row(("port", "-P"), Convenience, &[N, Y, HonouredWith(&["start"])], NONE),
     row(("start", "--start"), Convenience, &[N, N, Y], NONE),
+    row(("cipher", "--cipher"), Protects, &[N, HonouredUnless(&["jump"]), Y], NONE),
     row(("keep", "-p"), Metadata, &[Y, InPart("owners are not kept"), Y], NONE),
 ];
 /// Another program.
@@ -40,6 +43,7 @@ const TABLE: Table = Table {
 fn command() -> Command {
     let flag = |id: &'static str| Arg::new(id).action(ArgAction::SetTrue);
     let command = Command::new("cp").arg(Arg::new("paths")).arg(flag("jump").short('J'));
+    let command = command.arg(flag("cipher").long("cipher"));
     let command = command.arg(flag("manifest").long("manifest")).arg(flag("start").long("start"));
     let port = Arg::new("port").short('P').default_value("22");
     let command = command.arg(port).arg(flag("keep").short('p'));
@@ -93,6 +97,8 @@ fn an_option_for_one_of_several_ways_is_no_mistake() {
     assert!(checked(&["jump"], &[Way::Here]).is_err());
     assert_eq!(checked(&["port", "start"], &[Way::Through]).unwrap(), Vec::<String>::new());
     assert!(checked(&["manifest"], &[Way::Ssh, Way::Through]).is_err());
+    assert!(checked(&["cipher"], &[Way::Ssh]).unwrap().is_empty());
+    assert!(checked(&["cipher", "jump"], &[Way::Ssh]).is_err());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_fan::{
     Census, DepositJob, Direction, Done, Job, Landing, Meter, Modes, Server, ServerId, Session,
-    UploadPlan, Watch, deposit, fetch, umask,
+    UploadPlan, Watch, deposit, fetch,
 };
 use hikyaku_store::Store;
 use std::time::Duration;
@@ -48,7 +48,8 @@ pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome
             store: what.landing.store.clone(),
             place: &|path| what.landing.of(path),
             patience: GONE_MAX,
-            umask: if what.modes == Modes::Kept { 0 } else { umask() },
+            dress: what.modes.dress(),
+            taking: what.landing.taking,
             older: order.choice().older,
             pass: order.choice().pass,
             parameters: order.parameters,
@@ -72,7 +73,7 @@ pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome
 pub(super) fn up(
     order: &Order<'_>,
     (store, name): (&dyn Store, &String),
-    (plan, umask): (&UploadPlan, u32),
+    plan: &UploadPlan,
     mut done: Done,
     outcome: &mut Outcome,
 ) -> Result<()> {
@@ -86,7 +87,7 @@ pub(super) fn up(
             plan,
             older: order.choice().older,
             pass: order.choice().pass,
-            umask,
+            dress: order.modes().dress(),
             rate: order.parameters.client.rate,
             meter: &meter,
             stop,

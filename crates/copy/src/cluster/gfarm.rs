@@ -6,11 +6,11 @@ use super::{Order, Outcome, start};
 use crate::location::GfarmPath;
 use crate::outcome::failed;
 use crate::patterns::in_store;
-use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{begun, with_remedy};
+use anyhow::{Context, Error, Result};
+use hikyaku_console::{begun, misuse, with_remedy};
 use hikyaku_fan::{
-    Arriving, Done, GfarmNode, Landing, Modes, Renamed, Server, ServerId, Session, SessionError,
-    Target, failure_kind, gfarm_census, remote_path, umask, unfit,
+    Arriving, Claims, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError,
+    Target, failure_kind, gfarm_census, remote_path, unfit,
 };
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
@@ -32,14 +32,15 @@ pub(super) fn all(
 ) -> Result<()> {
     let choice = order.choice();
     let first = sources.first().context("no source")?;
-    ensure!(
-        sources.iter().all(|source| source.server == first.server),
-        "sources in several Gfarm file systems go into several commands"
-    );
+    if sources.iter().any(|source| source.server != first.server) {
+        let text = "sources in several Gfarm file systems cannot be copied by one command";
+        return Err(misuse(text, "a command for each file system"));
+    }
     let gfarm = Arc::new(Gfarm::connect(first.server.clone()).map_err(explained)?);
     let stopped = gfarm.clone();
     let _stopped = order.scope.on_stop(move || stopped.stop());
     let sources = &expanded(&gfarm, sources)?;
+    let mut claims = Claims::default();
     for source in sources {
         let root = remote_path(&source.path).map_err(start::of_session)?;
         let mut survey = survey(&gfarm, &root).map_err(|trouble| told(source, &trouble))?;
@@ -63,8 +64,10 @@ pub(super) fn all(
             .choose(&root, &choice)
             .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
         let renamed = Renamed::of(sources.len(), &choice);
-        let arriving = Arriving { renamed, kind, pass: choice.pass };
+        let streams = &order.streams();
+        let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
         let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+        claims.take("", &mut found, |path| landing.of(path));
         let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
         let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
         let what = Fetching {
@@ -127,8 +130,7 @@ pub(super) fn upload(
     let plan = Target::find(&look, &shown, root)
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
-    let umask = if order.modes() == Modes::Kept { 0 } else { umask() };
-    up(order, (&*store, &shown), (&plan, umask), done, outcome)
+    up(order, (&*store, &shown), &plan, done, outcome)
 }
 
 /// The daemons on the nodes, if they are wanted.

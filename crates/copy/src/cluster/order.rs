@@ -4,12 +4,12 @@ use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
 use crate::engine::{Choice as Patterns, Existing, Options};
 use crate::log::Direction;
-use crate::settings::{RATE, UDP, WINDOW, add_keys};
+use crate::settings::{CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW, add_keys};
 use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Key, Keys, Scope, Settings, misuse};
-use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Trees};
-use hikyaku_fs::descriptor_number;
+use hikyaku_console::{Effect, Key, Keys, Scope, Settings, Way, misuse};
+use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Streams, Trees};
+use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::Via;
 
 /// Tells whether a name is left out.
@@ -45,6 +45,11 @@ impl<'a> Order<'a> {
         if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
+        for line in idle_settings(&settings, &hosts, transfer.way())? {
+            if !args.is_quiet() {
+                eprintln!("hikyaku: {line}");
+            }
+        }
         let direction = match transfer {
             Transfer::Down(..) => Direction::In,
             Transfer::Up(..) | Transfer::UpToGfarm(..) | Transfer::UpToS3(..) => Direction::Out,
@@ -67,6 +72,12 @@ impl<'a> Order<'a> {
         }
     }
 
+    /// How a target is written that takes bytes in order only: a FIFO is waited for until the copy is stopped.
+    pub(super) fn streams(&self) -> Streams {
+        let scope = self.scope.clone();
+        Streams::Written(Patience::new(move || scope.stop_cause().is_none()))
+    }
+
     /// Which permission bits new files get.
     pub(super) const fn modes(&self) -> Modes {
         if self.options.preserve { Modes::Kept } else { Modes::Usual }
@@ -85,6 +96,30 @@ fn least<T: Ord>(
     }
     let set = hosts.iter().map(|host| settings.get(key, host)).collect::<Result<Vec<_>, _>>()?;
     Ok(set.into_iter().flatten().min())
+}
+
+/// What is told of settings that protect something and have no effect on this way: the options of the same names would be
+/// refused, but settings are of many copies.
+fn idle_settings(settings: &Settings, hosts: &[String], way: Way) -> Result<Vec<String>> {
+    let set = [
+        (POLICY.name, POLICY.flag, is_set(settings, hosts, &POLICY)?),
+        (CIPHER.name, CIPHER.flag, is_set(settings, hosts, &CIPHER)?),
+        (UDP_PORTS.name, UDP_PORTS.flag, is_set(settings, hosts, &UDP_PORTS)?),
+    ];
+    let is_idle = |flag: &str| {
+        let mut rows = TABLE.rows.iter().filter(|row| row.flag == flag);
+        let effect = |row| TABLE.effect(row, way, &[]);
+        rows.all(|row| matches!(effect(row), Effect::Nothing | Effect::Refused))
+    };
+    let idle = set.into_iter().filter(|(_, flag, is_set)| *is_set && is_idle(flag));
+    let told = |name| format!("'{name}' of the settings has no effect on {}", TABLE.named(way));
+    Ok(idle.map(|(name, ..)| told(name)).collect())
+}
+
+/// Whether the user has set a value for one of the hosts.
+fn is_set<T>(settings: &Settings, hosts: &[String], key: &Key<T>) -> Result<bool> {
+    let set = hosts.iter().map(|host| settings.get(key, host)).collect::<Result<Vec<_>, _>>()?;
+    Ok(set.iter().any(Option::is_some))
 }
 
 impl Transfer {

@@ -8,17 +8,14 @@ use crate::outcome::failed;
 use anyhow::{Error, Result};
 use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
-    Arriving, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer, Target,
-    UploadPlan, failure_kind, remote_path, store_census, umask, unfit,
+    Arriving, Claims, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer,
+    Target, UploadPlan, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Permission bits that a new directory is not told: a bucket keeps none.
-const DIR_MODE: u32 = 0o755;
 
 /// Copies what buckets have at these paths to `target`.
 pub(super) fn all(
@@ -27,6 +24,7 @@ pub(super) fn all(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let mut bucket: Option<(String, S3)> = None;
+    let mut claims = Claims::default();
     for source in sources {
         let store = match &bucket {
             Some((name, store)) if *name == source.bucket => store.clone(),
@@ -36,7 +34,7 @@ pub(super) fn all(
         let stopped = store.clone();
         let _stopped = order.scope.on_stop(move || stopped.stop());
         let renamed = Renamed::of(sources.len(), &order.choice());
-        one(order, (&store, source), (target, renamed), outcome)?;
+        one(order, (&store, source), (target, renamed, &mut claims), outcome)?;
     }
     Ok(())
 }
@@ -45,7 +43,7 @@ pub(super) fn all(
 fn one(
     order: &Order<'_>,
     (store, source): (&S3, &S3Path),
-    (target, renamed): (&Path, Renamed),
+    (target, renamed, claims): (&Path, Renamed, &mut Claims),
     outcome: &mut Outcome,
 ) -> Result<()> {
     let (args, choice) = (order.args, order.choice());
@@ -61,8 +59,10 @@ fn one(
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let servers = StoreServer::several(&shared, versions.collect(), connections);
     let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
-    let arriving = Arriving { renamed, kind, pass: choice.pass };
+    let streams = &order.streams();
+    let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
     let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+    claims.take(&source.bucket, &mut found, |path| landing.of(path));
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
     let whole_files = || {
@@ -80,7 +80,8 @@ fn one(
         session: None,
         census: &found,
         landing: &landing,
-        modes: order.modes(),
+        // A bucket has none.
+        modes: Modes::Usual,
         // One that is gone is asked again as it is.
         redial: &|_: ServerId| None,
         after_loss: "it was tried again",
@@ -120,7 +121,7 @@ pub(super) fn upload(
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
     implied(&mut plan);
-    up(order, (&store, &shown), (&plan, umask()), done, outcome)
+    up(order, (&store, &shown), &plan, done, outcome)
 }
 
 /// Leaves out directories that something is in: only an empty one needs an object that marks it.
@@ -129,7 +130,6 @@ fn implied(plan: &mut UploadPlan) {
     let dirs = plan.dirs.iter().filter_map(|(path, _)| path.split());
     let filled: BTreeSet<StorePath> = files.chain(dirs).map(|(dir, _)| dir).collect();
     plan.dirs.retain(|(path, _)| !filled.contains(path));
-    plan.dirs.iter_mut().for_each(|(_, mode)| *mode = DIR_MODE);
 }
 
 fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {

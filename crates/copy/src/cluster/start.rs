@@ -9,6 +9,7 @@ use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
 use hikyaku_reach::launch::{Fleet, LaunchError};
+use hikyaku_reach::tcp::TcpError;
 use hikyaku_transfer::FailureKind;
 
 /// A session, and its servers if they were started for it.
@@ -141,7 +142,10 @@ pub(crate) fn explained(error: DialError, key: &str) -> Error {
             failed(FailureKind::Busy, text)
         }
         DialError::Service(error) => failed(FailureKind::Unsupported, error.to_string()),
+        DialError::Tcp(error @ TcpError::Other { .. }) => {
+            with_remedy(failed(FailureKind::Unsupported, error.to_string()), remedy)
+        }
         DialError::Connect(error) => with_remedy(error.into(), remedy),
-        DialError::Tcp(error) => error.into(),
+        DialError::Tcp(error) => with_remedy(error.into(), remedy),
     }
 }

@@ -3,6 +3,7 @@
 use crate::engine::Options;
 use hikyaku_fs::Shown;
 use hikyaku_transfer::{Failure, FailureKind};
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -21,12 +22,21 @@ pub(super) fn objection(source: &Path, target: &Path, options: &Options) -> Opti
             format!("is the same as {shown}, and is not copied onto itself"),
         );
     }
-    if itself.is_dir() && is_within(&made, &itself) {
+    if itself.is_dir() && is_within(&made, &itself) && has_it(source, &made, options) {
         let shown = Shown::new(made.as_os_str().as_bytes());
         let text = format!("is a directory, and is not copied into itself, which {shown} is in");
         return of(FailureKind::Other, text);
     }
     None
+}
+
+/// Whether what is copied of a directory has what it becomes in it. The names of a list need not.
+fn has_it(source: &Path, made: &Path, options: &Options) -> bool {
+    let has = |name: &Vec<u8>| {
+        let found = look(&source.join(OsStr::from_bytes(name)), options);
+        found.is_some_and(|found| found.is_dir() && is_within(made, &found))
+    };
+    options.files.is_empty() || options.files.iter().any(has)
 }
 
 /// What is at a source: a link itself where links are kept.

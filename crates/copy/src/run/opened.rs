@@ -2,6 +2,7 @@
 
 use super::bootstrap::{Bootstrap, bootstrap};
 use super::part::{Part, Plan};
+use super::patience::Attempt;
 use crate::args::By;
 use crate::engine::Meter;
 use crate::far::Far;
@@ -27,6 +28,9 @@ pub(super) enum Opened {
 impl Opened {
     /// Starts them. Where the far side has no hikyaku, it gets one, or SFTP serves.
     pub(super) fn of(part: &Part, plan: &Plan<'_>) -> Result<Self> {
+        if let Some(client) = plan.server.filter(|_| plan.attempt == Attempt::First) {
+            return Ok(Self::Sftp(Server::of(client.clone()), Vec::new()));
+        }
         let by = plan.args.by();
         if by == By::Sftp && part.far().is_some() {
             return Self::sftp(part, plan, None, "as --via sftp says, data go");
@@ -51,7 +55,9 @@ impl Opened {
         }
         let host = part.host().unwrap_or_default();
         let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
-        let notes = TABLE.check(plan.args.given(), &[Way::Sftp]).map_err(|refused| {
+        // It said where hikyaku was looked for.
+        let given = plan.args.given().without("remote_path");
+        let notes = TABLE.check(&given, &[Way::Sftp]).map_err(|refused| {
             // The remedy stays where the user looks for it.
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))

@@ -13,8 +13,9 @@ use crate::session::{Order, Session};
 use crate::sftp::{Journal, Run, Server};
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::{Scope, Settings};
+use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
+use hikyaku_sftp::Client;
 use hikyaku_transfer::{Failure, FailureKind};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;
@@ -47,6 +48,8 @@ pub(super) struct Plan<'a> {
     pub(super) claims: Claimant<'a>,
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
+    /// The SFTP server of the far side, where the caller has a session with it.
+    pub(super) server: Option<&'a Client>,
 }
 
 /// Sources that follow each other on one machine go together.
@@ -85,15 +88,22 @@ fn part(source: Location, target: Location) -> Result<Part> {
             Part::Through { sources: vec![remote.path.clone()], remote, target }
         }
         (Location::Servers(servers), _) | (_, Location::Servers(servers)) => {
-            bail!("'{servers}': a copy with daemons is one of its own")
+            return Err(alone(format!("'{servers}': a copy with daemons is one of its own")));
         }
         (Location::Gfarm(path), _) | (_, Location::Gfarm(path)) => {
-            bail!("'{path}': a copy from a Gfarm file system is one of its own")
+            return Err(alone(format!(
+                "'{path}': a copy from a Gfarm file system is one of its own"
+            )));
         }
         (Location::S3(path), _) | (_, Location::S3(path)) => {
-            bail!("'{path}': a copy with a bucket is one of its own")
+            return Err(alone(format!("'{path}': a copy with a bucket is one of its own")));
         }
     })
+}
+
+/// Sources that cannot be copied beside others.
+fn alone(text: String) -> anyhow::Error {
+    misuse(text, "a command of its own for it")
 }
 
 fn is_same(a: &Remote, b: &Remote) -> bool {

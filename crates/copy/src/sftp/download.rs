@@ -4,11 +4,12 @@ use super::Run;
 use super::fault::{Trouble, stored, there};
 use super::file::{Limit, WINDOW, changed};
 use super::journal::{Key, Past};
+use super::remote::Known;
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, Existing};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
-use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
+use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath};
 use hikyaku_store_local::Local;
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ const NOTED_BYTES: u64 = 64 << 20;
 pub(super) struct Download {
     pub(super) from: Vec<u8>,
     pub(super) to: StorePath,
-    pub(super) attributes: Attributes,
+    pub(super) found: Known,
 }
 
 /// Reads a file of the server into one of this machine, which gets its name when it is complete.
@@ -52,16 +53,11 @@ pub(super) fn download(
 
 impl Download {
     fn size(&self) -> u64 {
-        self.attributes.size.unwrap_or_default()
-    }
-
-    /// When the server's file was changed, in seconds since 1970.
-    fn modified(&self) -> Option<i64> {
-        self.attributes.times.map(|(_, modified)| modified.into())
+        self.found.attributes.size.unwrap_or_default()
     }
 
     fn key(&self) -> Key {
-        Key::new(&self.from, self.to.as_bytes(), self.size(), self.modified().unwrap_or(0))
+        Key::new(&self.from, self.to.as_bytes(), self.size(), self.found.modified.unwrap_or(0))
     }
 }
 
@@ -89,7 +85,7 @@ fn stays_here(run: &Run<'_>, store: &Local, file: &Download, key: Key) -> Result
         || match run.options.existing {
             Existing::Replaced => false,
             Existing::KeptIfNewer => {
-                file.modified().is_some_and(|time| found.modified.secs >= time)
+                file.found.modified.is_some_and(|time| found.modified.secs >= time)
             }
             Existing::Kept => true,
         })
@@ -126,7 +122,7 @@ fn draft_of(
         draft.discard();
     }
     let draft = store
-        .create(&file.to, &Make { size: file.attributes.size, ..Make::default() })
+        .create(&file.to, &Make { size: file.found.attributes.size, ..Make::default() })
         .map_err(stored)?;
     Ok((draft, 0))
 }
@@ -151,7 +147,9 @@ fn receive(
     if run.options.durable {
         draft.sync().map_err(stored)?;
     }
-    draft.name(Naming::Replace, &finish(run, umask, &file.attributes)).map_err(stored)
+    let present = store.look(&file.to).ok().filter(|found| found.kind == hikyaku_store::Kind::File);
+    let mode = mode(run, umask, (&file.found.attributes, present.map(|found| found.mode)));
+    draft.name(Naming::Replace, &finish(run, mode, file)).map_err(stored)
 }
 
 /// Writes down how much there is of an unfinished file, which outlives this process then.
@@ -194,7 +192,7 @@ fn fill(
         }
         let Some((offset, length, ticket)) = under_way.pop_front() else { break };
         let data = client.data(ticket, length).map_err(there(&file.from))?;
-        if !data.is_empty() && file.attributes.size.is_some_and(|size| offset >= size) {
+        if !data.is_empty() && file.found.attributes.size.is_some_and(|size| offset >= size) {
             // It may have no end.
             return Err(changed(End::There, &file.from));
         }
@@ -218,20 +216,28 @@ fn fill(
             return Err(changed(End::There, &file.from));
         }
     }
-    if file.attributes.size.is_some() && end != Some(size) {
+    if file.found.attributes.size.is_some() && end != Some(size) {
         return Err(changed(End::There, &file.from));
     }
     Ok(())
 }
 
+/// The mode of a new file, which may take the place of one with the mode `present`.
+fn mode(
+    run: &Run<'_>,
+    umask: u32,
+    (attributes, present): (&Attributes, Option<u32>),
+) -> Option<u32> {
+    match (run.options.preserve, present) {
+        (true, _) => attributes.mode.map(|mode| mode & 0o7777),
+        // As with scp, a replaced file keeps its mode.
+        (false, Some(present)) => Some(present & 0o777),
+        (false, None) => attributes.mode.map(|mode| mode & 0o777 & !umask),
+    }
+}
+
 /// The metadata of a new file.
-fn finish(run: &Run<'_>, umask: u32, attributes: &Attributes) -> Finish {
-    let preserve = run.options.preserve;
-    let mode = attributes.mode.map(|mode| match preserve {
-        true => mode & 0o7777,
-        false => mode & 0o777 & !umask,
-    });
-    let modified = attributes.times.filter(|_| preserve);
-    let modified = modified.map(|(_, modified)| Time { secs: modified.into(), nanos: 0 });
+fn finish(run: &Run<'_>, mode: Option<u32>, file: &Download) -> Finish {
+    let modified = file.found.kept_time(run, &file.from);
     Finish { mode, modified, ..Finish::default() }
 }

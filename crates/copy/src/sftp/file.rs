@@ -60,14 +60,18 @@ pub(super) fn seconds(time: i64) -> u32 {
 pub(super) fn times(run: &Run<'_>, found: &Metadata, to: &[u8]) -> Option<(u32, u32)> {
     let modified = u32::try_from(found.mtime()).ok();
     if modified.is_none() {
-        let text = format!("its time is not kept: {NO_SUCH_TIME}");
-        if let Trouble::File(end, failure) =
-            Trouble::of(End::There, to, FailureKind::Unsupported, &text)
-        {
-            run.meter.add_failure(end, &failure);
-        }
+        no_time(run, to);
     }
     Some((seconds(found.atime()), modified?))
+}
+
+/// Counts as a failure of the server's file at `path` that its time is not kept.
+pub(super) fn no_time(run: &Run<'_>, path: &[u8]) {
+    let text = format!("its time is not kept: {NO_SUCH_TIME}");
+    let trouble = Trouble::of(End::There, path, FailureKind::Unsupported, &text);
+    if let Trouble::File(end, failure) = trouble {
+        run.meter.add_failure(end, &failure);
+    }
 }
 
 pub(super) fn changed(end: End, path: &[u8]) -> Trouble {

@@ -7,15 +7,15 @@ use super::download::{Download, download, rehearse_download};
 use super::fault::{Trouble, second, stored, there};
 use super::file::{Limit, is_draft};
 use super::links::link_here;
-use super::remote::{entries, expanded, join, resolved, split};
+use super::remote::{Known, entries, expanded, join, resolved, split};
 use super::{Run, crew};
 use crate::engine::{Choice, End, kind};
 use crate::outcome::failed;
 use anyhow::{Context, Result};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
-use hikyaku_sftp::{Attributes, Entry, Failed, Kind, Request, Response};
-use hikyaku_store::{Change, ErrorKind, Store, StorePath, Time};
+use hikyaku_sftp::{Entry, Failed, Kind, Request, Response};
+use hikyaku_store::{Change, ErrorKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -138,11 +138,17 @@ enum Job {
 /// A directory of the server that is to be listed.
 struct Pending {
     from: Vec<u8>,
-    found: Attributes,
+    found: Known,
     to: StorePath,
     /// Its path beneath the source; empty for the source itself.
     below: Vec<u8>,
     depth: usize,
+}
+
+/// A directory of the server that was made here.
+struct Directory {
+    from: Vec<u8>,
+    found: Known,
 }
 
 /// Finds the files.
@@ -154,7 +160,7 @@ struct Walk<'a> {
     /// Directories that are to be listed; the last ones come first, so that few wait.
     pending: Vec<Pending>,
     /// Directories of this machine with the metadata that they get at the end, outermost first.
-    directories: Vec<(StorePath, Attributes)>,
+    directories: Vec<(StorePath, Directory)>,
     /// Directories above what a list names, which were made.
     parents: BTreeSet<Vec<u8>>,
 }
@@ -194,7 +200,7 @@ impl Walk<'_> {
         if !is_contents && found.kind() != Some(Kind::Dir) && self.choice.leaves_out(name, false) {
             return Ok(());
         }
-        self.entry(from, found, (to, Vec::new(), 0), jobs)
+        self.entry(from, Known::of_path(self.run, from, found)?, (to, Vec::new(), 0), jobs)
     }
 
     /// What a list names, with the directories above it.
@@ -211,14 +217,15 @@ impl Walk<'_> {
             if self.run.options.rehearsal || !self.parents.insert(dir.to_vec()) {
                 continue;
             }
-            let found = look(&join(source, dir))?;
+            let from = join(source, dir);
+            let found = Known::of_path(self.run, &from, look(&from)?)?;
             let to = place(dir)?;
-            let mode = found.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
+            let mode = found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
             match self.target.store.make_dir(&to, mode) {
                 Err(error) if error.kind == ErrorKind::Exists => {}
                 made => made.map_err(stored)?,
             }
-            self.directories.push((to, found));
+            self.directories.push((to, Directory { from, found }));
         }
         let from = join(source, file);
         let found = look(&from)?;
@@ -231,6 +238,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let to = place(file)?;
+        let found = Known::of_path(self.run, &from, found)?;
         self.entry(&from, found, (to, file.to_vec(), 0), jobs)
     }
 
@@ -260,12 +268,12 @@ impl Walk<'_> {
     fn entry(
         &mut self,
         from: &[u8],
-        found: Attributes,
+        found: Known,
         (to, below, depth): (StorePath, Vec<u8>, usize),
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         self.run.go_on()?;
-        match found.kind() {
+        match found.attributes.kind() {
             Some(Kind::Dir) if depth >= DEPTH_MAX => {
                 let text = "too many directories within each other; does a link lead upwards?";
                 Err(Trouble::of(End::There, from, FailureKind::Link, text))
@@ -279,8 +287,8 @@ impl Walk<'_> {
             }
             // A server that tells no mode has files.
             Some(Kind::File) | None => {
-                self.run.meter.add_total(1, found.size.unwrap_or_default());
-                jobs.add(Job::File(Download { from: from.to_vec(), to, attributes: found }))
+                self.run.meter.add_total(1, found.attributes.size.unwrap_or_default());
+                jobs.add(Job::File(Download { from: from.to_vec(), to, found }))
             }
             Some(Kind::Link | Kind::Special) => {
                 let text = "not a regular file; by SFTP only files and directories are copied";
@@ -291,12 +299,13 @@ impl Walk<'_> {
 
     fn directory(&mut self, dir: Pending, all: Vec<Entry>, jobs: &Jobs<'_>) -> Result<(), Trouble> {
         if dir.to != StorePath::ROOT && !self.run.options.rehearsal {
-            let mode = dir.found.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
+            let mode = dir.found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
             match self.target.store.make_dir(&dir.to, mode) {
                 Err(error) if error.kind == ErrorKind::Exists => {}
                 made => made.map_err(stored)?,
             }
-            self.directories.push((dir.to.clone(), dir.found));
+            let made = Directory { from: dir.from.clone(), found: dir.found };
+            self.directories.push((dir.to.clone(), made));
         }
         let client = &self.run.server.client;
         let mut found = Vec::new();
@@ -319,9 +328,9 @@ impl Walk<'_> {
         }
         for (path, below, entry, ticket) in found {
             let asked = match ticket {
-                None => Ok(entry.attributes),
+                None => Ok(Known::of_entry(&entry)),
                 Some(ticket) => match client.wait(ticket) {
-                    Ok(Response::Attributes(attributes)) => Ok(attributes),
+                    Ok(Response::Attributes(found)) => Known::of_path(self.run, &path, found),
                     Ok(_) => Err(there(&path)(Failed::Odd)),
                     Err(error) => Err(there(&path)(error)),
                 },
@@ -330,7 +339,7 @@ impl Walk<'_> {
             let to = name.and_then(|name| dir.to.join(&name).map_err(|_| bad_name(&path)));
             let added = asked.and_then(|found| {
                 // What a link leads to may be a directory that is left out.
-                let is_dir = found.kind() == Some(Kind::Dir);
+                let is_dir = found.attributes.kind() == Some(Kind::Dir);
                 if self.choice.leaves_out(&below, is_dir) {
                     return Ok(());
                 }
@@ -344,10 +353,10 @@ impl Walk<'_> {
     /// Gives the directories their modes and times, and brings their names to the disk.
     fn finish(self) -> Result<()> {
         let store = &self.target.store;
-        for (path, found) in self.directories.iter().rev() {
-            let mode = found.mode.filter(|_| self.run.options.preserve).map(|mode| mode & 0o7777);
-            let modified = found.times.filter(|_| self.run.options.preserve);
-            let modified = modified.map(|(_, secs)| Time { secs: secs.into(), nanos: 0 });
+        for (path, Directory { from, found }) in self.directories.iter().rev() {
+            let mode = found.attributes.mode.filter(|_| self.run.options.preserve);
+            let mode = mode.map(|mode| mode & 0o7777);
+            let modified = found.kept_time(self.run, from);
             let change = Change { mode, modified, ..Change::default() };
             if *path != StorePath::ROOT && (mode.is_some() || modified.is_some()) {
                 let changed = store.change(path, &change).map_err(stored);

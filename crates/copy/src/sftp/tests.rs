@@ -100,7 +100,7 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
     let (near, far) = UnixStream::pair().unwrap();
     let server = thread::spawn(move || serve(far, lie));
     let client = Client::start(near.try_clone().unwrap(), near.try_clone().unwrap()).unwrap();
-    let session = Server { client, process: None };
+    let session = Server::of(client);
     let options = Options { recursive: true, ..Options::default() };
     let (meter, scope) = (Meter::default(), Scope::default());
     let run =

@@ -50,7 +50,7 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
     let sent = present.and_then(|present| {
         let present = replaceable(present, &file.to)?;
         run.meter.add_kept(begin);
-        send(run, limit, (&source, &before), file, (&handle, present, begin))
+        send(run, limit, (&source, &before), file, (&draft, &handle, present, begin))
     });
     let closing = client.ask(&Request::Close(handle.bytes()));
     let written = sent.and_then(|sent| sent.settle(run, &file.to));
@@ -226,7 +226,7 @@ fn send(
     limit: &Limit,
     (source, before): (&File, &Metadata),
     file: &Upload,
-    (handle, present, begin): (&Handle, Option<u32>, u64),
+    (draft, handle, present, begin): (&[u8], &Handle, Option<u32>, u64),
 ) -> Result<Sent, Trouble> {
     let client = &run.server.client;
     let (mut sent, mut buffer, mut offset) = (Sent::default(), vec![0; DATA_BYTES_MAX], begin);
@@ -260,8 +260,11 @@ fn send(
         },
         // As with scp, a replaced file keeps its mode.
         (false, Some(mode)) => Attributes { mode: Some(mode & 0o777), ..Attributes::default() },
+        // It was made such that it can be opened again. The other bits are what the server's umask has left.
         (false, None) if before.mode() & 0o200 == 0 => {
-            Attributes { mode: Some(before.mode() & 0o777), ..Attributes::default() }
+            let made = client.attributes(&Request::LStat(draft)).map_err(there(&file.to))?;
+            let mode = made.mode.map_or(0o600, |mode| mode & 0o577);
+            Attributes { mode: Some(mode), ..Attributes::default() }
         }
         (false, None) => Attributes::default(),
     };

@@ -102,6 +102,7 @@ mod tests {
             time: 0.0,
             answer,
             error: Some("gone".to_owned()),
+            code: hikyaku_console::ExitCode::MayPass,
         };
         let text = table(&[line("node1.example:5209", Some(answer)), line("b", None)]);
         let lines: Vec<&str> = text.lines().collect();

@@ -100,3 +100,29 @@ fn unfinished_files_of_others_are_no_part_of_a_tree_whoever_tells_of_them() {
     let named = merge(vec![Ok(vec![entry("d/.a.abcdefghabcde.hikyaku", Kind::File, 9)])]);
     assert_eq!(named.files.len(), 1);
 }
+
+#[test]
+fn a_name_at_the_target_belongs_to_the_first_source_that_has_it() {
+    let place = |path: &PeerPath| {
+        let name = path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap();
+        StorePath::new(name).ok()
+    };
+    let mut claims = Claims::default();
+    // Where a source is from, its path, and whether it is copied and told to be left out.
+    for (origin, path, is_copied, is_left_out) in [
+        ("one", "a/f", true, false),
+        ("one", "a/f", false, false),
+        ("two", "a/f", false, true),
+        ("one", "b/f", false, true),
+        ("two", "b/g", true, false),
+    ] {
+        for kind in [Kind::File, Kind::Link] {
+            let path = format!("{path}-{kind:?}");
+            let mut census = merge(vec![Ok(vec![entry(&path, kind, 1)])]);
+            claims.take(origin, &mut census, place);
+            let copied = census.files.len() + census.links.len();
+            assert_eq!(copied, usize::from(is_copied), "{origin} {path}");
+            assert_eq!(census.left_out.len(), usize::from(is_left_out), "{origin} {path}");
+        }
+    }
+}

@@ -18,13 +18,13 @@ fn found(kind: Kind, size: u64, secs: i64) -> Found {
 
 #[test]
 fn what_is_there_is_replaced_only_if_the_user_does_not_keep_it() {
-    use Action::{Refuse, Stay, Write};
+    use Action::{Refuse, Same, Stay, Write};
     use InTheWay::{Directory, Special};
     let new = Seen::from(&found(Kind::File, 7, 100));
     // What is there, and what becomes of the new file if older files are replaced, kept, kept if newer.
     let table = [
         (None, [Write, Write, Write]),
-        (Some(found(Kind::File, 7, 100)), [Stay, Stay, Stay]),
+        (Some(found(Kind::File, 7, 100)), [Same, Stay, Same]),
         (Some(found(Kind::File, 8, 100)), [Write, Stay, Write]),
         (Some(found(Kind::File, 7, 99)), [Write, Stay, Write]),
         (Some(found(Kind::File, 7, 101)), [Write, Stay, Stay]),

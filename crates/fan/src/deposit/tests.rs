@@ -48,7 +48,7 @@ fn run(store: &dyn Store, plan: &UploadPlan, older: Older) -> (Uploaded, Meter) 
         plan,
         older,
         pass: Pass::Copy,
-        umask: 0o022,
+        dress: crate::Dress::Usual { umask: 0o022 },
         rate: None,
         meter: &meter,
         stop: &stop,
@@ -85,6 +85,23 @@ fn an_older_file_stays_if_the_user_wants_it() {
     put(&store, "to/d/large", b"newer", 3);
     assert_eq!(run(&store, &plan, Older::KeptIfNewer).0.files, 0);
     assert_eq!(run(&store, &plan, Older::Replaced).0.files, 1);
+}
+
+#[test]
+fn a_link_replaces_only_what_the_user_does_not_keep() {
+    let (source, _) = tree();
+    let plan = plan(&source);
+    for (older, fails, is_link) in
+        [(Older::Kept, 0, false), (Older::KeptIfNewer, 1, false), (Older::Replaced, 0, true)]
+    {
+        let store = Memory::default();
+        store.make_dir(&path("to"), 0o755).unwrap();
+        put(&store, "to/l", b"mine", 3);
+        let (done, _) = run(&store, &plan, older);
+        assert_eq!(done.failed.len(), fails, "{older:?}: {:?}", done.failed);
+        let kind = store.look(&path("to/l")).unwrap().kind;
+        assert_eq!(kind == Kind::Link, is_link, "{older:?}");
+    }
 }
 
 #[test]

@@ -1,40 +1,47 @@
 //! The directories and the links of a transfer, which need no bytes.
 
 use super::{Fetched, Job};
-use crate::choice::Older;
-use hikyaku_store::{ErrorKind, Kind, Result as StoreResult, StoreError, StorePath};
+use crate::choice::{LinkAction, action_of_link};
+use crate::dress::DirState;
+use hikyaku_store::{Change, ErrorKind, Kind, Result as StoreResult, StoreError, StorePath};
 
-/// Creates the directories, and the links, which need no bytes.
-pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) {
-    let there = |path: &StorePath, kind| match job.store.look(path) {
-        Ok(found) if found.kind == kind => Ok(()),
+/// Creates the directories, and the links, which need no bytes. Returns which of the directories are new, in their order.
+pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Vec<DirState> {
+    let mut states = Vec::new();
+    let there = |path: &StorePath| match job.store.look(path) {
+        Ok(found) if found.kind == Kind::Dir => Ok(DirState::There),
         Ok(_) => Err(StoreError::new("create", path, ErrorKind::Exists)),
         Err(error) => Err(error),
     };
-    for (path, _) in &job.census.dirs {
-        let Some(place) = (job.place)(path) else { continue };
-        // Its final mode might forbid to write in it.
-        let made = match job.store.make_dir(&place, 0o700) {
-            Err(error) if error.kind == ErrorKind::Exists => there(&place, Kind::Dir),
-            made => made,
+    for (path, meta) in &job.census.dirs {
+        let Some(place) = (job.place)(path) else {
+            states.push(DirState::There);
+            continue;
         };
-        made.unwrap_or_else(|error| fetched.failed.push((path.as_bytes().to_vec(), error.into())));
+        let made = match job.store.make_dir(&place, job.dress.new_dir(meta.mode)) {
+            Err(error) if error.kind == ErrorKind::Exists => there(&place),
+            made => made.map(|()| DirState::Made),
+        };
+        states.push(made.unwrap_or_else(|error| {
+            fetched.failed.push((path.as_bytes().to_vec(), error.into()));
+            DirState::There
+        }));
     }
     for (path, text) in &job.census.links {
         let Some(place) = (job.place)(path) else { continue };
         let made = match job.store.make_link(&place, text) {
-            Err(error) if error.kind == ErrorKind::Exists && job.older == Older::Kept => Ok(()),
             Err(error) if error.kind == ErrorKind::Exists => {
-                let is_same = || job.store.read_link(&place).is_ok_and(|there| there == *text);
-                there(&place, Kind::Link).and_then(|()| match is_same() {
-                    true => Ok(()),
-                    false => Err(error),
-                })
+                let is_same = job.store.read_link(&place).is_ok_and(|there| there == *text);
+                match action_of_link(job.older, is_same) {
+                    LinkAction::Stay => Ok(()),
+                    LinkAction::Replace | LinkAction::Refuse => Err(error),
+                }
             }
             made => made,
         };
         made.unwrap_or_else(|error| fetched.failed.push((path.as_bytes().to_vec(), error.into())));
     }
+    states
 }
 
 /// Tells which links would be made, and which names of directories are taken by something else.
@@ -50,9 +57,11 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) {
         let Some(place) = (job.place)(path) else { continue };
         match job.store.look(&place) {
             Err(_) => fetched.would.push(place.as_bytes().to_vec()),
-            Ok(_) if job.older == Older::Kept => {}
-            Ok(_) if job.store.read_link(&place).is_ok_and(|there| there == *text) => {}
             Ok(_) => {
+                let is_same = job.store.read_link(&place).is_ok_and(|there| there == *text);
+                if action_of_link(job.older, is_same) == LinkAction::Stay {
+                    continue;
+                }
                 let error = StoreError::new("create", &place, ErrorKind::Exists);
                 fetched.failed.push((path.as_bytes().to_vec(), error.into()));
             }
@@ -60,17 +69,15 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) {
     }
 }
 
-/// Gives the directories their modes, the deepest first, and brings the names in them to the disk.
-pub(super) fn finish(job: &Job<'_>, fetched: &mut Fetched) {
-    let settle = |place: &StorePath, mode: u32| -> StoreResult<()> {
+/// Gives the directories their modes and times, the deepest first, and brings the names in them to the disk.
+pub(super) fn finish(job: &Job<'_>, states: &[DirState], fetched: &mut Fetched) {
+    let settle = |place: &StorePath, change: Option<Change>| -> StoreResult<()> {
         job.store.sync(std::slice::from_ref(place))?;
-        let change =
-            hikyaku_store::Change { mode: Some(mode & 0o777 & !job.umask), ..Default::default() };
-        job.store.change(place, &change)
+        change.map_or(Ok(()), |change| job.store.change(place, &change))
     };
-    for (path, mode) in job.census.dirs.iter().rev() {
+    for ((path, meta), state) in job.census.dirs.iter().zip(states).rev() {
         let Some(place) = (job.place)(path) else { continue };
-        if let Err(error) = settle(&place, *mode) {
+        if let Err(error) = settle(&place, job.dress.filled_dir(*meta, *state)) {
             fetched.failed.push((path.as_bytes().to_vec(), error.into()));
         }
     }

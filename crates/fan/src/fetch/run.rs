@@ -1,12 +1,13 @@
 //! The loop that asks the scheduler, and the threads that do what it says.
 
-use super::{FetchError, Fetched, Job};
+use super::{FetchError, Fetched, Job, Taking};
 use crate::census::ServerId;
+use crate::in_order::WINDOW;
 use crate::server::{Request, Server};
 use crate::target::Target;
 use hikyaku_remote::RemoteError;
 use hikyaku_run_log::FileStage;
-use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Work};
+use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink, Work};
 use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -62,6 +63,9 @@ pub(super) struct State {
     done_since: Option<Instant>,
     /// Servers that have begun.
     begun: usize,
+    /// What a stream has taken while a thread waits to write more, and since when it is so.
+    held_up: Option<(u64, Instant)>,
+    sink: Sink,
     is_over: bool,
 }
 
@@ -98,7 +102,12 @@ impl<'a> Run<'a> {
             stages[number] = Stage::Open;
             let at: Vec<_> = file.at.iter().filter_map(|at| servers.get(at.0).copied()).collect();
             match spread.add_file(DataSize::from_bytes(file.seen.size), &at) {
-                Ok(_) => numbers.push(number),
+                Ok(id) => {
+                    numbers.push(number);
+                    if job.taking == Taking::InOrder {
+                        spread.handle_reach(id, WINDOW);
+                    }
+                }
                 Err(_) => failed.push((number, FetchError::TooLarge)),
             }
         }
@@ -120,6 +129,8 @@ impl<'a> Run<'a> {
             gone_since: None,
             done_since: None,
             begun: 0,
+            held_up: None,
+            sink: Sink::Ready,
             is_over: false,
         };
         let (changed, to_name) = (Condvar::new(), Condvar::new());
@@ -204,6 +215,7 @@ impl<'a> Run<'a> {
             }
             self.begin(&mut state);
             let now = self.now();
+            self.look_at_stream(&mut state);
             while let Some(command) = state.spread.poll_command(now) {
                 self.carry_out(&mut state, scope, command)?;
             }
@@ -222,6 +234,25 @@ impl<'a> Run<'a> {
                 .poll_timeout()
                 .map_or(LOOK, |wake| (wake.at - now).clamp(Duration::from_millis(1), LOOK));
             drop(self.changed.wait_timeout(state, due).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Tells the scheduler whether a stream takes nothing for a while: servers look quiet then and are not.
+    fn look_at_stream(&self, state: &mut State) {
+        let mut streams = self.targets.iter().flatten().filter_map(Target::progress);
+        if self.job.taking == Taking::AnyOrder {
+            return;
+        }
+        let Some((taken, is_written)) = streams.next() else { return };
+        state.held_up = match state.held_up {
+            Some((before, since)) if is_written && before == taken => Some((before, since)),
+            _ => is_written.then(|| (taken, Instant::now())),
+        };
+        let is_busy = state.held_up.is_some_and(|(_, since)| since.elapsed() >= LOOK);
+        let sink = if is_busy { Sink::Busy } else { Sink::Ready };
+        if std::mem::replace(&mut state.sink, sink) != sink {
+            let now = self.now();
+            state.spread.handle_target(sink, now);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::FetchError;
 use super::run::{Run, State, server_id};
 use crate::census::ServerId;
+use crate::in_order::WINDOW;
 use crate::server::Server;
 use crate::target::Next;
 use hikyaku_remote::RemoteError;
@@ -162,6 +163,10 @@ impl Run<'_> {
                     .and_then(|file| file.range(index));
                 if let (Some(id), Some(range)) = (self.id(number), range) {
                     state.spread.handle_proven(id, range);
+                    if let Some((taken, _)) = target.progress() {
+                        let end = taken.saturating_add(WINDOW.bytes());
+                        state.spread.handle_reach(id, DataSize::from_bytes(end));
+                    }
                 }
                 if next == Next::Whole {
                     self.on_whole(&mut state, number);

@@ -1,7 +1,7 @@
 //! Downloads of a session.
 
-use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError};
-use crate::census::{Census, ServerId, census};
+use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError, Streams};
+use crate::census::{Census, Claims, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
@@ -30,6 +30,8 @@ pub struct Download<'a> {
     pub choice: &'a Choice<'a>,
     /// The permission bits of new files.
     pub modes: Modes,
+    /// Whether the target may take bytes in order only.
+    pub streams: &'a Streams,
     /// How far it is. It has as many servers as [`Session::met`].
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set. The connections end with it, and the next call makes new ones.
@@ -46,9 +48,9 @@ impl Session {
     pub fn download(&self, download: &Download<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.logged(Direction::In, download.meter, || {
-            let mut done = Done::default();
+            let (mut done, mut claims) = (Done::default(), Claims::default());
             for source in download.sources {
-                self.fetch_one(download, source, &mut done)?;
+                self.fetch_one((download, &mut claims), source, &mut done)?;
             }
             download.meter.set_found();
             Ok(done)
@@ -57,7 +59,7 @@ impl Session {
 
     fn fetch_one(
         &self,
-        download: &Download<'_>,
+        (download, claims): (&Download<'_>, &mut Claims),
         root: &StorePath,
         done: &mut Done,
     ) -> Result<(), SessionError> {
@@ -79,8 +81,12 @@ impl Session {
             SessionError::refused(kind, format!("{}: {}", self.shown(root), unfit(kind)))
         })?;
         let renamed = Renamed::of(download.sources.len(), choice);
-        let arriving = Arriving { renamed, kind, pass: choice.pass };
+        let streams = download.streams;
+        let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
         let landing = Landing::new(root, download.target, arriving)?;
+        if download.sources.len() > 1 {
+            claims.take("", &mut found, |path| landing.of(path));
+        }
         let meter = download.meter;
         meter.add_found(found.files.len(), found.bytes());
         if download.sources.last() == Some(root) {
@@ -97,7 +103,8 @@ impl Session {
             store: landing.store.clone(),
             place: &|path| landing.of(path),
             patience: GONE_MAX,
-            umask: download.modes.umask(),
+            dress: download.modes.dress(),
+            taking: landing.taking,
             older: choice.older,
             pass: choice.pass,
             parameters: self.parameters,

@@ -2,10 +2,11 @@
 
 use super::{Kind, SessionError};
 use crate::choice::Pass;
+use crate::fetch::Taking;
 use hikyaku_console::begun;
-use hikyaku_fs::{FsError, PeerPath, Shown, Spot, Target};
+use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
 use hikyaku_store::{ErrorKind, Kind as FileKind, StorePath};
-use hikyaku_store_local::{Local, NewModes};
+use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
 use std::ffi::OsStr;
 use std::fs;
@@ -14,12 +15,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use hikyaku_fs::umask;
-
 /// Where the files of one source go.
 pub struct Landing {
     /// The directory that receives them.
     pub store: Arc<Local>,
+    /// In which order the target takes bytes.
+    pub taking: Taking,
     /// Bytes of the path at the servers that the path at the target does not have.
     skipped: usize,
     place: Place,
@@ -36,14 +37,26 @@ enum Place {
 }
 
 /// What comes to a target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arriving {
+#[derive(Clone, Copy, Debug)]
+pub struct Arriving<'a> {
     /// What the names of the source become.
     pub renamed: Renamed,
     /// Whether the source is a directory or a file.
     pub kind: FileKind,
     /// Whether anything is written.
     pub pass: Pass,
+    /// Whether it may be a stream.
+    pub streams: &'a Streams,
+}
+
+/// Whether the target may take bytes in order only, as a FIFO, a device and an open descriptor do.
+#[derive(Clone, Debug, Default)]
+pub enum Streams {
+    /// It has to be a file or a directory.
+    #[default]
+    Refused,
+    /// It may be one. A FIFO is waited for with this patience.
+    Written(Patience),
 }
 
 /// Whether a source may get another name.
@@ -63,10 +76,14 @@ impl Landing {
     ///
     /// # Errors
     ///
-    /// The target is no directory and has to be one, is a FIFO, a socket or a device, or is a link that leads nowhere; the
-    /// directory cannot be written to; or the name is not possible.
-    pub fn new(root: &StorePath, target: &Path, arriving: Arriving) -> Result<Self, SessionError> {
-        let Arriving { renamed, kind, pass } = arriving;
+    /// The target is no directory and has to be one, is a FIFO, a socket or a device that must not be, or is a link that leads
+    /// nowhere; the directory cannot be written to; or the name is not possible.
+    pub fn new(
+        root: &StorePath,
+        target: &Path,
+        arriving: Arriving<'_>,
+    ) -> Result<Self, SessionError> {
+        let Arriving { renamed, kind, pass, streams } = arriving;
         let renamed = if *root == StorePath::ROOT { Renamed::Contents } else { renamed };
         let skipped = match (root.split(), renamed) {
             (None, _) => 0,
@@ -76,15 +93,18 @@ impl Landing {
         };
         let (dir, place) = match look(target)? {
             There::Dir => (target.to_path_buf(), Place::Into),
-            There::File(_) | There::Special
+            There::File(_) | There::Stream | There::Special
                 if renamed != Renamed::Allowed || kind == FileKind::Dir || has_slash(target) =>
             {
                 return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
             }
-            There::Special => {
-                let text = "not a regular file; it is left unchanged";
-                return Err(refused(target, Kind::File(FailureKind::Special), text));
-            }
+            There::Stream => match streams {
+                Streams::Written(patience) => {
+                    return Self::stream(target, (pass, patience), skipped);
+                }
+                Streams::Refused => return Err(special(target)),
+            },
+            There::Special => return Err(special(target)),
             There::File(spot) => (spot.path, Place::Renamed(spot.name.into())),
             There::Nothing if renamed == Renamed::Never => {
                 let text = "no such directory, and several sources need one";
@@ -100,7 +120,26 @@ impl Landing {
         let modes = NewModes { file: 0o666 & !umask() };
         let store = Local::open(dir, modes).map_err(cannot_write)?;
         let store = Arc::new(store.recorded(begun().as_deref()));
-        Ok(Self { store, skipped, place })
+        Ok(Self { store, taking: Taking::AnyOrder, skipped, place })
+    }
+
+    /// A target that takes the bytes of one file in order.
+    fn stream(
+        target: &Path,
+        (pass, patience): (Pass, &Patience),
+        skipped: usize,
+    ) -> Result<Self, SessionError> {
+        let opening = match pass {
+            Pass::Copy => Opening::Waits(patience.clone()),
+            Pass::Rehearsal => Opening::Never,
+        };
+        let opened = Local::of_target(target, NewModes::default(), opening);
+        let (store, _) = opened.map_err(cannot_write)?;
+        let (_, Place::Renamed(name)) = named(target)? else {
+            return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
+        };
+        let place = Place::Renamed(name);
+        Ok(Self { store: Arc::new(store), taking: Taking::InOrder, skipped, place })
     }
 
     /// The place of a path of the servers; `None` if there can be none.
@@ -122,7 +161,9 @@ impl Landing {
 enum There {
     Dir,
     File(Spot),
-    /// A FIFO, a socket or a device.
+    /// A FIFO, a device or an open descriptor.
+    Stream,
+    /// A socket.
     Special,
     Nothing,
 }
@@ -142,7 +183,8 @@ fn look(target: &Path) -> Result<There, SessionError> {
             Some(_) => Ok(There::File(spot)),
             None => Ok(There::Nothing),
         },
-        Ok(Target::Stream(_)) | Err(FsError::Special { .. }) => Ok(There::Special),
+        Ok(Target::Stream(_)) => Ok(There::Stream),
+        Err(FsError::Special { .. }) => Ok(There::Special),
         Err(error) => Err(of_file(error)),
     }
 }
@@ -167,6 +209,11 @@ fn named(target: &Path) -> Result<(PathBuf, Place), SessionError> {
     })?;
     let dir = target.parent().unwrap_or_else(|| Path::new("."));
     Ok((dir.to_path_buf(), Place::Renamed(name)))
+}
+
+fn special(target: &Path) -> SessionError {
+    let text = "not a regular file; it is left unchanged";
+    refused(target, Kind::File(FailureKind::Special), text)
 }
 
 fn has_slash(target: &Path) -> bool {

@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// The log. It ends with the session.
@@ -73,6 +73,19 @@ fn refused(error: LogError) -> SessionError {
     SessionError::refused(kind, format!("{error}{why}"))
 }
 
+/// Ends the thread that samples, also where the work panics: the scope waits for it.
+struct Ended<'a> {
+    is_over: &'a AtomicBool,
+    sampling: &'a Thread,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.sampling.unpark();
+    }
+}
+
 impl Session {
     /// Does a transfer, of which the log tells if there is one.
     pub(super) fn logged(
@@ -95,10 +108,8 @@ impl Session {
                 }
             });
             sampling.map_err(SessionError::from).and_then(|sampling| {
-                let done = work();
-                is_over.store(true, Ordering::Relaxed);
-                sampling.thread().unpark();
-                done
+                let _ended = Ended { is_over: &is_over, sampling: sampling.thread() };
+                work()
             })
         });
         watch.last(meter);
@@ -107,5 +118,28 @@ impl Session {
         }
         log.add(&done);
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn the_thread_that_samples_ends_also_where_the_work_panics() {
+        let is_over = AtomicBool::new(false);
+        let work = || {
+            thread::scope(|scope| {
+                let sampling = scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        thread::park_timeout(LOOK);
+                    }
+                });
+                let _ended = Ended { is_over: &is_over, sampling: sampling.thread() };
+                panic!("the work");
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
     }
 }

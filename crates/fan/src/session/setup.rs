@@ -69,13 +69,13 @@ pub struct ServerParameters {
     pub rate: Option<Rate>,
 }
 
-/// Which permission bits new files and directories get.
+/// Which permission bits files and directories get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Modes {
-    /// Those of the source, without those of the umask of this process.
+    /// New ones get those of the source, without those of the umask of this process; what is replaced keeps its own.
     #[default]
     Usual,
-    /// Those of the source.
+    /// Those of the source, and directories also its times.
     Kept,
 }
 
@@ -151,15 +151,5 @@ impl Setup {
     /// ([`Session::missing`]).
     pub fn start(self) -> Result<Session, SessionError> {
         Session::start(self)
-    }
-}
-
-impl Modes {
-    /// The bits that new files do not get.
-    pub(crate) fn umask(self) -> u32 {
-        match self {
-            Self::Usual => super::umask(),
-            Self::Kept => 0,
-        }
     }
 }

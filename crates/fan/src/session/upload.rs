@@ -75,7 +75,7 @@ impl Session {
             plan: &plan,
             older: what.choice.older,
             pass: what.choice.pass,
-            umask: what.modes.umask(),
+            dress: what.modes.dress(),
             parameters: self.parameters.client,
             patience: GONE_MAX,
             meter,

@@ -2,13 +2,13 @@
 
 use super::UploadError;
 use super::run::{At, LOOK, Run};
+use crate::choice::LinkAction;
+use crate::dress::DirState;
 use hikyaku_remote::{Client, Edit, RemoteError};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
-/// Permission bits that a directory needs while files are put into it.
-const FILLED: u32 = 0o300;
 /// Those of a directory that the user named and that another server has.
 const PARENT: u32 = 0o755;
 
@@ -18,17 +18,18 @@ pub(super) fn make(run: &Run<'_>) {
         let plan = run.job.plan;
         let mut new = Vec::new();
         for parent in &plan.parents {
-            new.push((parent, PARENT, Edit::MakeDir { path: path(parent), mode: PARENT }));
+            let mode = run.job.dress.new_dir(PARENT);
+            new.push((parent, Edit::MakeDir { path: path(parent), mode }));
         }
-        for (dir, mode) in &plan.dirs {
-            let mode = mode & 0o777 & !run.job.umask;
+        for (dir, meta) in &plan.dirs {
             if !run.there.has_dir(at.server, dir) {
-                new.push((dir, mode, Edit::MakeDir { path: path(dir), mode: mode | FILLED }));
+                let mode = run.job.dress.new_dir(meta.mode);
+                new.push((dir, Edit::MakeDir { path: path(dir), mode }));
             }
         }
-        let edits = new.iter().map(|(_, _, edit)| edit.clone()).collect();
+        let edits = new.iter().map(|(_, edit)| edit.clone()).collect();
         each(run, (at, client), edits, |number, answer| {
-            let (dir, ..) = &new[number];
+            let (dir, _) = &new[number];
             let is_dir = || client.look(dir).is_ok_and(|found| found.kind == Kind::Dir);
             match answer {
                 Ok(_) => touch(run, at, dir),
@@ -36,8 +37,10 @@ pub(super) fn make(run: &Run<'_>) {
                 Err(error) => run.failed(dir, UploadError::Server(error)),
             }
         });
-        let is_new =
-            |(link, text): &&(StorePath, Vec<u8>)| !run.there.has_link(at.server, link, text);
+        let is_new = |(link, text): &&(StorePath, Vec<u8>)| {
+            let there = run.there.link(at.server, (link, text), run.job.older);
+            there != Some(LinkAction::Stay)
+        };
         let links: Vec<_> = plan.links.iter().filter(is_new).collect();
         let edit = |(link, text): &&(StorePath, Vec<u8>)| Edit::MakeLink {
             path: path(link),
@@ -50,7 +53,7 @@ pub(super) fn make(run: &Run<'_>) {
     });
 }
 
-/// Gives new directories their modes, the deepest first, and brings all new names to the disks.
+/// Gives directories their modes and times, the deepest first, and brings all new names to the disks.
 pub(super) fn finish(run: &Run<'_>) {
     if run.is_stopped() {
         return;
@@ -60,11 +63,18 @@ pub(super) fn finish(run: &Run<'_>) {
         for dir in run.touched(at.server) {
             edits.push((dir.clone(), Edit::Sync { path: path(&dir) }));
         }
-        for (dir, mode) in run.job.plan.dirs.iter().rev() {
-            let mode = mode & 0o777 & !run.job.umask;
-            if mode & FILLED != FILLED && !run.there.has_dir(at.server, dir) {
-                let (path, mode) = (path(dir), Some(mode));
-                edits.push((dir.clone(), Edit::Change { path, mode, modified: None }));
+        for file in &run.job.plan.files {
+            if let Some(change) = run.there.same_file(at.server, run.job, file) {
+                let (path, mode) = (path(&file.to), change.mode);
+                edits.push((file.to.clone(), Edit::Change { path, mode, modified: None }));
+            }
+        }
+        for (dir, meta) in run.job.plan.dirs.iter().rev() {
+            let is_there = run.there.has_dir(at.server, dir);
+            let state = if is_there { DirState::There } else { DirState::Made };
+            if let Some(change) = run.job.dress.filled_dir(*meta, state) {
+                let (path, mode, modified) = (path(dir), change.mode, change.modified);
+                edits.push((dir.clone(), Edit::Change { path, mode, modified }));
             }
         }
         let asked = edits.iter().map(|(_, edit)| edit.clone()).collect();

@@ -73,7 +73,7 @@ impl Run<'_> {
         let new = NewFile {
             path: file.to.as_bytes().to_vec(),
             size,
-            mode: Some(file.mode & 0o777 & !self.job.umask),
+            mode: Some(self.job.dress.file(file.mode, self.there.found(way.at.server, &file.to))),
             modified: Some(file.seen.modified),
             taken: Taken::Replaced,
         };

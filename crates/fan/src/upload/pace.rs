@@ -39,11 +39,12 @@ impl Pace {
     }
 }
 
-/// When these bytes may be sent; `next` is when the ones after them may be.
+/// When these bytes may be sent: when their time is over, since a piece may be as long as a second. `next` is when the time of
+/// the ones after them begins.
 fn due(next: &mut Instant, now: Instant, bytes: u64, rate: Rate) -> Instant {
-    let due = (*next).max(now.checked_sub(BURST).unwrap_or(*next));
-    *next = due + Duration::from_secs_f64(bytes as f64 / rate.bytes_per_sec().max(1.0));
-    due
+    let begin = (*next).max(now.checked_sub(BURST).unwrap_or(*next));
+    *next = begin + Duration::from_secs_f64(bytes as f64 / rate.bytes_per_sec().max(1.0));
+    *next
 }
 
 #[cfg(test)]
@@ -55,10 +56,10 @@ mod tests {
         let (begin, second) = (Instant::now(), Duration::from_secs(1));
         let (mut next, rate) = (begin, Rate::from_bits_per_sec(8_000_000));
         for n in 0..5 {
-            assert_eq!(due(&mut next, begin, 1_000_000, rate), begin + n * second);
+            assert_eq!(due(&mut next, begin, 1_000_000, rate), begin + (n + 1) * second);
         }
         let late = begin + 60 * second;
-        assert_eq!(due(&mut next, late, 1_000_000, rate), late - BURST);
         assert_eq!(due(&mut next, late, 1_000_000, rate), late - BURST + second);
+        assert_eq!(due(&mut next, late, 1_000_000, rate), late - BURST + 2 * second);
     }
 }

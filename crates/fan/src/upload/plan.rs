@@ -2,6 +2,7 @@
 
 use crate::census::{LeftOut, Why};
 use crate::choice::{Selection, Wanted};
+use crate::dress::DirMeta;
 use hikyaku_remote::Seen;
 use hikyaku_store::{ErrorKind, Found, Kind, Store, StoreError, StorePath};
 use std::collections::VecDeque;
@@ -14,8 +15,8 @@ pub struct UploadPlan {
     pub parents: Vec<StorePath>,
     /// The places of the sources.
     pub roots: Vec<StorePath>,
-    /// Directories with their permission bits, each before those in it.
-    pub dirs: Vec<(StorePath, u32)>,
+    /// Directories, each before those in it.
+    pub dirs: Vec<(StorePath, DirMeta)>,
     /// Symbolic links and their texts.
     pub links: Vec<(StorePath, Vec<u8>)>,
     /// Files.
@@ -145,7 +146,7 @@ impl UploadPlan {
         match found.kind {
             Kind::Dir => {
                 if to != StorePath::ROOT {
-                    self.dirs.push((to.clone(), found.mode));
+                    self.dirs.push((to.clone(), DirMeta::of(&found)));
                 }
                 dirs.push_back((from, to));
             }

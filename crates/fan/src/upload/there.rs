@@ -2,9 +2,9 @@
 
 use super::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded};
 use crate::census::{ServerId, walk};
-use crate::choice::{Action, InTheWay, Older, action};
+use crate::choice::{Action, InTheWay, LinkAction, Older, action, action_of_link};
 use hikyaku_remote::{Client, Entry, RemoteError};
-use hikyaku_store::{Kind, StorePath};
+use hikyaku_store::{Change, ErrorKind, Found, Kind, StoreError, StorePath};
 use std::collections::{HashMap, HashSet};
 use std::thread;
 
@@ -61,16 +61,44 @@ impl There {
         self.entries.get(path.as_bytes()).map_or(&[], Vec::as_slice)
     }
 
+    /// What this server has of this name.
+    pub(super) fn found(&self, server: ServerId, path: &StorePath) -> Option<&Found> {
+        let of_server = self.at(path).iter().find(|(at, _)| *at == server);
+        of_server.and_then(|(_, entry)| entry.found.as_ref().ok())
+    }
+
     /// Whether this server has a directory of this name.
     pub(super) fn has_dir(&self, server: ServerId, path: &StorePath) -> bool {
-        let is_dir = |entry: &Entry| entry.found.is_ok_and(|found| found.kind == Kind::Dir);
-        self.at(path).iter().any(|(at, entry)| *at == server && is_dir(entry))
+        self.found(server, path).is_some_and(|found| found.kind == Kind::Dir)
     }
 
     /// Whether this server has this link.
     pub(super) fn has_link(&self, server: ServerId, path: &StorePath, text: &[u8]) -> bool {
         let is_same = |entry: &Entry| entry.link.as_deref() == Some(text);
         self.at(path).iter().any(|(at, entry)| *at == server && is_same(entry))
+    }
+
+    /// What is to happen to a link of which this server has the name; `None` if it has nothing of this name.
+    pub(super) fn link(
+        &self,
+        server: ServerId,
+        (path, text): (&StorePath, &[u8]),
+        older: Older,
+    ) -> Option<LinkAction> {
+        self.found(server, path)?;
+        Some(action_of_link(older, self.has_link(server, path, text)))
+    }
+
+    /// What a file gets that this server has with the same size and time.
+    pub(super) fn same_file(
+        &self,
+        server: ServerId,
+        job: &UploadJob<'_>,
+        file: &UploadFile,
+    ) -> Option<Change> {
+        let found = self.found(server, &file.to)?;
+        let is_same = action(file.seen, Some(found), job.older) == Action::Same;
+        job.dress.same_file(file.mode, found).filter(|_| is_same)
     }
 
     /// What is to happen to a file.
@@ -80,7 +108,7 @@ impl There {
             // What cannot be looked at is told by the server once it is written to.
             let found = entry.found.as_ref().ok();
             match found.map_or(Action::Write, |found| action(file.seen, Some(found), older)) {
-                Action::Stay => has_it = true,
+                Action::Stay | Action::Same => has_it = true,
                 Action::Write => others.push(*server),
                 Action::Refuse(way) => return Wish::Refused(way),
             }
@@ -99,8 +127,15 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
     let mut told = Uploaded { lost: std::mem::take(&mut there.lost), ..Uploaded::default() };
     for (link, text) in &job.plan.links {
         let servers = (0..job.servers.len()).map(ServerId);
-        if servers.into_iter().any(|server| !there.has_link(server, link, text)) {
-            told.would.push(link.as_bytes().to_vec());
+        let all: Vec<_> =
+            servers.map(|server| there.link(server, (link, text), job.older)).collect();
+        let path = link.as_bytes().to_vec();
+        let is_in_the_way = |one: &_| matches!(one, Some(LinkAction::Replace | LinkAction::Refuse));
+        if all.iter().any(is_in_the_way) {
+            let error = StoreError::new("create", link, ErrorKind::Exists);
+            told.failed.push((path, UploadError::Target(error)));
+        } else if all.contains(&None) {
+            told.would.push(path);
         }
     }
     for file in &job.plan.files {

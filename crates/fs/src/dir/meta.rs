@@ -72,9 +72,11 @@ impl Owner {
     }
 }
 
-/// The permission bits that a peer may set. Set-user-id, set-group-id and sticky are dropped: they
-/// would let a peer install a program with its owner's rights.
+/// The permission bits that a peer may set. Set-user-id and set-group-id are dropped: they would let a peer install a
+/// program with its owner's rights.
 const PERMISSIONS: u32 = 0o777;
+/// The sticky bit. Of a directory it is a peer's to set: without it, what is in a shared directory is everybody's to remove.
+const STICKY_BIT: u32 = 0o1000;
 /// The set-group-id bit.
 const SET_GROUP_ID_BIT: u32 = 0o2000;
 
@@ -124,11 +126,11 @@ impl Meta {
         [device, inode, size, times[0], times[1], times[2], times[3]]
     }
 
-    /// Sets the permission bits of an open directory. A set-group-id bit that it already has is
+    /// Sets the permission bits and the sticky bit of an open directory. A set-group-id bit that it already has is
     /// kept: in a shared directory it passes the group on to new files (inode(7)).
     pub fn set_dir_mode(dir: impl AsFd, mode: u32) -> Result<(), FsError> {
         let inherited = Self::of(&dir)?.mode & SET_GROUP_ID_BIT;
-        let mode = mode_of(mode & PERMISSIONS | inherited);
+        let mode = mode_of(mode & (PERMISSIONS | STICKY_BIT) | inherited);
         fs::fchmod(dir, mode).map_err(|errno| FsError::new("set the mode", b".", errno))
     }
 

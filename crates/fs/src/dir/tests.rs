@@ -121,7 +121,7 @@ fn a_directory_keeps_the_group_that_it_inherited() {
     let below = made.make_dir(&name("d")).unwrap();
     assert_eq!(Meta::of(&below).unwrap().mode & 0o2000, 0o2000, "the kernel passes the bit on");
     Meta::set_dir_mode(&below, 0o5755).unwrap();
-    assert_eq!(Meta::of(&below).unwrap().mode, 0o2755);
+    assert_eq!(Meta::of(&below).unwrap().mode, 0o3755, "and the sticky bit is a peer's to set");
 }
 
 #[test]

@@ -41,13 +41,13 @@ impl Core {
         drop(state);
         core.begin(number.0);
         if core.is_trusted(number.0, access)
-            && let Some((handle, flags)) = core.open(number.0, flags)
+            && let Some((handle, flags)) = core.open(number.0, flags, reply.thread)
         {
             return core.tell_opened(handle, flags, reply);
         }
         let found = core.clone();
         core.look_node(number.0, move |looked| match looked {
-            Ok(()) => match found.open(number.0, flags) {
+            Ok(()) => match found.open(number.0, flags, reply.thread) {
                 Some((handle, flags)) => found.tell_opened(handle, flags, reply),
                 None => reply.error(Errno::ESTALE),
             },
@@ -81,7 +81,7 @@ impl Core {
                 }
                 Err(errno) => return reply.error(errno),
             };
-            let Some((handle, opened)) = core.open(number, flags) else {
+            let Some((handle, opened)) = core.open(number, flags, reply.thread) else {
                 return reply.error(Errno::ESTALE);
             };
             let mut state = core.state();
@@ -150,7 +150,7 @@ impl Core {
     }
 
     /// A handle of a node, and what the kernel is to do with its pages.
-    fn open(&self, number: u64, flags: OpenFlags) -> Option<(u64, FopenFlags)> {
+    fn open(&self, number: u64, flags: OpenFlags, thread: u32) -> Option<(u64, FopenFlags)> {
         let mut state = self.state();
         let node = state.nodes.at_mut(number)?;
         if node.found.kind != Kind::File {
@@ -162,7 +162,7 @@ impl Core {
         let reader = Reader::new(node.found.size);
         let handle = state.next();
         let access = access_of(flags);
-        state.handles.insert(handle, Handle { number, reader, access, error: None });
+        state.handles.insert(handle, Handle { number, reader, access, thread, error: None });
         let mut answer = match access {
             // Locks are freed when a handle is flushed.
             Access::Read if self.settings.locking == Locking::Local => FopenFlags::FOPEN_NOFLUSH,

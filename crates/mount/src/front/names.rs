@@ -9,7 +9,7 @@ use crate::nodes::Node;
 use fuser::{Errno, INodeNo, ReplyAttr, ReplyEntry};
 use hikyaku_fs::Name;
 use hikyaku_remote::Edit;
-use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -135,10 +135,17 @@ impl Core {
         }
         let (dir, name) = path.split()?;
         if let Some(names) = state.leases.names(&dir, now) {
-            let when = (now, state.changes.turn());
-            let Some(seen) = names.get(name.as_bytes()).map(|item| item.seen(when)) else {
+            let Some(item) = names.get(name.as_bytes()) else {
                 return Some(Known::Absent(limit));
             };
+            let known = state.nodes.of_path(path).filter(|(_, node)| node.found.kind == Kind::Dir);
+            let asked = match (item.found.kind, known) {
+                // It is there. Whoever wants to know its time asks.
+                (Kind::Dir, Some((number, _))) => return Some(Known::There(number)),
+                (Kind::Dir, None) => state.leases.since(&dir, now)?,
+                _ => now,
+            };
+            let seen = item.seen((asked, state.changes.turn()));
             return Some(Known::There(state.observe(path, seen)));
         }
         let listing = state.listings.of(&dir)?.clone();

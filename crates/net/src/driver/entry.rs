@@ -385,6 +385,8 @@ impl Entry {
             return;
         }
         self.stage_before = core::mem::replace(&mut self.stage, Stage::Over);
+        // Before the streams are told: an application whose stream fails asks the connection for the reason.
+        self.link.close(reason.clone(), self.proto.stats());
         for lane in self.streams.values_mut() {
             lane.end_receiving(Item::Lost(reason.clone()));
             lane.end_sending(&self.link, Verdict::Failed(WriteError::Closed(reason.clone())));
@@ -394,7 +396,7 @@ impl Entry {
         for (_, reply) in self.opens.drain(..) {
             reply.send(Err(OpenError::Closed(reason.clone())));
         }
-        self.link.close(reason, self.proto.stats());
+        self.link.announce_end();
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::blocking::{Cut, Stop, wait};
-use std::future::pending;
+use std::future::{Future, pending};
 use std::net::UdpSocket;
-use std::sync::{Arc, OnceLock};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Wake, Waker};
 use std::time::Instant;
 
 #[test]
@@ -34,6 +36,37 @@ fn a_connection_closed_in_the_middle_is_an_error_and_not_an_end() {
     assert!(block_on(client.open_stream()).is_err());
     assert!(block_on(stream.write_chunk(patterned(0, 1))).is_err());
     assert!(block_on(client.stats()).is_some());
+}
+
+/// Notes what the connection says of its end at the moment at which a stream of it is woken.
+struct Noted {
+    connection: Connection,
+    reasons: Mutex<Vec<Option<CloseReason>>>,
+}
+
+impl Wake for Noted {
+    fn wake(self: Arc<Self>) {
+        self.reasons.lock().unwrap().push(self.connection.close_reason());
+    }
+}
+
+#[test]
+fn the_reason_of_the_end_is_known_when_the_first_stream_is_told() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let mut stream = block_on(client.open_stream()).unwrap();
+    block_on(stream.write_chunk(patterned(0, 10))).unwrap();
+    let mut other = block_on(server.accept_stream()).unwrap();
+    let receiving = other.halves().1;
+    block_on(receiving.read_chunk()).unwrap().unwrap();
+    let noted = Arc::new(Noted { connection: server.clone(), reasons: Mutex::default() });
+    let waker = Waker::from(noted.clone());
+    let mut reading = pin!(receiving.read_chunk());
+    assert!(reading.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    client.close(AppCode::new(code::APPLICATION + 7), "enough");
+    eventually("the end", || !noted.reasons.lock().unwrap().is_empty());
+    let first = noted.reasons.lock().unwrap()[0].clone();
+    assert!(matches!(first, Some(CloseReason::Peer { .. })), "{first:?}");
 }
 
 #[test]

@@ -49,37 +49,46 @@ impl Stream {
     }
 }
 
+/// What both kinds of senders have: the types of their carriers differ, and nothing else.
+macro_rules! sends {
+    ($($sender:ident),*) => {$(
+        impl $sender {
+            /// Its number, which is the same at both ends.
+            pub fn id(&self) -> StreamId {
+                match &self.by {
+                    By::Udp(udp) => udp.id(),
+                    By::Pipe(pipe) => pipe.id(),
+                }
+            }
+
+            /// Writes without a copy; waits while there is enough to send, or while nothing more may be sent.
+            pub async fn write_chunk(&mut self, mut bytes: Bytes) -> Result<(), WriteError> {
+                loop {
+                    let piece = self.paces.piece(&mut bytes).await;
+                    match &mut self.by {
+                        By::Udp(udp) => udp.write_chunk(piece).await?,
+                        By::Pipe(pipe) => pipe.write_chunk(piece).await.map_err(write_error)?,
+                    }
+                    if bytes.is_empty() {
+                        return Ok(());
+                    }
+                }
+            }
+
+            /// Ends it.
+            pub fn finish(&mut self) {
+                match &mut self.by {
+                    By::Udp(udp) => udp.finish(),
+                    By::Pipe(pipe) => pipe.finish(),
+                }
+            }
+        }
+    )*};
+}
+
+sends!(SendHalf, ObjectSender);
+
 impl SendHalf {
-    /// The stream's number, which is the same at both ends.
-    pub fn id(&self) -> StreamId {
-        match &self.by {
-            By::Udp(udp) => udp.id(),
-            By::Pipe(pipe) => pipe.id(),
-        }
-    }
-
-    /// Writes without a copy; waits while there is enough to send, or while nothing more may be sent.
-    pub async fn write_chunk(&mut self, mut bytes: Bytes) -> Result<(), WriteError> {
-        loop {
-            let piece = self.paces.piece(&mut bytes).await;
-            match &mut self.by {
-                By::Udp(udp) => udp.write_chunk(piece).await?,
-                By::Pipe(pipe) => pipe.write_chunk(piece).await.map_err(write_error)?,
-            }
-            if bytes.is_empty() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Ends it.
-    pub fn finish(&mut self) {
-        match &mut self.by {
-            By::Udp(udp) => udp.finish(),
-            By::Pipe(pipe) => pipe.finish(),
-        }
-    }
-
     /// Ends it with an error: the other end reads what was written, and then gets this code.
     pub fn reset_after(&mut self, code: u64) {
         match &mut self.by {
@@ -122,36 +131,6 @@ impl ReceiveHalf {
 }
 
 impl ObjectSender {
-    /// The same number as at the other end.
-    pub fn id(&self) -> StreamId {
-        match &self.by {
-            By::Udp(udp) => udp.id(),
-            By::Pipe(pipe) => pipe.id(),
-        }
-    }
-
-    /// Writes without a copy; waits while there is enough to send, or while nothing more may be sent.
-    pub async fn write_chunk(&mut self, mut bytes: Bytes) -> Result<(), WriteError> {
-        loop {
-            let piece = self.paces.piece(&mut bytes).await;
-            match &mut self.by {
-                By::Udp(udp) => udp.write_chunk(piece).await?,
-                By::Pipe(pipe) => pipe.write_chunk(piece).await.map_err(write_error)?,
-            }
-            if bytes.is_empty() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Ends it.
-    pub fn finish(&mut self) {
-        match &mut self.by {
-            By::Udp(udp) => udp.finish(),
-            By::Pipe(pipe) => pipe.finish(),
-        }
-    }
-
     /// Takes back what was not sent yet, and ends it. The length that it has; `None` if its end was sent before, or if the
     /// carrier cannot take anything back.
     pub async fn cut(&mut self) -> Result<Option<u64>, WriteError> {

@@ -34,7 +34,7 @@ pub enum Lease {
     },
 }
 
-/// The name of a client that holds leases.
+/// The name of a client that holds leases, or of its process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Holder(pub [u8; 16]);
 

@@ -4,8 +4,8 @@ use super::requests::store_path;
 use super::{Session, Writes};
 use crate::message::{Edit, Reply, SMALL_BYTES_MAX};
 use hikyaku_store::{
-    Access, Change, ErrorKind, Finish, Identity, Kind, Make, Naming, Replace, Result, Store,
-    StoreError, StorePath, SyncScope,
+    Access, Change, ErrorKind, Finish, Identity, Kind, Make, Naming, Replace, Result, StoreError,
+    StorePath, SyncScope,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
         let path = store_path(path)?;
         writable(session, &path).map(|()| path)
     };
-    let looked = |path: &StorePath| store.look(path).map(Reply::Looked);
+    let looked = |path: &StorePath| session.look(path).map(Reply::Looked);
     match edit {
         Edit::Write { path: at_path, identity, at, .. } => {
             let path = path(at_path)?;
@@ -26,7 +26,7 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
             if bytes.len() as u64 > SMALL_BYTES_MAX {
                 return Err(error(ErrorKind::System(22)));
             }
-            let open = store.open(&path, Access::Update)?;
+            let open = session.open(&path, Access::Update)?;
             if open.found()?.identity != *identity {
                 return Err(error(ErrorKind::Changed));
             }
@@ -44,7 +44,7 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
         }
         Edit::SetLength { path: at, size } => {
             let path = path(at)?;
-            store.open(&path, Access::Update)?.set_len(*size)?;
+            session.open(&path, Access::Update)?.set_len(*size)?;
             looked(&path)
         }
         Edit::Change { path: at, mode, modified } => {
@@ -63,12 +63,22 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
             store.make_link(&path, text)?;
             looked(&path)
         }
-        Edit::Remove { path: at, kind } => store.remove(&path(at)?, *kind).map(|()| Reply::Done),
+        Edit::Remove { path: at, kind } => {
+            let path = path(at)?;
+            match session.withdrawn.end(&path) {
+                true => Ok(Reply::Done),
+                false => store.remove(&path, *kind).map(|()| Reply::Done),
+            }
+        }
         Edit::Rename { from, to, replaces } => {
             let replace = if *replaces { Replace::Allowed } else { Replace::Never };
-            store.rename(&path(from)?, &path(to)?, replace).map(|()| Reply::Done)
+            let (from, to) = (path(from)?, path(to)?);
+            store.rename(&from, &to, replace)?;
+            session.withdrawn.moved(&from, &to);
+            Ok(Reply::Done)
         }
-        Edit::Sync { path: at } => sync(store, &path(at)?).map(|()| Reply::Done),
+        Edit::Sync { path: at } => sync(session, &path(at)?).map(|()| Reply::Done),
+        Edit::Withdraw { path: at } => session.withdraw(&path(at)?).map(|()| Reply::Done),
     }
 }
 
@@ -91,7 +101,7 @@ fn append(session: &Session, path: &StorePath, identity: Identity, bytes: &[u8])
     if bytes.len() as u64 > SMALL_BYTES_MAX {
         return Err(error(ErrorKind::System(22)));
     }
-    let open = session.store.open(path, Access::Update)?;
+    let open = session.open(path, Access::Update)?;
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let found = open.found()?;
     if found.identity != identity {
@@ -102,15 +112,14 @@ fn append(session: &Session, path: &StorePath, identity: Identity, bytes: &[u8])
 }
 
 // spec: store-write-3
-fn sync(store: &dyn Store, path: &StorePath) -> Result<()> {
-    let found = store.look(path)?;
-    match found.kind {
-        Kind::File => store.open(path, Access::Update)?.sync(SyncScope::All)?,
-        Kind::Dir => store.sync(std::slice::from_ref(path))?,
+fn sync(session: &Session, path: &StorePath) -> Result<()> {
+    match session.look(path)?.kind {
+        Kind::File => session.open(path, Access::Update)?.sync(SyncScope::All)?,
+        Kind::Dir => session.store.sync(std::slice::from_ref(path))?,
         Kind::Link | Kind::Special => {}
     }
-    match path.split() {
-        Some((dir, _)) => store.sync(&[dir]),
+    match path.split().filter(|_| !session.withdrawn.has(path)) {
+        Some((dir, _)) => session.store.sync(&[dir]),
         None => Ok(()),
     }
 }

@@ -213,7 +213,7 @@ impl Gives {
     ) -> Result<u64, Failed> {
         let path = store_path(&give.path)?;
         let error = |kind| StoreError::new("read", &path, kind);
-        let open = session.store.open(&path, Access::Read)?;
+        let open = session.open(&path, Access::Read)?;
         if Seen::from(&open.found()?) != give.seen {
             return Err(error(ErrorKind::Changed).into());
         }

@@ -95,7 +95,7 @@ pub(super) fn held(
     let made = match change {
         Edit::Write { at, .. } => {
             writable(session, path)?;
-            let open = session.store.open(path, hikyaku_store::Access::Update)?;
+            let open = session.open(path, hikyaku_store::Access::Update)?;
             open.write_at(*at, bytes)?;
             open.found().map(Reply::Looked)
         }

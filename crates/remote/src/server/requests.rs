@@ -103,6 +103,10 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Err(error) => teller.refuse(&error),
             },
             Request::Lease(wish) => lease(session, wish, &teller),
+            Request::Process { name, ended } => {
+                session.tell_process(name, &ended);
+                teller.say(Reply::Done)
+            }
             Request::Held { edit, attempt } => match held(session, (&edit, attempt), rest) {
                 Ok(reply) => teller.say(reply),
                 Err(error) => teller.refuse(&error),
@@ -147,7 +151,7 @@ pub(crate) fn store_path(path: &[u8]) -> Result<StorePath> {
 }
 
 fn look(session: &Session, path: &[u8]) -> Result<Reply> {
-    session.store.look(&store_path(path)?).map(Reply::Looked)
+    session.look(&store_path(path)?).map(Reply::Looked)
 }
 
 /// Reads a short range of a file that has the size and the time that the client expects, before and after.
@@ -159,7 +163,7 @@ fn read_piece(session: &Session, piece: &Piece) -> Result<Vec<u8>> {
     if u64::from(piece.length) > SMALL_BYTES_MAX || end.is_none_or(|end| end > piece.seen.size) {
         return Err(error(ErrorKind::System(22)));
     }
-    let open = session.store.open(&path, Access::Read)?;
+    let open = session.open(&path, Access::Read)?;
     let is_same = || open.found().map(|found| Seen::from(&found) == piece.seen);
     if !is_same()? {
         return Err(error(ErrorKind::Changed));
@@ -207,7 +211,7 @@ fn read_small(
     }
     let mut read = || -> Result<()> {
         let path = store_path(&wanted.path)?;
-        let open = session.store.open(&path, Access::Read)?;
+        let open = session.open(&path, Access::Read)?;
         let changed = || StoreError::new("read", &path, ErrorKind::Changed);
         let before = open.found()?;
         if Seen::from(&before) != wanted.seen {

@@ -116,7 +116,8 @@ fn who_waits_hears_of_the_end() {
     let client = Client::start(near.try_clone().unwrap(), near).unwrap();
     let ticket = client.ask(&Request::Stat(b"a"));
     drop((far, greeted));
-    assert!(matches!(client.wait(ticket), Err(Failed::Lost(_))));
+    let lost = client.wait(ticket).unwrap_err();
+    assert_eq!(lost.to_string(), "the SFTP connection is lost: the server has closed it");
     // The pipe is known to have ended: a later request does not wait either.
     assert!(matches!(client.done(&Request::Remove(b"a")), Err(Failed::Lost(_))));
 }

@@ -1,7 +1,7 @@
 //! From the server to this machine.
 
 use super::fetch::Fetch;
-use super::{COMPARED_BYTES, DEPTH_MAX, Progress};
+use super::{COMPARED_BYTES, DEPTH_MAX, Progress, no_time};
 use crate::command::{self, Begin, Depth, How, Transfer, Until};
 use crate::fault::{Done, Fault, failed, told, unfound};
 use crate::glob::expand;
@@ -15,7 +15,7 @@ use hikyaku_sftp::{Attributes, Handle, Kind, Request};
 use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl Shell {
     /// Fetches what matches. The first failure does not spare the others.
@@ -91,24 +91,43 @@ impl Shell {
             };
             done = worse(done, got)?;
         }
-        self.finish_dir(to, &found, how)?;
+        self.finish_dir((from, &found), to, how)?;
         done
     }
 
     /// Gives a directory its times and its mode, when nothing is written into it any more.
-    fn finish_dir(&self, to: &[u8], found: &Attributes, how: How) -> Done {
+    fn finish_dir(&self, (from, found): (&[u8], &Attributes), to: &[u8], how: How) -> Done {
         if how.attributes != command::Attributes::Kept {
             return Ok(());
         }
+        let times = self.times(from, found);
+        let (times, done) = match times {
+            Ok(times) => (times, Ok(())),
+            Err(fault) => (None, Err(fault)),
+        };
         let set = || {
             let dir = File::open(path(to))?;
-            if let Some(times) = times(found) {
+            if let Some(times) = times {
                 dir.set_times(times)?;
             }
             let mode = found.mode.map(|mode| Permissions::from_mode(mode & 0o1777));
             mode.map_or(Ok(()), |mode| dir.set_permissions(mode))
         };
-        set().map_err(|error| told_of("set attributes of", to, &error))
+        set().map_err(|error| told_of("set attributes of", to, &error)).and(done)
+    }
+
+    /// The times that the server tells of a file or directory, links followed.
+    fn times(&self, from: &[u8], found: &Attributes) -> Result<Option<FileTimes>, Fault> {
+        let Some((accessed, _)) = found.times else { return Ok(None) };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let modified = self.client.modified(from, found, now);
+        let modified = modified.map_err(failed(format!("stat remote \"{}\"", Shown::new(from))))?;
+        let modified = modified.ok_or_else(|| no_time(from))?;
+        let at = Duration::from_secs(modified.unsigned_abs());
+        let modified = if modified < 0 { UNIX_EPOCH - at } else { UNIX_EPOCH + at };
+        let accessed = UNIX_EPOCH + Duration::from_secs(accessed.into());
+        Ok(Some(FileTimes::new().set_accessed(accessed).set_modified(modified)))
     }
 
     fn get_file(&self, from: &[u8], to: &[u8], how: How) -> Done {
@@ -159,7 +178,7 @@ impl Shell {
         if how.attributes == command::Attributes::Kept {
             let permissions = Permissions::from_mode(mode);
             file.set_permissions(permissions).map_err(here("local chmod"))?;
-            if let Some(times) = times(found) {
+            if let Some(times) = self.times(from, found)? {
                 file.set_times(times).map_err(here("local set times"))?;
             }
         }
@@ -214,10 +233,4 @@ fn told_special(to: &[u8]) -> Fault {
 fn println(text: std::fmt::Arguments<'_>) -> Done {
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
-}
-
-fn times(attributes: &Attributes) -> Option<FileTimes> {
-    let (accessed, modified) = attributes.times?;
-    let at = |seconds: u32| UNIX_EPOCH + Duration::from_secs(seconds.into());
-    Some(FileTimes::new().set_accessed(at(accessed)).set_modified(at(modified)))
 }

@@ -1,7 +1,7 @@
 //! From this machine to the server.
 
 use super::fetch::Fetch;
-use super::{COMPARED_BYTES, DEPTH_MAX, Progress};
+use super::{COMPARED_BYTES, DEPTH_MAX, Progress, no_time};
 use crate::command::{self, Begin, Depth, How, Transfer, Until};
 use crate::fault::{Done, Fault, failed, told};
 use crate::glob::{Unfound, expand};
@@ -114,6 +114,9 @@ impl Shell {
             let set = self.client.done(&Request::SetStat(to, end));
             set.map_err(failed(format!("remote setstat \"{shown}\"")))?;
         }
+        if is_kept && found.times.is_none() {
+            return worse(done, Err(no_time(to)))?;
+        }
         done
     }
 
@@ -125,6 +128,11 @@ impl Shell {
             return Err(told(format!("local \"{}\" is not a regular file", Shown::new(from))));
         }
         let found = attributes(&found);
+        let is_synced = how.until == Until::Synced;
+        if is_synced && !self.client.version().has("fsync@openssh.com", "1") {
+            let text = "the server cannot sync files; put it without -f";
+            return Err(told(format!("dest \"{}\": {text}", Shown::new(to))));
+        }
         let mut at = 0;
         if how.begin == Begin::Resumed {
             at = self.check_end(from, to, &mut file, found.size.unwrap_or(0))?;
@@ -153,11 +161,14 @@ impl Shell {
             let set = self.client.done(&Request::FSetStat(handle.bytes(), kept));
             set.map_err(failed(format!("remote fsetstat \"{shown}\"")))?;
         }
-        if how.until == Until::Synced && self.client.version().has("fsync@openssh.com", "1") {
+        if how.until == Until::Synced {
             let synced = self.client.done(&Request::Sync(handle.bytes()));
             synced.map_err(failed(format!("remote fsync \"{shown}\"")))?;
         }
-        Ok(())
+        match how.attributes == command::Attributes::Kept && kept.times.is_none() {
+            true => Err(no_time(to)),
+            false => Ok(()),
+        }
     }
 
     fn put_contents(

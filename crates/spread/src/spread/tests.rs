@@ -480,3 +480,26 @@ fn servers_that_cannot_be_told_to_stop_have_one_piece_each_and_keep_it() {
     }
     assert!(script.said.is_empty(), "{:?}", script.said);
 }
+
+#[test]
+fn nothing_out_of_reach_is_asked_for_and_everything_comes_once_it_is_in_reach() {
+    let mut script = script(&[4000, 1000], &[40]);
+    let reach = |script: &mut Script, mib| {
+        script.spread.handle_reach(FileId(0), DataSize::from_bytes(mib * MIB));
+    };
+    let asked = |script: &Script| {
+        script.asks.values().map(|ask| ask.at + ask.left).max().unwrap_or_default()
+    };
+    let mut furthest = 0;
+    for end in (4..=40).step_by(4) {
+        reach(&mut script, end);
+        // What is behind it stays so.
+        reach(&mut script, end - 2);
+        for _ in 0..200 {
+            script.pass(10);
+            furthest = furthest.max(asked(&script));
+            assert!(furthest <= end * MIB, "{furthest} of {end}");
+        }
+        assert_eq!(script.spread.unfinished(), usize::from(end < 40), "{end}");
+    }
+}

@@ -116,6 +116,18 @@ fn removed_while_open(rig: &dyn Rig) {
         Ok(got) => assert!(into[..got] == old[..]),
         Err(error) => assert_eq!(error.kind, ErrorKind::Gone),
     }
+    if store.abilities().unnamed {
+        put(&*store, "g", &old);
+        let open = store.open(&path("g"), Access::Update).unwrap();
+        store.remove(&path("g"), crate::Kind::File).unwrap();
+        put(&*store, "g", b"another");
+        open.write_at(50_000, b"new").unwrap();
+        assert_eq!(open.found().unwrap().size, 50_003);
+        let mut end = [0; 4];
+        assert_eq!(open.read_at(49_999, &mut end).unwrap(), 4);
+        assert_eq!(end[1..], *b"new");
+        assert_eq!(get(&*store, "g"), b"another");
+    }
 }
 
 /// A file with data at its start and its end, and a hole of three mebibytes between them.

@@ -1,7 +1,9 @@
 //! Tests of the command line.
 
 use super::*;
+use crate::table::TABLE;
 use clap::{Command, FromArgMatches};
+use hikyaku_console::{ExitCode, Other, Others, Role, Way};
 
 fn parsed(words: &[&str]) -> Result<SyncArgs, clap::Error> {
     let command = SyncArgs::augment_args(Command::new("sync"));
@@ -14,11 +16,17 @@ fn the_definition_is_valid() {
     SyncArgs::augment_args(Command::new("sync")).debug_assert();
 }
 
+/// What `hikyaku sync` says of options where both trees are here.
+fn checked(words: &[&str]) -> anyhow::Result<Vec<String>> {
+    TABLE.check(&parsed(words).unwrap().given, &[Way::Here])
+}
+
 #[test]
-fn options_of_rsync_have_no_effect_or_are_refused_with_what_comes_nearest() {
-    let args = parsed(&["-avzhP", "--no-owner", "--info=progress2", "-W"]).unwrap();
-    assert_eq!(args.remarks().len(), 6, "{:?}", args.remarks());
-    assert!(parsed(&["-az"]).unwrap().remarks().is_empty(), "without -v");
+fn options_of_rsync_are_so_anyway_noted_or_refused_with_what_comes_nearest() {
+    let notes = checked(&["-avzhP", "--no-owner", "--info=progress2", "-W", "-s"]).unwrap();
+    let named = ["-z (--compress)", "-P", "--info", "-h (--human-readable)"];
+    assert!(named.iter().all(|name| notes.iter().any(|note| note.starts_with(name))), "{notes:?}");
+    assert_eq!(notes.len(), named.len(), "{notes:?}");
     for (words, nearest) in [
         (&["-aH"][..], "hard links"),
         (&["--link-dest=/x"], "hikyaku sync"),
@@ -26,10 +34,26 @@ fn options_of_rsync_have_no_effect_or_are_refused_with_what_comes_nearest() {
         (&["-rlptgoD"], "owners"),
         (&["--ignore-errors"], "--exclude"),
     ] {
-        let error = parsed(words).unwrap_err();
-        assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
-        assert!(error.to_string().contains(nearest), "{error}");
+        let error = checked(words).unwrap_err();
+        assert_eq!(ExitCode::of(&error, &[]), ExitCode::Usage);
+        assert!(format!("{error:#}").contains(nearest), "{error:#}");
     }
+    for Other { flag, role, .. } in Rsync::OPTIONS {
+        if let Role::Refused(why, instead) = role {
+            assert!(!instead.is_empty() && !why.contains("try"), "{flag}");
+        }
+    }
+}
+
+#[test]
+fn what_is_about_another_option_is_refused_or_noted_without_it() {
+    let error = checked(&["-a", "--delete-all"]).unwrap_err();
+    assert!(error.to_string().contains("--delete-all"), "{error}");
+    for beside in ["--delete", "--delete-excluded"] {
+        assert!(checked(&["-a", "--delete-all", beside]).unwrap().is_empty(), "{beside}");
+    }
+    assert_eq!(checked(&["--suffix=.bak"]).unwrap().len(), 1);
+    assert!(checked(&["-b", "--suffix=.bak"]).unwrap().is_empty());
 }
 
 #[test]
@@ -38,6 +62,14 @@ fn archive_means_four_letters_and_each_can_be_taken_back() {
     assert_eq!(parsed(&["-rlpt"]).unwrap().options(), options);
     let options = parsed(&["-a", "--no-perms", "--no-t"]).unwrap().options();
     assert_eq!(parsed(&["-rl"]).unwrap().options(), options);
+    // The last one decides, as in rsync.
+    for words in [&["--no-p", "-a"][..], &["-a", "--no-p", "-p"], &["-a", "--no-l", "-a"]] {
+        assert_eq!(parsed(words).unwrap().options(), parsed(&["-a"]).unwrap().options());
+    }
+    assert_eq!(
+        parsed(&["-rt", "-p", "--no-p"]).unwrap().options(),
+        parsed(&["-rt"]).unwrap().options()
+    );
 }
 
 #[test]

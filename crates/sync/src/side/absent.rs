@@ -15,6 +15,10 @@ impl Side for Absent {
         absent()
     }
 
+    fn entry(&self, _: &[u8]) -> Done<Item> {
+        absent()
+    }
+
     fn list(&self, _: &[u8]) -> Done<Vec<Item>> {
         absent()
     }

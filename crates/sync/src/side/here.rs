@@ -22,6 +22,12 @@ impl Here {
     pub(crate) fn open(root: &Path) -> Result<Self, FsError> {
         Ok(Self { store: Local::open(root, NewModes { file: 0o600 })?, umask: umask() })
     }
+
+    /// What a name says if it is a link.
+    fn link(&self, path: &StorePath, kind: Kind) -> Option<Done<Vec<u8>>> {
+        let read = || self.store.read_link(path).map_err(|error| why(&error));
+        (kind == Kind::Link).then(read)
+    }
 }
 
 fn why(error: &StoreError) -> Why {
@@ -62,6 +68,13 @@ impl Side for Here {
         self.store.look(&path(at)?).map(|found| meta(&found)).map_err(|error| why(&error))
     }
 
+    fn entry(&self, at: &[u8]) -> Done<Item> {
+        let path = path(at)?;
+        let name = path.split().map(|(_, name)| name.as_bytes().to_vec()).unwrap_or_default();
+        let meta = self.look(at)?;
+        Ok(Item { name, meta, link: self.link(&path, meta.kind) })
+    }
+
     fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
         let (dir, mut after, mut all) = (path(dir)?, None, Vec::new());
         loop {
@@ -75,12 +88,11 @@ impl Side for Here {
             }
             all.extend(page.items.into_iter().map(|item| {
                 let meta = meta(&item.found);
-                let read = || {
-                    let path = dir.join(&item.name);
-                    let path = path.map_err(|error| Why::of_name(error.to_string()))?;
-                    self.store.read_link(&path).map_err(|error| why(&error))
+                let link = match dir.join(&item.name) {
+                    _ if meta.kind != Kind::Link => None,
+                    Ok(path) => self.link(&path, meta.kind),
+                    Err(error) => Some(Err(Why::of_name(error.to_string()))),
                 };
-                let link = (meta.kind == Kind::Link).then(read);
                 Item { name: item.name.as_bytes().to_vec(), meta, link }
             }));
             after = page.next;

@@ -56,6 +56,11 @@ impl Side for Memory {
         self.names.lock().unwrap().get(path).copied().map_or_else(absent, Ok)
     }
 
+    fn entry(&self, path: &[u8]) -> Done<Item> {
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap().to_vec();
+        Ok(Item { name, meta: self.look(path)?, link: None })
+    }
+
     fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
         if self.closed.contains(dir) {
             return Err(Why::of_name("permission denied"));

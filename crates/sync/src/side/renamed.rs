@@ -3,7 +3,7 @@
 use super::{Done, Item, Kind, Meta, Setting, Side};
 use blake3::Hash;
 
-/// A side whose root has a file that is told under another name, and nothing else.
+/// A side with a file in its root that is told under another name.
 pub(crate) struct Renamed {
     pub(crate) inner: Box<dyn Side>,
     /// The name under which the file is told.
@@ -27,13 +27,12 @@ impl Side for Renamed {
         self.inner.look(&self.at(path))
     }
 
+    fn entry(&self, path: &[u8]) -> Done<Item> {
+        Ok(Item { name: path.to_vec(), ..self.inner.entry(&self.at(path))? })
+    }
+
     fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
-        let mut all = self.inner.list(&self.at(dir))?;
-        if dir.is_empty() {
-            all.retain(|item| item.name == self.own);
-            all.iter_mut().for_each(|item| item.name.clone_from(&self.told));
-        }
-        Ok(all)
+        self.inner.list(&self.at(dir))
     }
 
     fn hash(&self, path: &[u8]) -> Done<Hash> {

@@ -1,7 +1,7 @@
 //! A directory of an SFTP server. Names that the server tells are checked before they are used.
 
 use super::{Done, Item, Kind, Meta, Setting, Side, What, Why};
-use crate::plan::join;
+use crate::plan::{join, parent};
 use blake3::Hash;
 use hikyaku_fs::{Name, PeerPath, Token};
 use hikyaku_sftp::{Attributes, Client, Entry, Failed, Handle, Request, Response, Status};
@@ -150,6 +150,24 @@ impl Side for There {
         let path = self.at(path)?;
         let found = self.client.attributes(&Request::LStat(&path)).map_err(why)?;
         meta(&found).ok_or_else(|| why(Failed::Odd))
+    }
+
+    fn entry(&self, path: &[u8]) -> Done<Item> {
+        let at = self.at(path)?;
+        let found = self.client.attributes(&Request::LStat(&at)).map_err(why)?;
+        let mut meta = meta(&found).ok_or_else(|| why(Failed::Odd))?;
+        let modified = self.client.modified(&at, &found, self.begin).map_err(why)?;
+        meta.modified.secs = modified.ok_or_else(|| {
+            Why::of_name(format!(
+                "the server does not tell its time: {}",
+                hikyaku_sftp::NO_SUCH_TIME
+            ))
+        })?;
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
+        let mut all = [Item { name, meta, link: None }];
+        self.read_links(parent(path), &mut all)?;
+        let [item] = all;
+        Ok(item)
     }
 
     fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {

@@ -6,7 +6,7 @@ use crate::item::{Change, Comparison, Content, change};
 use crate::options::{Existing, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
 use crate::side::{Done, Item, Kind, Setting, Why};
-use hikyaku_fs::{Shown, umask};
+use hikyaku_fs::Shown;
 use std::thread;
 
 /// Set-user-id, set-group-id and sticky bit.
@@ -167,24 +167,22 @@ impl Walk<'_> {
         let options = self.options;
         let is_made = target == Target::Absent;
         let mode = pair.source.meta.mode;
-        let mode = match options.keeps_modes {
-            true => Some(mode),
-            // It is made such that this may write in it, and gets its own bits at the end.
-            false => (is_made && mode & 0o700 != 0o700).then(|| mode & 0o777 & !umask()),
-        };
+        // It is made such that this may write in it, and gets its own bits at the end.
+        let is_closed = is_made && !options.keeps_modes && mode & 0o700 != 0o700;
+        let owner = is_closed.then_some(mode & 0o700);
         let setting = Setting {
-            mode,
+            mode: options.keeps_modes.then_some(mode),
             modified: options.keeps_times_of(Kind::Dir).then_some(pair.source.meta.modified),
         };
         let when = if change.is_some() { When::Always } else { When::Touched };
-        let set = SetDir { path: pair.path.to_vec(), setting, when };
+        let set = SetDir { path: pair.path.to_vec(), setting, owner, when };
         // A directory that gets its mode at the end is closed to others until then.
         let mode = if options.keeps_modes { 0o700 } else { pair.source.meta.mode & 0o777 };
         Pending {
             path: pair.path.to_vec(),
             target,
             change,
-            set: (!setting.is_nothing()).then_some(set),
+            set: (!setting.is_nothing() || owner.is_some()).then_some(set),
             made: is_made.then_some(mode),
             listed: None,
         }

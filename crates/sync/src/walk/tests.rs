@@ -63,6 +63,9 @@ fn a_directory_that_vanishes_while_the_source_is_read_costs_nothing() {
         fn look(&self, path: &[u8]) -> Done<Meta> {
             self.0.look(path)
         }
+        fn entry(&self, path: &[u8]) -> Done<Item> {
+            self.0.entry(path)
+        }
         fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
             self.0.list(if dir == b"a" { b"gone" } else { dir })
         }

@@ -1,5 +1,7 @@
 //! `hikyaku cp` on every way that a copy may go.
 
+mod transport;
+
 use super::{Ends, noted, refused, words};
 use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon};

@@ -242,24 +242,39 @@ fn what_is_written_while_its_directory_is_renamed_arrives() {
     }
 }
 
-#[test]
-fn dbench_passes_in_leases() {
+/// Whether dbench passes with so many clients, each for so many seconds.
+fn dbench(mode: Mode, seconds: &str, clients: &[&str]) {
+    let script = "/usr/share/dbench/client.txt";
     if !can_mount() {
         return;
     }
-    let script = "/usr/share/dbench/client.txt";
     if !Path::new(script).exists() {
         eprintln!("\n*** SKIPPED, because there is no dbench ***\n");
         return;
     }
-    let place: Place = Mode::Leases.place("mount-dbench");
-    for clients in ["1", "2"] {
+    let place: Place = mode.place("mount-dbench");
+    for clients in clients {
         let output = std::process::Command::new("dbench")
-            .args(["-t", "4", "-c", script, clients, "-D"])
+            .args(["-t", seconds, "-c", script, clients, "-D"])
             .arg(place.mnt(""))
             .output()
             .unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{clients}: {told}{}", said(&output));
+        assert!(output.status.success(), "{mode:?}, {clients}: {told}{}", said(&output));
+        eprintln!("{mode:?}, {clients} clients: {}", told.trim_end().lines().last().unwrap_or(""));
+    }
+    assert!(place.umount(&[]).status.success());
+}
+
+#[test]
+fn dbench_passes_in_leases() {
+    dbench(Mode::Leases, "4", &["1", "2"]);
+}
+
+#[test]
+#[ignore = "takes three minutes: dbench in each mode"]
+fn dbench_passes_in_each_mode() {
+    for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
+        dbench(mode, "30", &["1", "4"]);
     }
 }

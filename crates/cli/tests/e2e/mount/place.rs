@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -40,13 +41,18 @@ impl Mode {
             Self::Plain | Self::Stage | Self::LongNames => &["--writable"],
         };
         let place = Place::with(&format!("{name}-{self:?}"), options);
+        self.mount(&place);
+        place
+    }
+
+    /// Mounts it.
+    pub(crate) fn mount(self, place: &Place) {
         let stage = place.at("stage");
         match self {
             Self::Plain | Self::Leases => place.mount(&[]),
             Self::Stage => place.mount(&["--stage", stage.to_str().unwrap()]),
             Self::LongNames => place.mount(&["--attr-ttl", "60s"]),
         }
-        place
     }
 }
 
@@ -274,6 +280,13 @@ pub(crate) fn random(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     fastrand::Rng::with_seed(seed).fill(&mut bytes);
     bytes
+}
+
+/// The seeds of a long test. `RIG_SEEDS=FIRST..END` takes others, so that it can be run in pieces.
+pub(crate) fn seeds(all: Range<u64>) -> Range<u64> {
+    let Ok(wanted) = std::env::var("RIG_SEEDS") else { return all };
+    let (first, end) = wanted.split_once("..").expect("RIG_SEEDS is FIRST..END");
+    first.parse().unwrap()..end.parse().unwrap()
 }
 
 /// Waits until `is_so`; fails if it never becomes so.

@@ -1,12 +1,10 @@
 //! Programs of other projects in a mount, each as on a local file system. They take a minute together, so they run on demand:
-//! `cargo test -p hikyaku-cli --test e2e --release -- --ignored programs`.
+//! `cargo xtask nightly --only mounts programs`.
 //!
 //! What is known to fail stands in a list that is checked both ways: a program that works is not to stand in it.
 
 use super::place::{Place, can_mount, random, said};
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::fs;
 use std::process::Command;
 
 /// A program, and a script that fails where a local file system would not. It runs in an empty directory of the mount; `$TREE`
@@ -118,59 +116,4 @@ fn has(name: &str) -> bool {
         _ => command.args(["-c", &format!("command -v {name}")]),
     };
     command.output().is_ok_and(|output| output.status.success())
-}
-
-#[test]
-#[ignore = "takes a minute: random operations on a file, compared with memory"]
-fn random_operations_leave_what_they_leave_in_memory() {
-    if !can_mount() {
-        return;
-    }
-    for options in [&["--writable"][..], &["--writable", "--leases"]] {
-        let place = Place::with("mount-fsx", options);
-        place.mount(&["--cache", "32MiB"]);
-        for seed in 0..4 {
-            operate(&place.mnt(&format!("{seed}")), &place.root(&format!("{seed}")), seed);
-        }
-    }
-}
-
-/// As fsx does: reads, writes, truncations, and closing, at random places of one file.
-fn operate(path: &Path, stored: &Path, seed: u64) {
-    const SIZE_MAX: usize = 600_000;
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mut model: Vec<u8> = Vec::new();
-    let open =
-        || File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap();
-    let mut file = open();
-    for step in 0..2000 {
-        let at = rng.usize(..SIZE_MAX);
-        let length = rng.usize(1..80_000).min(SIZE_MAX - at).max(1);
-        match rng.u8(..20) {
-            0..8 => {
-                let bytes = random(rng.u64(..), length);
-                file.write_all_at(&bytes, at as u64).unwrap();
-                model.resize(model.len().max(at + length), 0);
-                model[at..at + length].copy_from_slice(&bytes);
-            }
-            8..16 => {
-                let end = (at + length).min(model.len());
-                let mut read = vec![0; end.saturating_sub(at)];
-                file.read_exact_at(&mut read, at as u64).unwrap();
-                assert!(read == model[at.min(end)..end], "seed {seed}, step {step}: {at}..{end}");
-            }
-            16 => {
-                file.set_len(at as u64).unwrap();
-                model.resize(at, 0);
-            }
-            17 => file.sync_all().unwrap(),
-            18 => assert_eq!(file.metadata().unwrap().len(), model.len() as u64, "step {step}"),
-            _ => {
-                drop(file);
-                file = open();
-            }
-        }
-    }
-    file.sync_all().unwrap();
-    assert!(fs::read(stored).unwrap() == model, "seed {seed}");
 }

@@ -1,8 +1,39 @@
-//! Two mounts that write to one file.
+//! Two mounts that write to one file, or lock it.
 
-use super::place::{Place, can_mount, said};
-use std::fs;
+use super::place::{Mode, Place, can_mount, said};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
 use std::process::Command;
+
+// spec: store-feature-8, store-process-1
+#[test]
+fn the_next_mount_has_the_locks_of_one_that_was_killed() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
+        let place = mode.place("mount-succeeds");
+        fs::write(place.mnt("locked"), "").unwrap();
+        let locked = File::open(place.mnt("locked")).unwrap();
+        flock(&locked, FlockOperation::LockExclusive).unwrap();
+        // Another mount of the user lives on.
+        let other = place.other_mount();
+        fs::write(other.join("other"), "").unwrap();
+        let kept = File::open(other.join("other")).unwrap();
+        flock(&kept, FlockOperation::LockExclusive).unwrap();
+        assert!(Command::new("kill").args(["-9", &place.server()]).status().unwrap().success());
+        drop(locked);
+        assert!(place.umount(&[]).status.success());
+        mode.mount(&place);
+        let file = File::open(place.mnt("locked")).unwrap();
+        let had = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        assert_eq!(had, Ok(()), "{mode:?}");
+        let file = File::open(place.mnt("other")).unwrap();
+        let had = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        assert!(had.is_err(), "{mode:?}: the lock of a mount that lives");
+        drop(kept);
+    }
+}
 
 #[test]
 fn two_mounts_append_and_lose_nothing() {

@@ -85,6 +85,49 @@ fn a_removed_file_is_used_until_its_last_handle_is_closed() {
     });
 }
 
+// spec: store-feature-7
+#[test]
+fn nothing_of_a_removed_file_is_at_the_server_when_its_last_close_has_returned() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-withdrawn", &["--writable"]);
+    place.mount(&[]);
+    let there = |dir: &str| fs::read_dir(place.root(dir)).unwrap().count();
+    fs::create_dir(place.mnt("d")).unwrap();
+    for round in 0..20 {
+        let mut file = open(&place.mnt("d/a"));
+        file.write_all(b"bytes").unwrap();
+        fs::remove_file(place.mnt("d/a")).unwrap();
+        file.write_all(b" and more").unwrap();
+        drop(file);
+        assert_eq!(there("d"), 0, "round {round}");
+    }
+    // A copy of a descriptor is used after the first one was closed, while the directory goes and others come.
+    let mut file = open(&place.mnt("d/a"));
+    file.write_all(b"bytes").unwrap();
+    fs::remove_file(place.mnt("d/a")).unwrap();
+    let mut copy = file.try_clone().unwrap();
+    drop(file);
+    assert_eq!(there("d"), 0);
+    copy.write_all(b" and more").unwrap();
+    copy.sync_all().unwrap();
+    fs::rename(place.mnt("d"), place.mnt("e")).unwrap();
+    copy.write_all(b", and more").unwrap();
+    fs::remove_dir(place.mnt("e")).unwrap();
+    fs::write(place.mnt("e"), "another").unwrap();
+    copy.set_len(20).unwrap();
+    assert_eq!(copy.metadata().unwrap().nlink(), 0);
+    let mut read = String::new();
+    copy.rewind().unwrap();
+    copy.read_to_string(&mut read).unwrap();
+    assert_eq!(read, "bytes and more, and ");
+    drop(copy);
+    assert!(place.umount(&[]).status.success());
+    assert_eq!(fs::read(place.root("e")).unwrap(), b"another");
+    assert_eq!(there(""), 1);
+}
+
 #[test]
 fn a_file_that_is_replaced_is_read_to_its_end() {
     each("mount-replaced", &[], |place, mode| {

@@ -1,8 +1,7 @@
 //! Two mounts of one daemon: whoever opens a file sees what was closed before, by versions in the data; a lock keeps others
 //! out; whatever is appended is there.
 //!
-//! A few hundred opens run with the other tests. The long ones run on demand:
-//! `cargo test -p hikyaku-cli --test e2e --release -- --ignored versions`.
+//! A few hundred opens run with the other tests, 10^4 in each mode at night: `cargo xtask nightly --only mounts versions`.
 
 use super::place::{Mode, can_mount};
 use rustix::fs::{FlockOperation, flock};

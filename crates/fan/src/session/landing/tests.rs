@@ -3,10 +3,34 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-const FILE: Arriving =
-    Arriving { renamed: Renamed::Allowed, kind: FileKind::File, pass: Pass::Copy };
-const DIR: Arriving = Arriving { kind: FileKind::Dir, ..FILE };
-const LIST: Arriving = Arriving { renamed: Renamed::Contents, ..DIR };
+const FILE: Arriving<'_> = Arriving {
+    renamed: Renamed::Allowed,
+    kind: FileKind::File,
+    pass: Pass::Copy,
+    streams: &Streams::Refused,
+};
+const DIR: Arriving<'_> = Arriving { kind: FileKind::Dir, ..FILE };
+const LIST: Arriving<'_> = Arriving { renamed: Renamed::Contents, ..DIR };
+
+#[test]
+fn what_takes_bytes_in_order_takes_a_single_file_only() {
+    let root = StorePath::new(b"run7/a").unwrap();
+    let streams = &Streams::Written(Patience::endless());
+    for (arriving, is_taken) in [
+        (FILE, true),
+        (DIR, false),
+        (LIST, false),
+        (Arriving { renamed: Renamed::Never, ..FILE }, false),
+    ] {
+        let landing = Landing::new(&root, Path::new("/dev/null"), Arriving { streams, ..arriving });
+        match landing {
+            Ok(landing) => assert!(is_taken && landing.taking == Taking::InOrder, "{arriving:?}"),
+            Err(error) => {
+                assert!(!is_taken && error.to_string().contains("not a directory"), "{error}");
+            }
+        }
+    }
+}
 
 #[test]
 fn a_target_is_a_directory_a_file_or_a_new_name() {
@@ -26,7 +50,7 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
     let root = StorePath::new(b"run7/a").unwrap();
     let found = PeerPath::new(b"run7/a/b").unwrap();
     // The target, what comes, and where `b` of the source goes; or a word of the refusal.
-    let table: [(&str, Arriving, Result<&str, &str>); 14] = [
+    let table: [(&str, Arriving<'_>, Result<&str, &str>); 14] = [
         ("dir", DIR, Ok("a/b")),
         ("new", DIR, Ok("new/b")),
         ("new/", DIR, Ok("new/b")),

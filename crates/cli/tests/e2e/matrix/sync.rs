@@ -1,0 +1,346 @@
+//! `hikyaku sync` on every way: within this machine, to and from a far hikyaku, and by SFTP.
+
+use super::{Ends, log_in_once, noted, refused};
+use crate::common::Sshd;
+use hikyaku_console::{Row, Table, Way};
+use hikyaku_sync::TABLE;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A machine that is reached by ssh, and a directory of both ends.
+struct Rig {
+    sshd: Sshd,
+    dir: PathBuf,
+}
+
+/// Which end is the far one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Far {
+    Source,
+    Target,
+}
+
+/// All ways, and which end is the far one, if one is.
+const WAYS: [(Way, Far); 5] = [
+    (Way::Here, Far::Target),
+    (Way::Ssh, Far::Target),
+    (Way::Ssh, Far::Source),
+    (Way::Sftp, Far::Target),
+    (Way::Sftp, Far::Source),
+];
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let sshd = Sshd::with_lines(name, "Subsystem sftp internal-sftp\n");
+        let dir = crate::common::scratch(&format!("{name}-ends"));
+        fs::create_dir_all(&dir).unwrap();
+        log_in_once(&sshd);
+        Self { sshd, dir }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Runs `sync` with these options from `source/` to `target/`.
+    fn sync(&self, (way, far): (Way, Far), options: &[&str]) -> (Output, String) {
+        let end = |name: &str, at: Far| {
+            let path = format!("{}/", self.at(name).display());
+            if far == at && way != Way::Here { format!("far:{path}") } else { path }
+        };
+        let rsh = format!("ssh -F {}", self.sshd.at("ssh_config").display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command.arg("sync");
+        if way != Way::Here {
+            let program = if way == Way::Ssh { env!("CARGO_BIN_EXE_hikyaku") } else { "none" };
+            command.args(["-e", &rsh, "--remote-path", program]);
+        }
+        command.args(options).arg("--");
+        command.args([end("source", Far::Source), end("target", Far::Target)]);
+        command.env("XDG_STATE_HOME", self.at("state")).env("XDG_CONFIG_HOME", self.at("config"));
+        let output = command.current_dir(&self.dir).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output, said)
+    }
+
+    /// The source and the target of [`CASES`], anew.
+    fn trees(&self) {
+        for name in ["source", "target"] {
+            let _ = fs::remove_dir_all(self.at(name));
+        }
+        fs::create_dir_all(self.at("source/d")).unwrap();
+        fs::create_dir_all(self.at("target")).unwrap();
+        let files = [
+            ("source/a.tmp", "new"),
+            ("source/b", "new"),
+            ("source/big", "0123456789"),
+            ("source/d/c", "new"),
+            ("source/t", "new"),
+            ("target/b", "own"),
+            ("target/e", "own"),
+            ("target/t", "old"),
+        ];
+        for (name, content) in files {
+            fs::write(self.at(name), content).unwrap();
+        }
+        symlink("b", self.at("source/l")).unwrap();
+        let set_mode = |name: &str, mode| {
+            fs::set_permissions(self.at(name), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set_mode("source/b", 0o640);
+        set_mode("target/b", 0o604);
+        // Whole seconds are all that SFTP has.
+        let whole = |secs: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(secs);
+        for (name, secs) in [("source/b", 1_700_000_000), ("target/b", 1_700_000_100)] {
+            fs::File::open(self.at(name)).unwrap().set_modified(whole(secs)).unwrap();
+        }
+        for name in ["source/t", "target/t"] {
+            fs::File::open(self.at(name)).unwrap().set_modified(whole(1_600_000_000)).unwrap();
+        }
+    }
+
+    /// What the target of [`CASES`] has: its names in order, what the interesting ones are, and what `b` has of the source.
+    fn state(&self) -> String {
+        let root = self.at("target");
+        let told = crate::common::listing(&root).into_iter().map(|(name, _)| {
+            let path = root.join(&name);
+            let shown = name.display().to_string();
+            match &shown[..] {
+                "b" | "t" => {
+                    let content = fs::read_to_string(&path).unwrap();
+                    format!("{shown}={content}{}", kept(&path, &self.at("source").join(&name)))
+                }
+                _ => shown,
+            }
+        });
+        told.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Which of mode and time a copy has of its source.
+fn kept(copy: &Path, source: &Path) -> String {
+    let Ok(source) = fs::metadata(source) else { return String::new() };
+    let copy = fs::metadata(copy).unwrap();
+    let is_time = copy.modified().unwrap() == source.modified().unwrap();
+    let is_mode = copy.permissions() == source.permissions();
+    [(is_mode, ":m"), (is_time, ":t")].iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect()
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Ends for Rig {
+    fn table(&self) -> &Table {
+        &TABLE
+    }
+
+    fn fill(&self) {
+        let _ = fs::remove_dir_all(self.at("target"));
+        let _ = fs::remove_dir_all(self.at("source"));
+        fs::create_dir_all(self.at("source")).unwrap();
+        fs::write(self.at("source/a"), "new").unwrap();
+    }
+
+    fn made(&self) -> Vec<PathBuf> {
+        Some(self.at("target")).into_iter().filter(|path| path.exists()).collect()
+    }
+
+    fn value(&self, row: &Row) -> &'static str {
+        match row.id {
+            "suffix" => ".bak",
+            "rsh" => "ssh",
+            "remote_path" => "none",
+            "timeout" => "60",
+            _ => "",
+        }
+    }
+
+    fn required(&self, _: &Row) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn is_run(&self, _: &Row, _: Way) -> bool {
+        true
+    }
+
+    fn named(&self, way: Way) -> Way {
+        if way == Way::Sftp { Way::Ssh } else { way }
+    }
+
+    fn has_end(&self, _: Way) -> bool {
+        true
+    }
+
+    fn run(&self, way: Way, options: &[String]) -> (Output, String) {
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        self.sync((way, Far::Target), &[&["-rt"], &options[..]].concat())
+    }
+}
+
+#[test]
+fn an_option_of_sync_that_protects_something_is_refused_by_name_where_it_cannot_be_had() {
+    let rig = Rig::new("matrix-sync-refused");
+    refused(&rig);
+    for (way, far) in WAYS.into_iter().filter(|(way, _)| *way != Way::Here) {
+        // A value that cannot be had there.
+        for [option, value] in [["--modify-window", "-1"], ["--timeout", "3"]] {
+            rig.fill();
+            let (output, said) = rig.sync((way, far), &["-rt", option, value]);
+            assert_eq!(output.status.code(), Some(1), "{way:?} {option}: {said}");
+            assert!(said.contains(option) && said.contains("try"), "{said}");
+            assert_eq!(rig.made(), Vec::<PathBuf>::new(), "{way:?} {option}: {said}");
+        }
+    }
+}
+
+#[test]
+fn any_other_option_of_sync_without_effect_is_noted_in_one_line() {
+    noted(&Rig::new("matrix-sync-noted"));
+}
+
+/// The state after `sync` with the options, and its exit code.
+struct Case {
+    options: &'static [&'static str],
+    state: &'static str,
+    code: i32,
+}
+
+const fn case(options: &'static [&'static str], state: &'static str) -> Case {
+    Case { options, state, code: 0 }
+}
+
+/// The first case has no options but those that make times count. The others differ from it.
+const CASES: &[Case] = &[
+    case(&["-rt"], "a.tmp b=new:t big d/c e t=old:m:t"),
+    case(&["-r"], "a.tmp b=new big d/c e t=old:m:t"),
+    case(&["-rtl"], "a.tmp b=new:t big d/c e l t=old:m:t"),
+    case(&["-rtp"], "a.tmp b=new:m:t big d/c e t=old:m:t"),
+    case(&["-a"], "a.tmp b=new:m:t big d/c e l t=old:m:t"),
+    case(&["-a", "--no-links"], "a.tmp b=new:m:t big d/c e t=old:m:t"),
+    case(&["-a", "--no-perms"], "a.tmp b=new:t big d/c e l t=old:m:t"),
+    case(&["-a", "--no-times"], "a.tmp b=new:m big d/c e l t=old:m:t"),
+    case(&["-rtn"], "b=own e t=old:m:t"),
+    case(&["-rtb"], "a.tmp b=new:t big d/c e t=old:m:t"),
+    case(&["-rtb", "--suffix", ".bak"], "a.tmp b=new:t b.bak big d/c e t=old:m:t"),
+    case(&["-rtu"], "a.tmp b=own big d/c e t=old:m:t"),
+    case(&["-rt", "--existing"], "b=new:t e t=old:m:t"),
+    case(&["-rt", "--ignore-existing"], "a.tmp b=own big d/c e t=old:m:t"),
+    case(&["-rt", "--size-only"], "a.tmp b=own:t big d/c e t=old:m:t"),
+    case(&["-rtI"], "a.tmp b=new:t big d/c e t=new:m:t"),
+    case(&["-rt", "--modify-window", "200"], "a.tmp b=own big d/c e t=old:m:t"),
+    case(&["-rt", "--files-from", "lines"], "b=own d/c e t=old:m:t"),
+    case(&["-rt", "--files-from", "zeros", "-0"], "b=own d/c e t=old:m:t"),
+    case(&["-rt", "--max-size", "5"], "a.tmp b=new:t d/c e t=old:m:t"),
+    case(&["-rt", "--min-size", "5"], "b=own big e t=old:m:t"),
+    case(&["-rt", "--exclude", "*.tmp"], "b=new:t big d/c e t=old:m:t"),
+    case(&["-rt", "--include", "a.tmp", "--exclude", "*"], "a.tmp b=own e t=old:m:t"),
+    case(&["-rt", "--exclude-from", "patterns"], "b=new:t big d/c e t=old:m:t"),
+    case(&["-rt", "--include-from", "patterns", "--exclude", "*"], "a.tmp b=own e t=old:m:t"),
+    case(&["-rt", "-f", "- *.tmp"], "b=new:t big d/c e t=old:m:t"),
+    case(&["-rt", "--delete"], "a.tmp b=new:t big d/c t=old:m:t"),
+    case(&["-rt", "--delete", "--exclude", "e"], "a.tmp b=new:t big d/c e t=old:m:t"),
+    case(&["-rt", "--delete-excluded", "--exclude", "e"], "a.tmp b=new:t big d/c t=old:m:t"),
+    Case {
+        options: &["-rt", "--delete", "--max-delete", "0"],
+        state: "a.tmp b=new:t big d/c e t=old:m:t",
+        code: 25,
+    },
+];
+
+#[test]
+fn options_of_sync_that_choose_what_is_written_are_honoured_on_every_way() {
+    let rig = Rig::new("matrix-sync-chosen");
+    fs::write(rig.at("lines"), "d/c\n").unwrap();
+    fs::write(rig.at("zeros"), "d/c\0").unwrap();
+    fs::write(rig.at("patterns"), "*.tmp\n").unwrap();
+    for (index, Case { options, state, code }) in CASES.iter().enumerate() {
+        // The far ends take turns: what is chosen is decided at this one.
+        let far = [Far::Source, Far::Target];
+        for way in [WAYS[0], (Way::Ssh, far[index % 2]), (Way::Sftp, far[(index + 1) % 2])] {
+            rig.trees();
+            let (output, said) = rig.sync(way, options);
+            let kept = rig.at("target/b~").exists();
+            assert_eq!(output.status.code(), Some(*code), "{way:?} {options:?}: {said}");
+            if kept {
+                fs::remove_file(rig.at("target/b~")).unwrap();
+            }
+            assert_eq!(rig.state(), *state, "{way:?} {options:?}: {said}");
+            assert_eq!(kept, *options == ["-rtb"], "{way:?} {options:?}");
+        }
+    }
+    // The content counts, here.
+    rig.trees();
+    assert_eq!(rig.sync(WAYS[0], &["-rtc"]).0.status.code(), Some(0));
+    assert_eq!(rig.state(), "a.tmp b=new:t big d/c e t=new:m:t");
+}
+
+#[test]
+fn a_source_of_sync_loses_files_only_where_it_is_meant() {
+    let rig = Rig::new("matrix-sync-removed");
+    for way in WAYS {
+        rig.trees();
+        let (output, said) = rig.sync(way, &["-rt", "--remove-source-files"]);
+        assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");
+        assert!(!rig.at("source/b").exists() && rig.at("source/t").exists(), "{way:?}: {said}");
+        // A source without any file.
+        for name in ["a.tmp", "big", "d/c", "t", "l", "b"] {
+            let _ = fs::remove_file(rig.at("source").join(name));
+        }
+        let (output, said) = rig.sync(way, &["-rt", "--delete"]);
+        assert_eq!(output.status.code(), Some(6), "{way:?}: {said}");
+        assert!(rig.at("target/e").exists(), "{way:?}");
+        let (output, said) = rig.sync(way, &["-rt", "--delete", "--delete-all"]);
+        assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");
+        assert!(!rig.at("target/e").exists(), "{way:?}");
+    }
+}
+
+#[test]
+fn an_end_of_another_kind_is_refused_by_name_on_either_side() {
+    let rig = Rig::new("matrix-sync-other");
+    for end in [
+        "http://h/x",
+        "https://h/x",
+        "ftp://h/x",
+        "gsiftp://h/x",
+        "hikyaku://h/x",
+        "gfarm:///x",
+        "s3://b/x",
+        "rsync://h/x",
+        "h::x",
+    ] {
+        for words in [["source/", end], [end, "target"]] {
+            rig.fill();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+            command.args(["sync", "-a"]).args(words).current_dir(&rig.dir).stdin(Stdio::null());
+            let output = command.env("XDG_CONFIG_HOME", rig.at("config")).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+            assert!(said.contains("\ntry: "), "{words:?}: {said}");
+            assert_eq!(rig.made(), Vec::<PathBuf>::new(), "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_sync_holds_on_every_way() {
+    let rig = Rig::new("matrix-sync-limited");
+    for way in WAYS {
+        for limit in [["--rate", "8m"], ["--bwlimit", "1000"]] {
+            rig.fill();
+            fs::write(rig.at("source/large"), vec![7; 3_000_000]).unwrap();
+            let begin = Instant::now();
+            let (output, said) = rig.sync(way, &[&["-rt"], &limit[..]].concat());
+            assert_eq!(output.status.code(), Some(0), "{way:?} {limit:?}: {said}");
+            // Three seconds, less what may go at once.
+            let took = begin.elapsed();
+            assert!(took > Duration::from_secs(1), "{way:?} {limit:?}: {took:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The order of a target that takes its bytes in order only: a FIFO, a device, standard output. Servers send the parts of a
+//! file in any order, so that those that come early wait in memory, as many as [`WINDOW`] has room for.
+
+use hikyaku_store::{Draft, Result, StoreError};
+use hikyaku_units::DataSize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Bytes behind the first missing one that servers are asked for: what 1 Gbit/s brings in a second, so that a path of that
+/// rate is filled while the slowest of its servers sends what all wait for.
+pub(crate) const WINDOW: DataSize = DataSize::from_bytes(128 << 20);
+
+/// Bytes on their way into a stream. Several threads may bring them.
+#[derive(Default)]
+pub(crate) struct InOrder {
+    state: Mutex<State>,
+    poured: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes that the stream has taken.
+    taken: u64,
+    /// What came early, by its place.
+    early: BTreeMap<u64, Vec<u8>>,
+    work: Work,
+}
+
+/// What is done with the stream.
+#[derive(Default)]
+enum Work {
+    /// Nobody writes to it: the next bytes are missing.
+    #[default]
+    Waits,
+    /// A thread writes to it.
+    Pours,
+    /// It takes nothing any more.
+    Failed(StoreError),
+}
+
+impl InOrder {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that the stream has taken, and whether it is being written to.
+    pub(crate) fn progress(&self) -> (u64, bool) {
+        let state = self.state();
+        (state.taken, matches!(state.work, Work::Pours))
+    }
+
+    /// Takes the bytes at `at`. Those that come next are written, with what came early and follows them.
+    ///
+    /// # Errors
+    ///
+    /// The stream has failed.
+    pub(crate) fn write(&self, stream: &dyn Draft, at: u64, bytes: &[u8]) -> Result<()> {
+        let mut state = self.state();
+        match &state.work {
+            Work::Failed(error) => return Err(error.clone()),
+            Work::Waits if at == state.taken => state.work = Work::Pours,
+            Work::Waits | Work::Pours => {
+                state.early.insert(at, bytes.to_vec());
+                return Ok(());
+            }
+        }
+        let mut piece = Cow::Borrowed(bytes);
+        loop {
+            let at = state.taken;
+            drop(state);
+            let written = stream.write_at(at, &piece);
+            state = self.state();
+            state.taken += if written.is_ok() { piece.len() as u64 } else { 0 };
+            if let Err(error) = written {
+                drop(state);
+                self.fail(error.clone());
+                return Err(error);
+            }
+            if let Work::Failed(error) = &state.work {
+                return Err(error.clone());
+            }
+            let taken = state.taken;
+            match state.early.remove(&taken) {
+                Some(next) => piece = Cow::Owned(next),
+                None => {
+                    state.work = Work::Waits;
+                    self.poured.notify_all();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Nothing is taken any more, for this reason or the first one.
+    pub(crate) fn fail(&self, error: StoreError) {
+        let mut state = self.state();
+        if !matches!(state.work, Work::Failed(_)) {
+            state.work = Work::Failed(error);
+        }
+        state.early.clear();
+        self.poured.notify_all();
+    }
+
+    /// Waits until everything that has come is written.
+    ///
+    /// # Errors
+    ///
+    /// The stream has failed.
+    pub(crate) fn wait(&self) -> Result<()> {
+        let mut state = self.state();
+        loop {
+            match &state.work {
+                Work::Failed(error) => return Err(error.clone()),
+                Work::Waits => return Ok(()),
+                Work::Pours => {
+                    state = self.poured.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
