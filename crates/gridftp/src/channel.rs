@@ -14,6 +14,7 @@ use crate::facts::{self, Facts};
 use crate::features::Features;
 use crate::login::{Login, Server, enter, guard};
 use crate::names::Names;
+use crate::reply::Reply;
 use crate::settings::{Settings, Stripes};
 use crate::transfer::{Flow, Watch};
 use replies::Replies;
@@ -126,16 +127,37 @@ impl Channel {
     pub fn facts(&mut self, path: &[u8]) -> Result<Option<Facts>, FtpError> {
         let command = self.about("MLST", path)?;
         let reply = self.control.ask(&command)?;
-        match reply.code {
-            550 => return Ok(None),
-            // As striped servers of Globus say it.
-            500 if reply.text().contains("PATH_NOT_FOUND") => return Ok(None),
-            _ if !reply.is_done() => return Err(refused(&command, &reply)),
-            _ => {}
+        told(&command, &reply)
+    }
+
+    /// Asks what each of `paths` is, so many at once. `None` for what is not there or may not be seen, and for a path that the
+    /// server refuses or would take for another one: that is told when something is done with it.
+    ///
+    /// # Errors
+    /// The control connection is lost, or an answer cannot be read. The channel is then of no use any more.
+    pub fn facts_of_each(
+        &mut self,
+        paths: &[Vec<u8>],
+        at_once: usize,
+    ) -> Result<Vec<Option<Facts>>, FtpError> {
+        let mut found = Vec::with_capacity(paths.len());
+        for some in paths.chunks(at_once.max(1)) {
+            let commands: Vec<_> = some.iter().map(|path| self.about("MLST", path).ok()).collect();
+            for command in commands.iter().flatten() {
+                self.control.send(command)?;
+            }
+            for command in &commands {
+                let Some(command) = command else {
+                    found.push(None);
+                    continue;
+                };
+                found.push(match told(command, &self.control.reply()?) {
+                    Err(FtpError::Refused { code: 500.., .. }) => None,
+                    told => told?,
+                });
+            }
         }
-        let facts = |line: &Vec<u8>| facts::parse(line.trim_ascii_start()).map(|(facts, _)| facts);
-        let of_middle = |lines: &[Vec<u8>]| lines.get(1).and_then(facts);
-        of_middle(&reply.lines).map(Some).ok_or(FtpError::Lie("answers MLST without facts"))
+        Ok(found)
     }
 
     /// Makes a directory. One that is there already is no error. Returns which it was.
@@ -154,11 +176,11 @@ impl Channel {
         }
     }
 
-    /// Makes a directory and those above it that are missing.
+    /// Makes a directory and those above it that are missing. Returns whether it was there itself.
     ///
     /// # Errors
     /// The server refuses.
-    pub fn make_dirs(&mut self, path: &[u8]) -> Result<(), FtpError> {
+    pub fn make_dirs(&mut self, path: &[u8]) -> Result<Made, FtpError> {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let slashes = path.iter().enumerate().filter(|&(at, &byte)| byte == b'/' && at > 0);
         let mut ends: Vec<usize> = slashes.map(|(at, _)| at).chain([path.len()]).collect();
@@ -171,10 +193,11 @@ impl Channel {
             }
             missing.push(end);
         }
+        let mut made = Made::Before;
         while let Some(end) = missing.pop() {
-            self.make_dir(&path[..end])?;
+            made = self.make_dir(&path[..end])?;
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Removes a file.
@@ -223,17 +246,6 @@ impl Channel {
         self.nodes.len().max(1)
     }
 
-    /// What becomes of data connections after a part. Those of several data nodes are not used again: the nodes of Globus
-    /// lose a part that follows another one on the same connections.
-    fn kept(&self, pool: Pool) -> Pool {
-        if self.keeps_connections() { pool } else { Pool::Empty }
-    }
-
-    /// Whether a part may follow another one on the same data connections.
-    const fn keeps_connections(&self) -> bool {
-        self.nodes.len() < 2
-    }
-
     /// Reads replies that have come, and looks whether the transfer may go on.
     fn step(
         &mut self,
@@ -256,4 +268,19 @@ impl Channel {
         // The server closes the connection either way.
         let _ = self.control.send(&Command::new("QUIT"));
     }
+}
+
+/// What the answer to MLST tells.
+// fuzz: ftp_replies
+fn told(command: &Command, reply: &Reply) -> Result<Option<Facts>, FtpError> {
+    match reply.code {
+        550 => return Ok(None),
+        // As striped servers of Globus say it.
+        500 if reply.text().contains("PATH_NOT_FOUND") => return Ok(None),
+        _ if !reply.is_done() => return Err(refused(command, reply)),
+        _ => {}
+    }
+    let facts = |line: &Vec<u8>| facts::parse(line.trim_ascii_start()).map(|(facts, _)| facts);
+    let of_middle = reply.lines.get(1).and_then(facts);
+    of_middle.map(Some).ok_or(FtpError::Lie("answers MLST without facts"))
 }

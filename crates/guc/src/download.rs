@@ -5,8 +5,8 @@ use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::local::{Made, finish, in_place, remove_made, store, text};
 use crate::outcome::of_unfinished;
-use crate::plan::Foresight;
-use crate::session::{Session, Way};
+use crate::plan::{Foresight, Parts};
+use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Draft, FilePlace};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
@@ -58,6 +58,7 @@ pub(crate) fn download(
         }
         Wanted::Whole => {
             let (draft, have) = open(spot, &journal, &version)?;
+            let have = if session.parts() == Parts::Whole { Vec::new() } else { have };
             (draft, have, Made::Before)
         }
     };
@@ -135,7 +136,7 @@ pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>)
 
 /// How a download moves: into `with`.
 fn way<'p>(with: Arc<Store<'p>>) -> Way<'p, 'p, Arc<Store<'p>>> {
-    Way { with, by: &get, foresight: Foresight::Measured }
+    Way { with, by: &get, foresight: Foresight::Measured, sender: Sender::Server }
 }
 
 /// Downloads the parts of a plan.

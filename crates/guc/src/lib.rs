@@ -9,6 +9,7 @@ mod batch;
 mod checksum;
 mod chunks;
 mod download;
+mod finished;
 mod glob;
 mod journal;
 mod local;

@@ -41,6 +41,7 @@ pub(crate) struct Chunks<'p, 's, F> {
     tuning: &'s mut Tuning,
     missing: &'s mut Missing,
     foresight: Foresight,
+    parts: Parts,
     /// Mean time from a command to its reply.
     rtt: Duration,
     show: &'s Totals,
@@ -65,12 +66,22 @@ struct Chunk {
     is_learned: bool,
 }
 
+/// In which parts a file can be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Parts {
+    /// In any.
+    Chunks,
+    /// Only the whole of it.
+    Whole,
+}
+
 /// What a session hands to its chunks.
 pub(crate) struct Tools<'p, 's, F> {
     pub(crate) path: &'p [u8],
     pub(crate) with: F,
     pub(crate) tuning: &'s mut Tuning,
     pub(crate) foresight: Foresight,
+    pub(crate) parts: Parts,
     /// Mean time from a command to its reply.
     pub(crate) rtt: Duration,
     pub(crate) show: &'s Totals,
@@ -83,7 +94,7 @@ impl<'p, 's, F> Chunks<'p, 's, F> {
         missing: &'s mut Missing,
         done: &'s mut dyn FnMut(&Range<u64>),
     ) -> Self {
-        let Tools { path, with, tuning, foresight, rtt, show } = tools;
+        let Tools { path, with, tuning, foresight, parts, rtt, show } = tools;
         let (unasked, under_way) = (missing.clone(), VecDeque::new());
         let (done_bytes, has_worked_ahead) = (0, false);
         Self {
@@ -92,6 +103,7 @@ impl<'p, 's, F> Chunks<'p, 's, F> {
             tuning,
             missing,
             foresight,
+            parts,
             rtt,
             show,
             done,
@@ -155,7 +167,11 @@ impl<'p, F: Clone> Plan<'p, F> for Chunks<'p, '_, F> {
             return None;
         }
         let asked = self.tuning.asked();
-        let range = self.unasked.next(self.tuning.chunk_bytes())?;
+        let most = match self.parts {
+            Parts::Chunks => self.tuning.chunk_bytes(),
+            Parts::Whole => u64::MAX,
+        };
+        let range = self.unasked.next(most)?;
         let length = range.end - range.start;
         let worth = u32::try_from(length.div_ceil(CONNECTION_BYTES_MIN)).unwrap_or(u32::MAX);
         let connections = asked.n.min(worth).max(1);

@@ -6,6 +6,7 @@ mod up;
 use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
 use crate::download::{Wanted, discard};
+use crate::finished::Finished;
 use crate::glob::Pattern;
 use crate::local::directory;
 use crate::outcome::{Interrupted, exit_code, lasting, part_of_several};
@@ -61,7 +62,16 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     warn_of_passwords(&show, std::iter::once(server).chain(other));
     let sink = other.map(|server| Sink::new(server, session.settings()));
     let small = batch::Waiting::new(args.cc);
-    let mut copy = Copy { args, session, sink: sink.as_ref(), small, failed: None, helpers: None };
+    let finished = finished(args, &source, &target)?.map(Arc::new);
+    let mut copy = Copy {
+        args,
+        session,
+        sink: sink.as_ref(),
+        small,
+        failed: None,
+        finished: finished.clone(),
+        helpers: None,
+    };
     let done = copy.with_helpers(|copy| {
         match (&source, &target) {
             (Place::Remote(from), Place::Local(to)) => copy.down(from, to)?,
@@ -72,6 +82,9 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         copy.rest()
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
+    if let Some(finished) = finished.filter(|_| done.is_ok()) {
+        finished.forget();
+    }
     copy.session.quit();
     if let Some(sink) = &sink {
         sink.quit();
@@ -84,6 +97,17 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         print_end(&show.counts(), show.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
+}
+
+/// The record of a copy of several files from a server.
+fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Finished>> {
+    let (Place::Remote(from), Place::Local(to)) = (source, target) else { return Ok(None) };
+    let is_pattern = Pattern::parse(&from.path)?.is_some();
+    if !is_pattern && !from.path.ends_with(b"/") || args.off > 0 || args.len.is_some() {
+        return Ok(None);
+    }
+    let to = std::path::absolute(to).unwrap_or_else(|_| to.clone());
+    Finished::of(&from.to_string(), &to.display().to_string()).map(Some)
 }
 
 /// The server of a copy, and the one that receives if it is between two.
@@ -157,6 +181,8 @@ struct Copy<'a> {
     small: batch::Waiting,
     /// The first failure that did not end the command.
     failed: Option<anyhow::Error>,
+    /// The files of a tree from a server that are complete.
+    finished: Option<Arc<Finished>>,
     /// Those who copy the files, if it is not this session.
     helpers: Option<Helpers>,
 }
@@ -309,7 +335,10 @@ impl Copy<'_> {
         }
         let names = (from.to_string(), to.display().to_string());
         let (path, spot) = (from.path.clone(), FilePlace::of(&to)?);
-        self.carry_out(File::Down(Down { path, facts, spot, names, wanted }), Of::One)
+        self.carry_out(
+            File::Down(Down { path, facts, spot, finished: None, names, wanted }),
+            Of::One,
+        )
     }
 
     /// Copies what a pattern means in a directory of the server.
@@ -390,8 +419,17 @@ impl Copy<'_> {
                 let names = (remote.to_string(), shown.display().to_string());
                 let spot = FilePlace { dir: Arc::clone(folder.dir), name: name.clone() };
                 let (facts, wanted) = (facts.clone(), Wanted::Whole);
-                let file = File::Down(Down { path, facts, spot, names, wanted });
-                self.carry_out(file, Of::Several)
+                let finished = self.finished.clone();
+                let down = Down { path, facts, spot, finished, names, wanted };
+                if self.finished.as_ref().is_some_and(|finished| finished.has(&down)) {
+                    let bytes = down.facts.size.unwrap_or(0);
+                    self.session.show.count(|counts| {
+                        counts.files += 1;
+                        counts.kept_bytes += bytes;
+                    });
+                    return Ok(());
+                }
+                self.carry_out(File::Down(down), Of::Several)
             }
             Kind::Listed | Kind::Link | Kind::Other => {
                 bail!("{} is neither a file nor a directory", Shown::new(&path))

@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::checksum::Checksum;
 use crate::chunks::Missing;
 use crate::outcome::{Interrupted, remedy};
-use crate::plan::{Chunks, Foresight, Tools};
+use crate::plan::{Chunks, Foresight, Parts, Tools};
 use crate::tuning::Tuning;
 use anyhow::{Error, Result};
 use hikyaku_console::{Message, Scope, Totals, with_remedy};
@@ -46,6 +46,9 @@ enum Contact {
 /// Attempts after a failure that may pass, if the user does not say how many.
 const RETRIES_DEFAULT: u32 = 5;
 
+/// Questions that are at a server at once, if it takes more than one.
+const QUESTIONS: usize = 64;
+
 /// Whether the server can be asked for a part while it sends or stores another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ahead {
@@ -63,6 +66,17 @@ pub(crate) struct Way<'w, 'p, F> {
     pub(crate) by: &'w Move<'w, 'p, F>,
     /// When the next chunk may be asked for.
     pub(crate) foresight: Foresight,
+    /// Who sends them.
+    pub(crate) sender: Sender,
+}
+
+/// Who sends a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sender {
+    /// This end.
+    Here,
+    /// The server of the session.
+    Server,
 }
 
 /// Moves the parts of a plan through a channel, and counts their bytes.
@@ -106,6 +120,11 @@ impl<'a> Session<'a> {
     /// How copies are compared with their sources, if the user wants that.
     pub(crate) const fn checksum(&self) -> Option<Checksum> {
         self.args.cksm
+    }
+
+    /// In which parts the server can send a file.
+    pub(crate) const fn parts(&self) -> Parts {
+        parts(self.args)
     }
 
     /// How sessions of this command behave.
@@ -170,7 +189,9 @@ impl<'a> Session<'a> {
         let foresight = if self.ahead == Ahead::Fails { Foresight::None } else { way.foresight };
         let counted = self.show.counted(self.number as usize);
         let before = counted.load(Ordering::Relaxed);
-        let tools = Tools { path, with: way.with.clone(), tuning, foresight, rtt, show: self.show };
+        let parts = if way.sender == Sender::Server { parts(args) } else { Parts::Chunks };
+        let with = way.with.clone();
+        let tools = Tools { path, with, tuning, foresight, parts, rtt, show: self.show };
         let mut chunks = Chunks::new(tools, missing, done);
         let moved = (way.by)(channel, &mut chunks, counted);
         let (done_bytes, is_ahead) = (chunks.done_bytes(), chunks.is_ahead());
@@ -199,6 +220,11 @@ impl<'a> Session<'a> {
     /// Whether the next file is copied after one that cannot be copied.
     pub(crate) const fn goes_on(&self) -> bool {
         self.args.continue_on_error
+    }
+
+    /// How many questions may be asked at once.
+    pub(crate) fn questions(&self) -> usize {
+        if self.depth().is_some() { QUESTIONS } else { 1 }
     }
 
     /// Moves small files, up to the first failure, which is told when it comes again.
@@ -270,7 +296,13 @@ impl<'a> Session<'a> {
             && self.contact == Contact::None
             && self.args.rst_retries.is_none();
         if !error.may_pass() || *left == 0 || is_absent {
-            let remedy = remedy(&error);
+            let of_stripes = match (&error, parts(self.args)) {
+                (FtpError::Lie(_), Parts::Whole) => {
+                    Some("without -stripe: some servers' data nodes send whole files only")
+                }
+                _ => None,
+            };
+            let remedy = remedy(&error).or(of_stripes);
             return Err(with_remedy(Error::from(error), remedy));
         }
         *left -= 1;
@@ -293,6 +325,12 @@ impl<'a> Session<'a> {
             channel.quit();
         }
     }
+}
+
+/// The data nodes of Globus send what belongs to them of a whole file. Of a part that begins later, some send nothing, or
+/// more than that.
+const fn parts(args: &GucArgs) -> Parts {
+    if args.stripe { Parts::Whole } else { Parts::Chunks }
 }
 
 fn trace(spoken: Spoken<'_>) {

@@ -3,6 +3,7 @@
 
 use crate::batch;
 use crate::download::{Wanted, download};
+use crate::finished::Finished;
 use crate::session::Session;
 use crate::third::{Sink, relay};
 use crate::upload::{Manner, upload};
@@ -36,6 +37,8 @@ pub(crate) struct Down {
     pub(crate) path: Vec<u8>,
     pub(crate) facts: Facts,
     pub(crate) spot: FilePlace,
+    /// Where a file of a tree is recorded when it is complete.
+    pub(crate) finished: Option<Arc<Finished>>,
     /// Source and target for the journal.
     pub(crate) names: (String, String),
     pub(crate) wanted: Wanted,
@@ -106,9 +109,15 @@ impl Down {
     pub(crate) fn carry_out(self, session: &mut Session<'_>) -> Result<()> {
         let names = (self.names.0.as_str(), self.names.1.as_str());
         download(session, &self.path, &self.facts, &self.spot, names, self.wanted)
+            .and_then(|()| self.record())
             .with_context(|| self.failure())?;
         session.show.count(|counts| counts.files += 1);
         Ok(())
+    }
+
+    /// Records that it is complete, if it is one of a tree.
+    pub(crate) fn record(&self) -> Result<()> {
+        self.finished.as_ref().map_or(Ok(()), |finished| finished.record(self))
     }
 
     /// What is said if it fails.

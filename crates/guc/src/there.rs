@@ -3,10 +3,12 @@
 //! A file gets its name by a rename, which puts it in the place of whatever has that name. So a device, FIFO or socket of
 //! the server must never be taken for a file: the rename would destroy it. A file behind a link is meant, and not the link.
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use hikyaku_fs::FsError;
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Listed};
-use std::collections::HashMap;
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind};
+
+/// Entries of a directory that are looked at before the first of them is copied.
+pub(crate) const GROUP: usize = 256;
 
 /// The path of the file that the user means by `path`, for a source of this name: what `cp` would write. `look` asks the
 /// server.
@@ -40,39 +42,23 @@ pub(crate) fn look(channel: &mut Channel, path: &[u8]) -> Result<Option<Facts>, 
     if channel.features().has("MLST") { channel.facts(path) } else { Ok(None) }
 }
 
-/// The names of a directory, and what has them.
-#[derive(Debug, Default)]
-pub(crate) struct Entries(HashMap<Vec<u8>, Kind>);
-
-impl Entries {
-    /// Of the answer to [`list`]. A directory that may be written to but not read has none that are known.
-    pub(crate) fn of(listed: Result<Vec<Listed>>) -> Result<Self> {
-        let is_refusal = |error: &Error| {
-            error.chain().any(|link| {
-                matches!(link.downcast_ref(), Some(FtpError::Refused { code: 500.., .. }))
-            })
-        };
-        let listed = match listed {
-            Err(error) if is_refusal(&error) => Vec::new(),
-            listed => listed?,
-        };
-        let known = listed.into_iter().filter_map(|entry| {
-            let name = entry.name.ok()?;
-            Some((name.as_bytes().to_vec(), entry.facts.kind))
-        });
-        Ok(Self(known.collect()))
-    }
-
-    /// Refuses to write a file of this name, the last part of `path`, in place of what is no file.
-    // fuzz: none, what `ftp_replies` has read
-    pub(crate) fn check(&self, name: &[u8], path: &[u8]) -> Result<()> {
-        self.0.get(name).map_or(Ok(()), |&kind| check(path, kind))
+/// What has each of these paths, in the same way. The answers come over the control connection: a server need not be able to
+/// connect to this end for an upload. So many questions go together.
+pub(crate) fn look_at_each(
+    channel: &mut Channel,
+    paths: &[Vec<u8>],
+    at_once: usize,
+) -> Result<Vec<Option<Facts>>, FtpError> {
+    match channel.features().has("MLST") {
+        true => channel.facts_of_each(paths, at_once),
+        false => Ok(vec![None; paths.len()]),
     }
 }
 
-/// The entries of a directory; none if the server cannot tell them.
-pub(crate) fn list(channel: &mut Channel, path: &[u8]) -> Result<Vec<Listed>, FtpError> {
-    if channel.features().has("MLST") { channel.list(path) } else { Ok(Vec::new()) }
+/// Refuses to write a file to this path, in place of what is no file.
+// fuzz: none, what `ftp_replies` has read
+pub(crate) fn check_file(path: &[u8], before: Option<&Facts>) -> Result<()> {
+    before.map_or(Ok(()), |facts| check(path, facts.kind))
 }
 
 // fuzz: none, the path is the user's, and `ftp_replies` has read the kind

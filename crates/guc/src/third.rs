@@ -5,8 +5,8 @@ use crate::chunks::Missing;
 use crate::download::{Wanted, version};
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::outcome::{Interrupted, of_unfinished};
-use crate::plan::Foresight;
-use crate::session::{Session, Way};
+use crate::plan::{Foresight, Parts};
+use crate::session::{Sender, Session, Way};
 use crate::upload::{Manner, partial};
 use anyhow::{Context, Result, ensure};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Server, Settings, Target};
@@ -107,6 +107,7 @@ pub(crate) fn relay(
             (to.to_vec(), Vec::new())
         }
     };
+    let have = if session.parts() == Parts::Whole { Vec::new() } else { have };
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
@@ -155,7 +156,7 @@ fn send(
     }
     let by = to_sink(sink);
     let with = Target { path: target, rename: None };
-    let way = Way { with, by: &by, foresight: Foresight::Final };
+    let way = Way { with, by: &by, foresight: Foresight::Final, sender: Sender::Server };
     let mut recorded = Ok(());
     session.transfer(from, missing, &way, |chunk| {
         if recorded.is_ok() {

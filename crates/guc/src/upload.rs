@@ -6,7 +6,7 @@ use crate::download::Wanted;
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::outcome::{Interrupted, of_unfinished};
 use crate::plan::Foresight;
-use crate::session::{Session, Way};
+use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Name, Token};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Supply, Upload};
@@ -102,8 +102,12 @@ fn send(
     }
     let mut recorded = Ok(());
     let with: Arc<Supply<'_>> = Arc::new(supply);
-    let way =
-        Way { with: Upload { supply: with, rename: None }, by: &put, foresight: Foresight::Final };
+    let way = Way {
+        with: Upload { supply: with, rename: None },
+        by: &put,
+        foresight: Foresight::Final,
+        sender: Sender::Here,
+    };
     session.transfer(partial, missing, &way, |chunk| {
         if recorded.is_ok() {
             recorded = recorder.record(chunk);

@@ -31,7 +31,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         Fault::Changed | Fault::Unrecognised => ExitCode::MayPass,
         Fault::NoAddress { .. } | Fault::Tls { .. } | Fault::Authorities(_) => ExitCode::WillFail,
         Fault::Status { .. } | Fault::Proxy(_) | Fault::Redirect(_) => ExitCode::WillFail,
-        Fault::Weaker(_) => ExitCode::WillFail,
+        Fault::Weaker(_) | Fault::NotReached { .. } => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
 }

@@ -217,8 +217,12 @@ fn jobs(
             continue;
         }
         let text = word.to_str().unwrap_or_default();
-        let url = Url::parse(text)
-            .map_err(|error| misuse(format!("'{}' {error}", word.display()), remedy_for(word)))?;
+        let url = Url::parse(text).map_err(|error| {
+            misuse(
+                format!("'{}' {error}", without_login(&word.to_string_lossy())),
+                remedy_for(word),
+            )
+        })?;
         urls.push(url);
     }
     let is_one = args.output.is_some() || !args.mirror.is_empty();
@@ -241,6 +245,15 @@ fn jobs(
     }
     ensure!(urls.len() == 1 || args.sha256.is_none(), of_several("--sha256"));
     Ok(urls.into_iter().map(|url| job(vec![url])).collect())
+}
+
+/// An address without the login that it may have.
+// fuzz: none, the user's own words
+fn without_login(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[host..])
 }
 
 /// What to try in place of a word that is no address of a web server.

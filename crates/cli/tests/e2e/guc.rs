@@ -180,12 +180,10 @@ fn a_refusal_for_good_leaves_nothing_behind() {
 #[test]
 fn a_fixed_number_of_connections_keeps_what_is_done() {
     let Some(mut stage) = Stage::new("guc-fixed") else { return };
-    let (server, striped) = (stage.server("one", LOOPBACK), stage.striped("nodes"));
-    for (server, options) in
-        [(&server, &["-p", "2"][..]), (&server, &["-noapt"]), (&striped, &["-stripe", "-p", "2"])]
-    {
-        fs::File::create(server.data.join("big")).unwrap().set_len(2 << 30).unwrap();
-        let url = format!("{}/big", server.url);
+    let server = stage.server("one", LOOPBACK);
+    fs::File::create(server.data.join("big")).unwrap().set_len(2 << 30).unwrap();
+    let url = format!("{}/big", server.url);
+    for options in [&["-p", "2"][..], &["-noapt"]] {
         let words = [options, &["-json", &url, "got"]].concat();
         let mut first = stage.command(&words).stdout(Stdio::null()).spawn().unwrap();
         let journals = stage.folder.join("state/hikyaku/guc");
@@ -208,6 +206,49 @@ fn a_fixed_number_of_connections_keeps_what_is_done() {
         assert_eq!(fs::metadata(stage.here("got")).unwrap().len(), 2 << 30);
         fs::remove_file(stage.here("got")).unwrap();
     }
+}
+
+#[test]
+fn a_tree_goes_on_with_the_files_that_are_missing() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(mut stage) = Stage::new("guc-tree-again") else { return };
+    let server = stage.server("one", LOOPBACK);
+    fs::create_dir_all(server.data.join("t/d")).unwrap();
+    let files = ["a", "b", "c", "d/e", "large"];
+    for (name, bytes) in files.iter().zip([1_000, 2_000, 3_000, 4_000, 3_000_000]) {
+        fs::write(server.data.join("t").join(name), vec![7; bytes]).unwrap();
+    }
+    let url = format!("{}/t/", server.url);
+    for options in [&[][..], &["-pp=1"], &["-cc", "2"]] {
+        // A directory is in the way of one file.
+        fs::create_dir_all(stage.here("got/b")).unwrap();
+        let words = [&["-r", "-c", "-json"], options, &[&url, "got/"]].concat();
+        stage.fails(&words, 6);
+        let inode = |name: &str| fs::metadata(stage.here("got").join(name)).unwrap().ino();
+        let before = [inode("a"), inode("d/e"), inode("large")];
+        fs::remove_dir(stage.here("got/b")).unwrap();
+        fs::write(stage.here("got/c"), vec![8; 3_000]).unwrap();
+        for kept in [1_000 + 4_000 + 3_000_000, 0] {
+            let output = stage.does(&words);
+            let text = String::from_utf8_lossy(&output.stdout);
+            let end: serde_json::Value =
+                serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            assert_eq!(end["kept_bytes"], kept, "{options:?}: {end}");
+            let after = [inode("a"), inode("d/e"), inode("large")];
+            assert_eq!(before == after, kept > 0, "{options:?}");
+            for name in files {
+                let wanted = fs::read(server.data.join("t").join(name)).unwrap();
+                assert_eq!(fs::read(stage.here("got").join(name)).unwrap(), wanted, "{name}");
+            }
+            let left = names_of_state(&stage);
+            assert_eq!(left, [""; 0], "{options:?}: what is complete is forgotten");
+        }
+        fs::remove_dir_all(stage.here("got")).unwrap();
+    }
+}
+
+fn names_of_state(stage: &Stage) -> Vec<String> {
+    names(&stage.folder.join("state/hikyaku/guc"))
 }
 
 #[test]
@@ -272,6 +313,31 @@ fn a_striped_server_stores_in_place_what_is_not_there() {
     fs::write(stage.here("f"), vec![7; 3_000_000]).unwrap();
     stage.does(&["-stripe", "-inplace", "f", &format!("{}/new", server.url)]);
     assert_eq!(fs::metadata(server.data.join("new")).unwrap().len(), 3_000_000);
+}
+
+#[test]
+fn data_nodes_send_a_large_file_whole_and_store_it_in_parts() {
+    let Some(mut stage) = Stage::new("guc-stripes-large") else { return };
+    let (one, two) = (stage.striped("one"), stage.striped("two"));
+    // Many chunks of the tuner, and of a fixed number of connections.
+    let bytes: Vec<u8> = (0..300_000_003_u32).map(|at| (at ^ (at >> 11)) as u8).collect();
+    fs::write(stage.here("file"), &bytes).unwrap();
+    fs::write(one.data.join("file"), &bytes).unwrap();
+    let (from, up) = (format!("{}/file", one.url), format!("{}/up", one.url));
+    let between = format!("{}/between", two.url);
+    for options in [&["-apt-delta", "0.1"][..], &["-p", "2"]] {
+        for (source, target, there) in [
+            (&*from, "got", stage.here("got")),
+            ("file", &*up, one.data.join("up")),
+            (&*from, &*between, two.data.join("between")),
+        ] {
+            stage.does(&[&["-stripe"], options, &[source, target]].concat());
+            assert!(fs::read(&there).unwrap() == bytes, "{options:?} {source} {target}");
+            fs::remove_file(there).unwrap();
+        }
+    }
+    let said = stage.fails(&["-stripe", "-off", "5000000", "-len", "7000000", &from, "part"], 2);
+    assert!(said.contains("try: without -stripe"), "{said}");
 }
 
 #[test]

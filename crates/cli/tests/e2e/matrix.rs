@@ -2,6 +2,8 @@
 //! one line. The options are those of the commands' own tables.
 
 mod cp;
+mod get;
+mod guc;
 mod sftp;
 mod sync;
 
@@ -16,12 +18,18 @@ use std::process::Output;
 fn every_option_of_a_command_that_moves_files_has_a_row() {
     let tables = [
         (hikyaku_copy::TABLE, hikyaku_copy::CopyArgs::augment_args(Command::new("cp"))),
+        (hikyaku_web_get::TABLE, hikyaku_web_get::GetArgs::augment_args(Command::new("get"))),
+        (hikyaku_guc::TABLE, hikyaku_guc::GucArgs::augment_args(Command::new("guc"))),
         (hikyaku_sync::TABLE, hikyaku_sync::SyncArgs::augment_args(Command::new("sync"))),
         (hikyaku_shell::TABLE, hikyaku_shell::SftpArgs::augment_args(Command::new("sftp"))),
     ];
     for (table, command) in tables {
         assert_eq!(table.lacks(&command), Vec::<String>::new(), "{}", command.get_name());
     }
+}
+
+fn words(options: &[&str]) -> Vec<String> {
+    options.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// A command, and ends for all its ways.

@@ -74,9 +74,7 @@ impl Channel {
             let begin = ended.unwrap_or(asked.sent);
             let connections = asked.connections;
             let (done, _) = self.receive(asked, begin, counted, &mut |channel, progress| {
-                while channel.keeps_connections()
-                    && let Some(wanted) = plan.next(Some(progress))
-                {
+                while let Some(wanted) = plan.next(Some(progress)) {
                     let last = waiting.back().map_or(connections, |asked| asked.connections);
                     waiting.push_back(channel.ask_for(wanted, Some(last))?);
                 }
@@ -256,8 +254,7 @@ impl Channel {
         self.odd.stranger.take();
         let (connections, all) = (of_each(kept.len(), stripes), of_each(kept.len(), 1));
         let length = receipt.whole()?;
-        let kept = kept.into_iter().filter_map(Ended::kept).collect();
-        self.pool = self.kept(Pool::Receiving(kept));
+        self.pool = Pool::Receiving(kept.into_iter().filter_map(Ended::kept).collect());
         let local_share = share(flow.local_time(), all, elapsed);
         Ok((Transferred { connections, elapsed, local_share, retransmitted: None }, length))
     }

@@ -61,7 +61,6 @@ impl Channel {
         let mut under_way: VecDeque<Ordered> = VecDeque::new();
         let (mut n, mut begin) = (0, Instant::now());
         let mut before = counted.load(Ordering::Relaxed);
-        let keeps_connections = self.keeps_connections() && to.keeps_connections();
         // What wants another number of connections has to wait.
         let mut other = None;
         let (warm, to_warm) = (std::mem::take(&mut self.pool), std::mem::take(&mut to.pool));
@@ -75,7 +74,7 @@ impl Channel {
                 let Some(next) = other.take().or_else(|| plan.next(None)) else { break };
                 self.check_name(next.part.path)?;
                 to.check_name(next.with.path)?;
-                if next.connections != n || !keeps_connections {
+                if next.connections != n {
                     n = next.connections;
                     self.join(to, n)?;
                 }
@@ -106,7 +105,6 @@ impl Channel {
             let bytes = counted.load(Ordering::Relaxed).saturating_sub(before);
             let progress = Progress { connections: n, bytes, elapsed, local_share: 0.0 };
             while other.is_none()
-                && keeps_connections
                 && let Some(next) = plan.next(Some(&progress))
             {
                 match next.connections == n {
@@ -120,9 +118,7 @@ impl Channel {
             ];
             wait_for(&mut fds, LOOK_EVERY);
         }
-        if keeps_connections {
-            (self.pool, to.pool) = (Pool::Relaying(n), Pool::Relaying(n));
-        }
+        (self.pool, to.pool) = (Pool::Relaying(n), Pool::Relaying(n));
         Ok(())
     }
 

@@ -109,7 +109,7 @@ impl Channel {
         if let Some(failure) = flow.take_failure() {
             return Err(self.explained(failure));
         }
-        self.pool = self.kept(Pool::Sending(kept));
+        self.pool = Pool::Sending(kept);
         Ok(next)
     }
 
@@ -128,7 +128,7 @@ impl Channel {
         loop {
             let Some(given) = under_way.front_mut() else {
                 match other.or_else(|| plan.next(None)) {
-                    Some(next) if next.connections == n && self.keeps_connections() => {
+                    Some(next) if next.connections == n => {
                         begin = Instant::now();
                         under_way.push_back(self.give(next, belt)?);
                         other = None;
@@ -151,7 +151,6 @@ impl Channel {
             let bytes = given.deal.sent();
             let progress = Progress { connections: n, bytes, elapsed, local_share };
             while other.is_none()
-                && self.keeps_connections()
                 && let Some(next) = plan.next(Some(&progress))
             {
                 match next.connections == n {

@@ -168,7 +168,7 @@ fn a_name_that_the_server_would_take_for_another_one_is_not_sent() {
     type Ask = fn(&mut Channel, &[u8]) -> Result<(), FtpError>;
     let asks: [Ask; 9] = [
         |channel, name| channel.facts(name).map(drop),
-        |channel, name| channel.make_dir(name),
+        |channel, name| channel.make_dir(name).map(drop),
         |channel, name| channel.remove(name),
         |channel, name| channel.rename(name, b"/d/a"),
         |channel, name| channel.rename(b"/d/a", name),

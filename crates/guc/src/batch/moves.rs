@@ -55,7 +55,8 @@ fn download_all(session: &mut Session<'_>, files: Vec<Down>) -> Vec<Error> {
                 scope.spawn(move || {
                     while let Ok((number, draft)) = next() {
                         let file = &files[number];
-                        let named = finish(&file.spot, &draft).with_context(|| file.failure());
+                        let named = finish(&file.spot, &draft).and_then(|()| file.record());
+                        let named = named.with_context(|| file.failure());
                         show.count(|counts| counts.files += u64::from(named.is_ok()));
                         fates.set(number, named);
                     }

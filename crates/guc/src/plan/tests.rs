@@ -16,8 +16,15 @@ fn with_chunks(foresight: Foresight, check: impl FnOnce(&mut Chunks<'_, '_, ()>)
     let mut tuning = Tuning::new(&args, RTT);
     let show = Totals::new(Audience::Quiet, 1);
     let mut missing = Missing::new(0..4000 * MIB, &[]);
-    let tools =
-        Tools { path: b"/f", with: (), tuning: &mut tuning, foresight, rtt: RTT, show: &show };
+    let tools = Tools {
+        path: b"/f",
+        with: (),
+        tuning: &mut tuning,
+        foresight,
+        parts: Parts::Chunks,
+        rtt: RTT,
+        show: &show,
+    };
     check(&mut Chunks::new(tools, &mut missing, &mut |_| {}));
 }
 
@@ -58,8 +65,15 @@ fn a_fixed_number_of_connections_has_chunks_as_well() {
         let show = Totals::new(Audience::Quiet, 1);
         let mut missing = Missing::new(0..4000 * MIB, &[]);
         let foresight = Foresight::Final;
-        let tools =
-            Tools { path: b"/f", with: (), tuning: &mut tuning, foresight, rtt: RTT, show: &show };
+        let tools = Tools {
+            path: b"/f",
+            with: (),
+            tuning: &mut tuning,
+            foresight,
+            parts: Parts::Chunks,
+            rtt: RTT,
+            show: &show,
+        };
         let mut done = Vec::new();
         let mut record = |chunk: &Range<u64>| done.push(chunk.clone());
         let mut chunks = Chunks::new(tools, &mut missing, &mut record);

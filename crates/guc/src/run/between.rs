@@ -5,12 +5,12 @@ use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{Between, File};
-use crate::there::{Entries, list, look, meant};
+use crate::there::{GROUP, check_file, look, look_at_each, meant};
 use crate::third::Sink;
 use crate::upload::split;
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_fs::Shown;
+use hikyaku_fs::{Name, Shown};
 use hikyaku_gridftp::{Facts, Kind, Listed, Made, Server};
 
 /// A directory of the sending server, and where its contents go.
@@ -23,6 +23,12 @@ struct Folder<'a> {
     depth: usize,
     /// Which entries are meant; `None`: all of them.
     only: Option<&'a Pattern>,
+}
+
+/// The name of an entry; empty if it cannot be used, which is told when the entry is copied.
+// fuzz: none, `ftp_replies` has read it
+fn name(entry: &Listed) -> &[u8] {
+    entry.name.as_ref().map_or(&[], Name::as_bytes)
 }
 
 /// A server that writes a file while it reads it would destroy it.
@@ -53,16 +59,16 @@ impl Copy<'_> {
             }
             Some(_) => {}
         }
-        if self.args.cd {
-            sink.ask(|channel| channel.make_dirs(to))?;
-        }
+        let made = match self.args.cd {
+            true => sink.ask(|channel| channel.make_dirs(to))?,
+            false => Made::Before,
+        };
         let path = match &pattern {
             None => from.path.as_slice(),
             Some(pattern) if pattern.folder.is_empty() => b"./",
             Some(pattern) => pattern.folder.as_slice(),
         };
-        let folder =
-            Folder { from: path, to, made: Made::Before, depth: 0, only: pattern.as_ref() };
+        let folder = Folder { from: path, to, made, depth: 0, only: pattern.as_ref() };
         if self.tree_between(sink, &folder)? == 0 && pattern.is_some() {
             bail!(lasting(format!("{from}: there is no such file")));
         }
@@ -111,16 +117,22 @@ impl Copy<'_> {
             counts.total_bytes = counts.total_bytes.saturating_add(bytes);
         });
         let meant = entries.len();
-        let before = match folder.made {
-            Made::New => Entries::default(),
-            Made::Before => {
-                let listed = sink.ask(|channel| list(channel, folder.to));
-                Entries::of(listed.map_err(Into::into))?
+        let (mut entries, at_once) = (entries.into_iter(), self.session.questions());
+        loop {
+            let some: Vec<Listed> = entries.by_ref().take(GROUP).collect();
+            if some.is_empty() {
+                break;
             }
-        };
-        for entry in entries {
-            let done = self.entry_between(sink, folder, (entry, &before));
-            self.after(done)?;
+            let paths = some.iter().map(|entry| [folder.to, name(entry)].concat());
+            let paths: Vec<Vec<u8>> = paths.collect();
+            let before = match folder.made {
+                Made::New => vec![None; paths.len()],
+                Made::Before => sink.ask(|channel| look_at_each(channel, &paths, at_once))?,
+            };
+            for (entry, before) in some.into_iter().zip(before) {
+                let done = self.entry_between(sink, folder, (entry, before.as_ref()));
+                self.after(done)?;
+            }
         }
         Ok(meant)
     }
@@ -129,7 +141,7 @@ impl Copy<'_> {
         &mut self,
         sink: &Sink<'_>,
         folder: &Folder<'_>,
-        (entry, before): (Listed, &Entries),
+        (entry, before): (Listed, Option<&Facts>),
     ) -> Result<()> {
         let name = entry.name.context("the server tells a name that cannot be used")?;
         let from = [folder.from, name.as_bytes()].concat();
@@ -143,7 +155,7 @@ impl Copy<'_> {
                 self.tree_between(sink, &folder).map(drop)
             }
             Kind::File => {
-                before.check(name.as_bytes(), &to)?;
+                check_file(&to, before)?;
                 self.file_between((&from, entry.facts), &to, Of::Several)
             }
             Kind::Listed | Kind::Link | Kind::Other => {

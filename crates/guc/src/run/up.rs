@@ -5,12 +5,13 @@ use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{File, Up};
-use crate::there::{Entries, list, look, meant};
+use crate::there::{GROUP, check_file, look, look_at_each, meant};
 use crate::upload::split;
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_gridftp::Made;
+use hikyaku_gridftp::{Facts, Made};
 use std::ffi::OsStr;
+use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -23,10 +24,8 @@ impl Copy<'_> {
         }
         if from.as_os_str().as_bytes().ends_with(b"/") {
             self.check_directory(to.path.ends_with(b"/"))?;
-            if self.args.cd {
-                self.session.ask(|channel| channel.make_dirs(&to.path))?;
-            }
-            self.tree_up(from, (to, Made::Before), None)?;
+            let made = self.make_target(to)?;
+            self.tree_up(from, (to, made), None)?;
             self.session.show.count(|counts| counts.is_counted = true);
             return Ok(());
         }
@@ -55,12 +54,10 @@ impl Copy<'_> {
         if self.wanted() != Wanted::Whole {
             bail!(part_of_several());
         }
-        if self.args.cd {
-            self.session.ask(|channel| channel.make_dirs(&to.path))?;
-        }
+        let made = self.make_target(to)?;
         let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
         let from_dir = Path::new(OsStr::from_bytes(folder));
-        if self.tree_up(from_dir, (to, Made::Before), Some(pattern))? == 0 {
+        if self.tree_up(from_dir, (to, made), Some(pattern))? == 0 {
             bail!(lasting(format!("{}: there is no such file", from.display())));
         }
         self.session.show.count(|counts| counts.is_counted = true);
@@ -76,7 +73,7 @@ impl Copy<'_> {
         only: Option<&Pattern>,
     ) -> Result<usize> {
         let is_recursive = self.args.recurse;
-        let is_meant = |entry: &std::fs::DirEntry| {
+        let is_meant = |entry: &DirEntry| {
             let Some(pattern) = only else { return true };
             pattern.matches(entry.file_name().as_bytes())
                 && (is_recursive || !entry.path().is_dir())
@@ -84,39 +81,53 @@ impl Copy<'_> {
         let read = || -> std::io::Result<Vec<_>> {
             let mut entries = std::fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
             entries.retain(is_meant);
-            entries.sort_by_key(std::fs::DirEntry::file_name);
+            entries.sort_by_key(DirEntry::file_name);
             Ok(entries)
         };
-        let mut meant = 0;
         let entries = read().with_context(|| format!("cannot read {}", from.display()))?;
-        let before = match made {
-            Made::New => Entries::default(),
-            Made::Before => Entries::of(self.session.ask(|channel| list(channel, &to.path)))?,
-        };
-        for entry in entries {
-            meant += 1;
-            let path = entry.path();
-            let mut there = to.clone();
-            there.path.extend_from_slice(entry.file_name().as_bytes());
-            let meta =
-                path.metadata().with_context(|| format!("cannot look at {}", path.display()));
-            let done = meta.and_then(|meta| {
-                if meta.is_dir() {
-                    let made = self.session.ask(|channel| channel.make_dir(&there.path))?;
-                    there.path.push(b'/');
-                    return self.tree_up(&path, (&there, made), None).map(drop);
+        let meant = entries.len();
+        for some in entries.chunks(GROUP) {
+            let at = |entry: &DirEntry| [&to.path[..], entry.file_name().as_bytes()].concat();
+            let paths: Vec<_> = some.iter().map(at).collect();
+            let before = match made {
+                Made::New => vec![None; paths.len()],
+                Made::Before => {
+                    let at_once = self.session.questions();
+                    self.session.ask(|channel| look_at_each(channel, &paths, at_once))?
                 }
-                ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
-                before.check(entry.file_name().as_bytes(), &there.path)?;
-                self.session.show.count(|counts| {
-                    counts.total_files += 1;
-                    counts.total_bytes += meta.len();
-                });
-                self.file_up((&path, meta.len()), &there, Wanted::Whole, Of::Several)
-            });
-            self.after(done)?;
+            };
+            for ((entry, path), before) in some.iter().zip(paths).zip(before) {
+                let there = Remote { path, ..to.clone() };
+                let done = self.entry_up(&entry.path(), there, before.as_ref());
+                self.after(done)?;
+            }
         }
         Ok(meant)
+    }
+
+    /// The directory of the target, which is made if the user wants that.
+    fn make_target(&mut self, to: &Remote) -> Result<Made> {
+        match self.args.cd {
+            true => self.session.ask(|channel| channel.make_dirs(&to.path)),
+            false => Ok(Made::Before),
+        }
+    }
+
+    /// Copies an entry of a directory. `before` is what has its name at the server.
+    fn entry_up(&mut self, path: &Path, mut there: Remote, before: Option<&Facts>) -> Result<()> {
+        let meta = path.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+        if meta.is_dir() {
+            let made = self.session.ask(|channel| channel.make_dir(&there.path))?;
+            there.path.push(b'/');
+            return self.tree_up(path, (&there, made), None).map(drop);
+        }
+        ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
+        check_file(&there.path, before)?;
+        self.session.show.count(|counts| {
+            counts.total_files += 1;
+            counts.total_bytes += meta.len();
+        });
+        self.file_up((path, meta.len()), &there, Wanted::Whole, Of::Several)
     }
 
     fn file_up(

@@ -68,7 +68,9 @@ impl Fault {
     /// Whether another attempt may succeed without a change at this end.
     pub(crate) const fn may_pass(&self) -> bool {
         match self {
-            Self::NotReached { .. } | Self::Connection(_) | Self::Closed => true,
+            // This kernel has no such congestion control, whenever it is asked.
+            Self::NotReached { source, .. } => matches!(source, ConnectError::Io(_)),
+            Self::Connection(_) | Self::Closed => true,
             Self::Silent(_) | Self::Slow(_) => true,
             Self::Status { code, .. } | Self::Proxy(code) => {
                 matches!(code, 408 | 425 | 429 | 500 | 502 | 503 | 504)

@@ -135,7 +135,7 @@ fn options_without_a_meaning_for_a_pipe_are_refused() {
     for words in ["--json -o - http://127.0.0.1:1/", "-n 4 -o /dev/stdout http://127.0.0.1:1/"] {
         let line = Line::try_parse_from(format!("get {words}").split_whitespace()).unwrap();
         let error = run(&line.args, &Interrupt::default()).unwrap_err();
-        assert!(error.is::<clap::Error>(), "{words}: {error:#}");
+        assert_eq!(ExitCode::of(&error, &[]), ExitCode::Usage, "{words}: {error:#}");
         assert!(format!("{error:#}").contains("try: "), "{words}: {error:#}");
     }
     assert_eq!(get(&folder, "-n 1 -o - http://127.0.0.1:1/").0, ExitCode::MayPass);

@@ -2,7 +2,7 @@
 
 mod transport;
 
-use super::{Ends, noted, refused};
+use super::{Ends, noted, refused, words};
 use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon};
 use hikyaku_console::{Row, Table, Way};
@@ -217,10 +217,6 @@ fn options_that_choose_files_are_honoured_on_every_way_with_a_real_end() {
             assert_eq!(found, *b, "{way:?} {options:?}: {said}");
         }
     }
-}
-
-fn words(options: &[&str]) -> Vec<String> {
-    options.iter().map(|word| (*word).to_owned()).collect()
 }
 
 #[test]

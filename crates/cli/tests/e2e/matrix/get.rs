@@ -1,0 +1,279 @@
+//! `hikyaku get` to files and to an output, with servers that tell what they were asked.
+
+use super::{Ends, noted, refused, words};
+use crate::common::scratch;
+use hikyaku_console::{Row, Table, Way};
+use hikyaku_web_get::TABLE;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CONTENT: &str = "what is fetched";
+/// SHA-256 of `CONTENT`, as sha256sum(1) tells it.
+const SUM: &str = "d7be2c691c6ea35141620f18ec9693e29c75923f52f969b34a90d64eef2c4145";
+
+/// A server of one file. It answers as long as the test runs, a proxy's requests as well.
+struct Server {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start(content: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, heads) =
+            (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<_>>>::default());
+        let (seen, content) = (Arc::clone(&heads), Arc::new(content));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (seen, content) = (Arc::clone(&seen), Arc::clone(&content));
+                thread::spawn(move || answer(&stream, &seen, &content));
+            }
+        });
+        Self { port, heads }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/name", self.port)
+    }
+
+    /// What it was asked since the last call.
+    fn heads(&self) -> String {
+        self.heads.lock().unwrap().drain(..).collect()
+    }
+}
+
+/// Answers one request with the whole file.
+fn answer(stream: &TcpStream, seen: &Mutex<Vec<String>>, content: &[u8]) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap());
+    let mut head = String::new();
+    while lines.read_line(&mut head).is_ok_and(|bytes| bytes > 2) {}
+    seen.lock().unwrap().push(head);
+    let length = content.len();
+    let answer =
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    // A client that has gone needs nothing.
+    let _ = (&*stream).write_all(answer.as_bytes()).and_then(|()| (&*stream).write_all(content));
+}
+
+struct Rig {
+    folder: PathBuf,
+    server: Server,
+}
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let folder = scratch(name);
+        fs::create_dir_all(folder.join("dir")).unwrap();
+        let netrc = "machine 127.0.0.1 login of password netrc\n";
+        fs::write(folder.join(".netrc"), netrc).unwrap();
+        fs::set_permissions(
+            folder.join(".netrc"),
+            std::os::unix::fs::PermissionsExt::from_mode(0o600),
+        )
+        .unwrap();
+        fs::copy(folder.join(".netrc"), folder.join("logins")).unwrap();
+        Self { folder, server: Server::start(CONTENT.into()) }
+    }
+
+    fn fetch(&self, way: Way, options: &[String], url: &str) -> (Output, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command.arg("get").args(options);
+        if way == Way::WebToOutput {
+            command.args(["-o", "-"]);
+        }
+        command.arg(url).current_dir(&self.folder).env("HOME", &self.folder);
+        command.env_remove("http_proxy").env_remove("all_proxy");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output, said)
+    }
+
+    /// Fetches the file, expects this exit code, and returns what has come of it.
+    fn ends_with(&self, code: i32, way: Way, options: &[&str], url: &str) -> String {
+        let (output, said) = self.fetch(way, &words(options), url);
+        assert_eq!(output.status.code(), Some(code), "{way:?} {options:?}: {said}");
+        match way {
+            Way::WebToOutput => String::from_utf8(output.stdout).unwrap(),
+            _ => fs::read_to_string(self.folder.join("name")).unwrap_or_default(),
+        }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Ends for Rig {
+    fn table(&self) -> &Table {
+        &TABLE
+    }
+
+    fn fill(&self) {
+        self.made().iter().for_each(|path| fs::remove_file(path).unwrap());
+    }
+
+    fn made(&self) -> Vec<PathBuf> {
+        let paths = ["name", "dir/name", "other"].map(|name| self.folder.join(name));
+        paths.into_iter().filter(|path| path.exists()).collect()
+    }
+
+    fn value(&self, row: &Row) -> &'static str {
+        match row.id {
+            "jobs" => "2",
+            "tuner" => "paper",
+            "dir" => "dir",
+            _ => "",
+        }
+    }
+
+    fn required(&self, _: &Row) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn is_run(&self, row: &Row, _: Way) -> bool {
+        // The command line itself does not take it beside -o.
+        row.id != "dir"
+    }
+
+    fn has_end(&self, _: Way) -> bool {
+        true
+    }
+
+    fn run(&self, way: Way, options: &[String]) -> (Output, String) {
+        self.fetch(way, options, &self.server.url())
+    }
+}
+
+#[test]
+fn an_option_that_protects_something_is_refused_by_name_where_it_cannot_be_had() {
+    refused(&Rig::new("matrix-get-refused"));
+}
+
+#[test]
+fn any_other_option_without_effect_is_noted_in_one_line() {
+    noted(&Rig::new("matrix-get-noted"));
+}
+
+/// Options, and what the server is told with them and not without them.
+const TOLD: [(&[&str], &str); 5] = [
+    (&["-H", "X-One: two"], "X-One: two\r\n"),
+    (&["-A", "another"], "User-Agent: another\r\n"),
+    (&["-u", "a:b"], "Authorization: Basic YTpi\r\n"),
+    (&["--netrc"], "Authorization: Basic b2Y6bmV0cmM=\r\n"),
+    (&["--netrc-file", "logins"], "Authorization: Basic b2Y6bmV0cmM=\r\n"),
+];
+
+#[test]
+fn what_a_server_is_told_is_what_the_options_say() {
+    let rig = Rig::new("matrix-get-told");
+    for way in TABLE.ways.iter().copied() {
+        rig.fill();
+        assert_eq!(rig.ends_with(0, way, &[], &rig.server.url()), CONTENT, "{way:?}");
+        let plain = rig.server.heads().to_lowercase();
+        for (options, told) in TOLD {
+            rig.fill();
+            assert_eq!(rig.ends_with(0, way, options, &rig.server.url()), CONTENT, "{way:?}");
+            let (heads, told) = (rig.server.heads().to_lowercase(), told.to_lowercase());
+            assert!(heads.contains(&told), "{way:?} {options:?}: {heads}");
+            assert!(!plain.contains(&told), "{way:?} {options:?}: {plain}");
+        }
+        rig.fill();
+        let proxy = rig.server.url().strip_suffix("/name").unwrap().to_owned();
+        let url = "http://no-such-host.invalid/name";
+        assert_eq!(rig.ends_with(0, way, &["--proxy", &proxy], url), CONTENT, "{way:?}");
+        assert!(rig.server.heads().contains(url), "{way:?}");
+    }
+}
+
+#[test]
+fn what_is_written_is_what_the_options_say() {
+    let rig = Rig::new("matrix-get-written");
+    let url = rig.server.url();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for way in TABLE.ways.iter().copied() {
+        rig.fill();
+        assert_eq!(rig.ends_with(0, way, &["--sha256", SUM], &url), CONTENT, "{way:?}");
+        rig.fill();
+        let wrong = "0".repeat(64);
+        let got = rig.ends_with(2, way, &["--sha256", &wrong], &url);
+        // What an output has taken cannot be taken back.
+        assert!(got.is_empty() || way == Way::WebToOutput, "{way:?}");
+        rig.fill();
+        let gone = format!("http://127.0.0.1:{closed}/name");
+        assert_eq!(rig.ends_with(0, way, &["--mirror", &url], &gone), CONTENT, "{way:?}");
+    }
+    fs::write(rig.folder.join("name"), "own").unwrap();
+    assert_eq!(rig.ends_with(6, Way::FromWeb, &[], &url), "own");
+    assert_eq!(rig.ends_with(0, Way::FromWeb, &["--force"], &url), CONTENT);
+    for (options, name) in [(&["-d", "dir"][..], "dir/name"), (&["-o", "other"], "other")] {
+        rig.fill();
+        rig.ends_with(0, Way::FromWeb, options, &url);
+        assert_eq!(rig.made(), [rig.folder.join(name)], "{options:?}");
+    }
+    // A kernel that has no such congestion control is not asked again.
+    for way in TABLE.ways.iter().copied() {
+        rig.fill();
+        rig.ends_with(6, way, &["--congestion", "nosuch"], &url);
+        rig.ends_with(0, way, &["--congestion", "reno"], &url);
+    }
+    // What cannot be had for an output is refused.
+    for options in [&["-n", "2"][..], &["--json"]] {
+        rig.fill();
+        assert_eq!(rig.ends_with(1, Way::WebToOutput, options, &url), "", "{options:?}");
+    }
+    // What is about one file is refused for several, before anything is fetched.
+    for options in [&["-o", "other", "x.meta4"][..], &["--sha256", SUM, &url]] {
+        let (output, said) = rig.fetch(Way::FromWeb, &words(options), &url);
+        assert_ne!(output.status.code(), Some(0), "{options:?}: {said}");
+        assert_eq!(rig.made(), Vec::<PathBuf>::new(), "{options:?}: {said}");
+    }
+}
+
+#[test]
+fn a_limit_holds_for_a_file_and_for_an_output() {
+    let rig = Rig::new("matrix-get-limited");
+    let large = Server::start(vec![b'7'; 3_000_000]);
+    for way in TABLE.ways.iter().copied() {
+        rig.fill();
+        let begin = Instant::now();
+        let got = rig.ends_with(0, way, &["--limit-rate", "8m"], &large.url());
+        // Three seconds, less what may go at once.
+        assert!(begin.elapsed() > Duration::from_secs(1), "{way:?}: {:?}", begin.elapsed());
+        assert_eq!(got.len(), 3_000_000, "{way:?}");
+    }
+}
+
+#[test]
+fn places_that_other_commands_copy_are_refused_by_name() {
+    let rig = Rig::new("matrix-get-places");
+    for place in [
+        "-",
+        "name",
+        "far:x",
+        "hikyaku://far/x",
+        "s3://bucket/x",
+        "gfarm:///x",
+        "sftp://far/x",
+        "ftp://u:secret@far/x",
+        "gsiftp://far/x",
+        "file:///etc/hostname",
+    ] {
+        for way in TABLE.ways.iter().copied() {
+            let (output, said) = rig.fetch(way, &[], place);
+            assert_eq!(output.status.code(), Some(1), "{way:?} {place}: {said}");
+            assert!(
+                said.contains("\ntry: ") && !said.contains("secret"),
+                "{way:?} {place}: {said}"
+            );
+            assert_eq!(rig.made(), Vec::<PathBuf>::new(), "{way:?} {place}");
+        }
+    }
+}
