@@ -127,7 +127,8 @@ impl Core {
         });
     }
 
-    fn remove_there(
+    /// Removes a name at the server.
+    pub(crate) fn remove_there(
         self: &Arc<Self>,
         path: StorePath,
         is_dir: bool,

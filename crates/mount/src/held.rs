@@ -111,7 +111,9 @@ impl Core {
             state.keep_refused(write.node, (&edit, &bytes), answer.as_ref().err().copied());
         state.nodes.confirm(write.node, found, now);
         let inner = &mut *state;
-        if let Some(node) = inner.nodes.at(write.node).filter(|node| !node.is_stale)
+        // What is known of one that was written to is less than the list tells, which is of after that.
+        if let Some(node) =
+            inner.nodes.at(write.node).filter(|node| !node.is_stale && !node.is_own())
             && let Some((dir, name)) = node.path.split()
             && let Some(names) = inner.leases.names_mut(&dir, now)
             && let Some(item) = names.get_mut(name.as_bytes())

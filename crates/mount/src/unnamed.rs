@@ -239,10 +239,11 @@ impl Core {
         let state = self.state();
         let hidden = state.unnamed.files.get(&number).cloned();
         let hidden = hidden.filter(|_| !state.unnamed.replaced.contains(&number));
+        let is_withdrawn = state.unnamed.withdrawn.contains(&number);
         drop(state);
         let Some(hidden) = hidden else { return };
-        let core = self.clone();
-        self.remove_name(hidden.clone(), false, move |removed| {
+        let (core, path) = (self.clone(), hidden.clone());
+        let ended = move |removed: Result<(), Errno>| {
             let mut state = core.state();
             // It may have got another hidden name meanwhile.
             if state.unnamed.files.get(&number) == Some(&hidden) {
@@ -256,7 +257,12 @@ impl Core {
             let calls = std::mem::take(&mut state.unnamed.waits);
             drop(state);
             calls.into_iter().for_each(|call| call());
-        });
+        };
+        // The server alone knows of one whose name is gone.
+        match is_withdrawn {
+            true => self.remove_there(path, false, ended),
+            false => self.remove_name(path, false, ended),
+        }
     }
 
     /// The mount ends: programs that still have files without a name open lose them.

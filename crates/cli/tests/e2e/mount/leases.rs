@@ -105,6 +105,29 @@ fn files_are_made_without_asking_and_the_other_mount_has_them() {
 }
 
 #[test]
+fn a_file_that_was_appended_to_is_read_after_it_was_renamed_under_a_lease() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-append-rename", LEASING);
+    place.mount(&[]);
+    fs::create_dir(place.mnt("d")).unwrap();
+    for round in 0..10 {
+        let (old, new) = (place.mnt("d/old"), place.mnt(&format!("d/new {round}")));
+        fs::write(&old, "one").unwrap();
+        // The server decides where the end is, and the mount does not decide in the directory until it has listed it again.
+        let mut end = File::options().append(true).open(&old).unwrap();
+        end.write_all(b", two").unwrap();
+        until_it_decides(&place, "d/probe");
+        fs::rename(&old, &new).unwrap();
+        drop(end);
+        // Until the server has answered all that was decided.
+        File::create(place.mnt("d/probe")).unwrap().sync_all().unwrap();
+        assert_eq!(fs::read_to_string(&new).unwrap(), "one, two", "round {round}");
+    }
+}
+
+#[test]
 fn what_was_decided_survives_a_restart_of_the_server() {
     if !can_mount() {
         return;
