@@ -150,7 +150,7 @@ impl Session {
         };
         thread::scope(|scope| {
             for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
-                scope.spawn(&one);
+                scope.spawn(one);
             }
         });
     }

@@ -106,9 +106,10 @@ fn a_name_that_two_sources_have_is_that_of_the_first_one() {
         }
     }
     // Sources, and what must be at the target then; whether one of them is told to be left out.
-    let [first, whole]: [&[(&str, &str)]; 2] =
-        [&[("f", "first")], &[("x/f", "first"), ("x/g", "other")]];
-    let cases: [(&[&str], &[(&str, &str)], bool); 4] = [
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    type Case<'a> = (&'a [&'a str], Files<'a>, bool);
+    let [first, whole]: [Files<'_>; 2] = [&[("f", "first")], &[("x/f", "first"), ("x/g", "other")]];
+    let cases: [Case<'_>; 4] = [
         (&["1/x/f", "2/x/f"], first, true),
         (&["1/x/f", "1/x/f"], first, false),
         (&["-r", "1/x", "2/x"], whole, true),

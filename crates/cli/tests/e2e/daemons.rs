@@ -297,7 +297,8 @@ fn settings_that_have_no_effect_on_copies_with_daemons_are_noted() {
             let said = said(&output);
             assert!(output.status.success(), "{said}");
             for name in ["policy", "cipher"] {
-                let note = format!("the setting '{name}' has no effect on a copy {way} daemons");
+                let note =
+                    format!("'{name}' of the settings has no effect on a copy {way} daemons");
                 assert_eq!(said.contains(&note), quiet.is_none(), "{said}");
             }
         }

@@ -31,8 +31,8 @@ fn scps_command_lines_are_understood() {
     assert!(args.scp.preserve && args.scp.recursive);
     assert_eq!((args.ssh().port, args.ssh().verbose), (Some(22), 2));
     assert_eq!(args.locations().unwrap().0.len(), 2);
-    let given: Vec<&str> = parse("-C -O a b").unwrap().given().ids().collect();
-    assert_eq!(given, ["compress", "old"]);
+    let old = parse("-C -O a b").unwrap();
+    assert_eq!(old.given().ids().collect::<Vec<_>>(), ["compress", "old"]);
     let outputs = [("-I", Audience::Lines), ("-Iq", Audience::Quiet), ("-qI", Audience::Lines)];
     for (flags, output) in outputs {
         assert_eq!(parse(&format!("{flags} a b")).unwrap().audience(), output, "{flags}");

@@ -42,7 +42,10 @@ impl Draft for Slow {
     fn discard(self: Box<Self>) {}
 }
 
-fn slow() -> (Slow, Receiver<(u64, Vec<u8>)>, Sender<Result<()>>) {
+/// What a slow stream takes.
+type Taken = Receiver<(u64, Vec<u8>)>;
+
+fn slow() -> (Slow, Taken, Sender<Result<()>>) {
     let ((takes, taken), (let_go, may)) = (channel(), channel());
     (Slow { takes: Mutex::new(takes), may: Mutex::new(may) }, taken, let_go)
 }

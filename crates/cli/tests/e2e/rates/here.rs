@@ -86,7 +86,7 @@ fn answer(mut socket: TcpStream) {
                 name.eq_ignore_ascii_case("range").then(|| value.split_once('-'))??;
             Some((from.parse().ok()?, to.parse().unwrap_or(size - 1).min(size - 1)))
         });
-        let (from, to): (usize, usize) = range.unwrap_or((0, size.saturating_sub(1)));
+        let (from, to): (usize, usize) = range.unwrap_or_else(|| (0, size.saturating_sub(1)));
         let length = (to + 1 - from).min(size);
         let status = match range {
             Some(_) => format!("206 Partial Content\r\nContent-Range: bytes {from}-{to}/{size}"),

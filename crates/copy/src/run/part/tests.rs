@@ -21,7 +21,8 @@ fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
         let parts = parts(sources, target).unwrap();
         let (attempt, options) = (Attempt::First, &args.options().unwrap());
         let (claims, scope) = (Claimant::only(), &Scope::default());
-        let plan = Plan { args: &args, settings: &settings, attempt, options, claims, scope };
+        let (args, settings, server) = (&args, &settings, None);
+        let plan = Plan { args, settings, attempt, options, claims, scope, server };
         parts[0].options(&plan).unwrap().limit
     };
     assert_eq!(limit("cp a slow:"), Some(100_000_000));
