@@ -20,7 +20,7 @@ use crate::outcome::{code_of_failures, exit_code};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures,
-    UPDATE_EVERY, headline, print_end,
+    UPDATE_EVERY, headline, misuse, print_end,
 };
 use hikyaku_fan::{
     Direction, Done, Download, Failed, Meter, Pass, Session, Upload, Watch, remote_path,
@@ -108,7 +108,9 @@ fn download(
     (sources, target): (&Sources, &Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    ensure!(!target.as_os_str().is_empty(), "the target is empty; the current directory is '.'");
+    if target.as_os_str().is_empty() {
+        return Err(misuse("the target is empty", "'.' for the current directory"));
+    }
     let stream = Stream::open(target, order.scope)?;
     let target = stream.as_ref().map_or(target, Stream::name);
     match sources {
@@ -228,6 +230,7 @@ fn follow<T: Send>(
             // Servers may have completed files of an upload that they have not told of.
             let is_nothing = order.direction == Direction::In && counts.files == 0;
             bail!(match is_nothing && counts.kept_bytes == 0 {
+                _ if meter.is_new_tree() => Interrupted::NewTree,
                 true => Interrupted::FromBegin,
                 false => Interrupted::WholeFiles,
             })

@@ -23,6 +23,7 @@ pub struct Landing {
     /// Bytes of the path at the servers that the path at the target does not have.
     skipped: usize,
     place: Place,
+    kind: FileKind,
 }
 
 /// What the target means for the names of a source.
@@ -104,7 +105,12 @@ impl Landing {
         let modes = NewModes { file: 0o666 & !umask() };
         let store = Local::open(dir, modes).map_err(cannot_write)?;
         let store = Arc::new(store.recorded(begun().as_deref()));
-        Ok(Self { store, skipped, place })
+        Ok(Self { store, skipped, place, kind })
+    }
+
+    /// Whether the target is the new name of a directory.
+    pub const fn is_new_tree(&self) -> bool {
+        matches!((&self.place, self.kind), (Place::Renamed(_), FileKind::Dir))
     }
 
     /// The place of a path of the servers; `None` if there can be none.
