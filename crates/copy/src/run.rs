@@ -19,7 +19,7 @@ use crate::session::Refused;
 use crate::settings::add_keys;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, misuse,
     print_end, with_remedy,
@@ -208,10 +208,9 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
     hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
-    ensure!(
-        !matches!(&target, Location::Local(path) if path.as_os_str().is_empty()),
-        "the target is empty; the current directory is '.'"
-    );
+    if matches!(&target, Location::Local(path) if path.as_os_str().is_empty()) {
+        return Err(misuse("the target is empty", "'.' for the current directory"));
+    }
     let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
     let parts = parts(sources, target)?;
     let (mut first, attempt) = (None, Attempt::First);

@@ -111,8 +111,11 @@ fn daemons(name: &str) -> Result<Servers> {
     if let Some((_, remedy)) = OTHERS.iter().find(|(scheme, _)| name.starts_with(scheme)) {
         return Err(misuse(format!("'{name}': only daemons tell their state"), remedy));
     }
-    Servers::parse(name.as_bytes()).transpose()?.with_context(|| {
-        format!("'{name}' is no [cluster.{name}] of the settings and no hikyaku://HOST")
+    Servers::parse(name.as_bytes()).transpose()?.ok_or_else(|| {
+        misuse(
+            format!("'{name}' is no [cluster.{name}] of the settings and no hikyaku://HOST"),
+            format!("hikyaku://{name}, if a daemon runs there"),
+        )
     })
 }
 
