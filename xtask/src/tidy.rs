@@ -1,5 +1,6 @@
 //! The house rules that a program can check. Each rule is one file: a table and a pure function.
 
+mod budgets;
 mod citations;
 mod floors;
 mod heads;
@@ -92,6 +93,10 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(locks::check(&tree.packages, &tree.files));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
+    match tree.document(budgets::DOCUMENT) {
+        Some(document) => findings.extend(budgets::check(document, &tree.sources)),
+        None => findings.push(Finding::error(budgets::DOCUMENT, 1, "is not there")),
+    }
     let documents: Vec<_> =
         citations::DOCUMENTS.iter().filter_map(|path| tree.document(path)).collect();
     findings.extend(citations::check(&documents, &tree.sources, citations::EXCEPTIONS));

@@ -7,7 +7,7 @@ use hikyaku_fan::{
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
 use hikyaku_store::StorePath;
-use hikyaku_units::{DataSize, Rate, parse_duration};
+use hikyaku_units::{DataSize, parse_duration, parse_limit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -90,8 +90,7 @@ impl Session {
 
     pub(crate) fn set_parameter(&self, name: &str, value: &str) -> Result<(), CallError> {
         let wrong = |name, why| CallError::Value { name, value: value.to_owned(), why };
-        let rate =
-            |name| value.parse::<Rate>().map_err(|_| wrong(name, "is no rate, such as 300m"));
+        let rate = |name| parse_limit(value).map_err(|_| wrong(name, "is no rate, such as 300m"));
         let time = |name| parse_duration(value).map_err(|_| wrong(name, "is no time, such as 5s"));
         self.change(|setup| {
             let (client, servers) = (&mut setup.parameters.client, &mut setup.parameters.servers);

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::Args;
 use hikyaku_console::Interrupt;
-use hikyaku_reach::{Arrival, Service};
+use hikyaku_reach::{Arrival, NoStart, ServeError, Service};
 use hikyaku_serve::DaemonArgs;
 use hikyaku_units::DataSize;
 
@@ -52,7 +52,11 @@ pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
     }
     let memory = available_memory();
     let services = SERVICES.map(|(service, _)| service);
-    let arrival = hikyaku_reach::serve(&services, memory)?;
+    let arrival = match hikyaku_reach::serve(&services, memory) {
+        // Its user has ended it and hears what that means from it. A word of this end would come through ssh beside that.
+        Err(ServeError::Start(NoStart::Nothing) | ServeError::Gone) => return Ok(()),
+        arrival => arrival?,
+    };
     let attend = SERVICES.into_iter().find(|(service, _)| *service == arrival.service);
     let (_, attend) = attend.context("a service that is not offered was chosen")?;
     attend(arrival)

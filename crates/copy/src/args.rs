@@ -181,7 +181,7 @@ struct Safety {
     #[arg(long)]
     verify: bool,
     /// Write a list of hashes for 'b3sum --check'
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     manifest: Option<PathBuf>,
     /// Do not wait for the disk: faster, and lost if the power fails soon after
     #[arg(long)]

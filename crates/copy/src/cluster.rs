@@ -224,6 +224,7 @@ fn follow<T: Send>(
             // Servers may have completed files of an upload that they have not told of.
             let is_nothing = order.direction == Direction::In && counts.files == 0;
             bail!(match is_nothing && counts.kept_bytes == 0 {
+                _ if meter.is_new_tree() => Interrupted::NewTree,
                 true => Interrupted::FromBegin,
                 false => Interrupted::WholeFiles,
             })

@@ -1,7 +1,8 @@
 //! Patterns as shells have them: what a source on the far side means, and which names may come of it.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
+use hikyaku_console::ExitCode;
 use hikyaku_fs::{Kind, Name};
 use hikyaku_store::{ErrorKind, Store, StorePath, doing};
 use std::collections::BTreeSet;
@@ -13,7 +14,9 @@ use std::path::{Component, Path, PathBuf};
 /// Compiles one: `*` and `?` match no slash, `**` does.
 pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    Ok(glob.with_context(|| format!("'{pattern}' is not a pattern"))?.compile_matcher())
+    let glob = glob
+        .map_err(|error| ExitCode::Usage.error(format!("'{pattern}' is not a pattern: {error}")))?;
+    Ok(glob.compile_matcher())
 }
 
 /// A name as it was asked for: itself and, if it is a pattern, what that matches.

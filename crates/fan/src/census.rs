@@ -72,6 +72,9 @@ pub enum Why {
     /// A directory, and directories are not copied.
     #[error("is a directory, and -r was not given")]
     Tree,
+    /// Reading it gives bytes, and its size is told as zero, as of files of /proc.
+    #[error("gives more bytes than its size says; copy what 'cat' makes of it")]
+    Sizeless,
     /// Another source of the same command has this name at the target.
     #[error("another source has this name")]
     Taken,

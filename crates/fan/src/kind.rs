@@ -161,6 +161,7 @@ impl From<Why> for Kind {
             Why::Special => Self::File(FailureKind::Special),
             Why::BadName => Self::File(FailureKind::BadName),
             Why::Tree => Self::File(FailureKind::IsDirectory),
+            Why::Sizeless => Self::File(FailureKind::Unsupported),
             Why::Taken => Self::File(FailureKind::Exists),
         }
     }

@@ -25,6 +25,7 @@ pub struct Meter {
     /// Files that were found, and their bytes.
     found: (AtomicU64, AtomicU64),
     is_found: AtomicBool,
+    is_new_tree: AtomicBool,
 }
 
 /// Counters of one server.
@@ -50,6 +51,7 @@ impl Meter {
             begun: Mutex::default(),
             found,
             is_found,
+            is_new_tree: AtomicBool::new(false),
         }
     }
 
@@ -134,6 +136,16 @@ impl Meter {
     /// Notes that all files have been found.
     pub fn set_found(&self) {
         self.is_found.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the target is the new name of a directory: when a part of it is there, the same copy goes into it.
+    pub fn is_new_tree(&self) -> bool {
+        self.is_new_tree.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the target is the new name of a directory.
+    pub fn set_new_tree(&self) {
+        self.is_new_tree.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn add_moved(&self, server: ServerId, bytes: u64) {

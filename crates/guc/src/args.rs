@@ -5,7 +5,7 @@ use crate::other_args::GlobusUrlCopy;
 use clap::Args;
 use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
-use hikyaku_units::{DataSize, parse_duration};
+use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ pub struct GucArgs {
     #[arg(long, visible_alias = "restart-interval", value_name = "TIME", default_value = "2", value_parser = seconds)]
     pub(crate) rst_interval: Duration,
     /// Give a server up after so long without a byte
-    #[arg(long, visible_alias = "stall-timeout", value_name = "TIME", default_value = "60", value_parser = seconds)]
+    #[arg(long, visible_alias = "stall-timeout", value_name = "TIME", default_value = "60", value_parser = parse_timeout)]
     pub(crate) st: Duration,
     /// Let all data nodes of a striped server send or store a file at once; -p and the tuner's number are of each node
     #[arg(long)]

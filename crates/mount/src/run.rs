@@ -74,6 +74,11 @@ pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<u8> {
         "{} is a mount already; try: hikyaku umount {0}",
         directory.display()
     );
+    // The kernel would mount over a file, and nothing could be reached there.
+    if directory.exists() && !directory.is_dir() {
+        let text = format!("{} is not a directory", directory.display());
+        return Err(ExitCode::WillFail.error(text));
+    }
     serve(args, (&servers, options), directory, interrupt)?;
     Ok(ExitCode::Success.number())
 }
@@ -140,8 +145,13 @@ fn serve(
     let (tell, hear) = channel();
     crew.look_then(&root, move |found| drop(tell.send(found)));
     let found = hear.recv().context("the servers do not answer")?;
-    let (found, at) = found.with_context(|| servers.to_string())?;
-    ensure!(found.kind == Kind::Dir, "{servers} is not a directory");
+    let (found, at) = found.map_err(|error| match error {
+        RemoteError::Refused { .. } => ExitCode::WillFail.error(format!("{servers}: {error}")),
+        other => Error::new(other).context(servers.to_string()),
+    })?;
+    if found.kind != Kind::Dir {
+        return Err(ExitCode::WillFail.error(format!("{servers} is not a directory")));
+    }
     let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let settings = Settings {
         attr_ttl: args.attr_cache.unwrap_or(args.attr_ttl),

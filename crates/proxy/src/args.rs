@@ -19,7 +19,7 @@ use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::options::{UDP_PORTS, ports, silence};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::ops::RangeInclusive;
@@ -170,7 +170,7 @@ pub(crate) struct TransportArgs {
     #[arg(long)]
     no_udp: bool,
     /// The most that each end sends
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
     rate: Option<Rate>,
     /// Give the far side up after a silence of this length, and connect again [default: 15m]
     #[arg(long, value_name = "TIME", value_parser = silence)]

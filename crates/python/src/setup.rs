@@ -4,7 +4,7 @@ use crate::failure::of_session;
 use hikyaku_fan::{ClientParameters, Parameters, ServerParameters, Setup, named};
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, parse_limit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl Words {
 }
 
 fn rate(text: Option<&str>) -> PyResult<Option<Rate>> {
-    let parse = |text: &str| text.parse::<Rate>().map_err(|error| value(text, &error));
+    let parse = |text: &str| parse_limit(text).map_err(|error| value(text, &error));
     text.map(parse).transpose()
 }
 

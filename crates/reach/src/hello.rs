@@ -112,6 +112,9 @@ pub enum NoHello {
 /// Why there is no start.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStart {
+    /// Standard input ended before anything came: whoever wanted something has gone.
+    #[error("standard input has ended before the near side said what it wants")]
+    Nothing,
     /// What came is none, or the channel broke.
     #[error("standard input does not begin as it should; {EATEN}")]
     Broken(#[from] io::Error),
@@ -238,7 +241,7 @@ impl Start {
         for _ in 0..MOST_EMPTY_LINES {
             let line = rest_of_line(from)?;
             if line.is_empty() {
-                return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
+                return Err(NoStart::Nothing);
             }
             if !line.trim_ascii().is_empty() {
                 return understood(ours, &line);

@@ -16,7 +16,7 @@ use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct DaemonArgs {
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub key: Option<PathBuf>,
     /// Send the sessions of each key at most this much together, and take at most as much from them
-    #[arg(long, value_name = "RATE", requires = "serve")]
+    #[arg(long, value_name = "RATE", requires = "serve", value_parser = parse_limit)]
     pub rate: Option<Rate>,
     /// Let clients change files; without this they can only read
     #[arg(long, requires = "files")]

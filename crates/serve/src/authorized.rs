@@ -7,7 +7,7 @@ use hikyaku_forward::{AllowList, Pattern, Permits, Share};
 use hikyaku_fs::{Others, Owners, trust};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
-use hikyaku_units::Rate;
+use hikyaku_units::{Rate, parse_limit};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -163,8 +163,8 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
                 permit.root = Some(path.map_err(|error| format!("root={value}: {error}"))?);
             }
             "max-rate" => {
-                let rate: Rate =
-                    value.parse().map_err(|error| format!("max-rate={value}: {error}"))?;
+                let rate =
+                    parse_limit(value).map_err(|error| format!("max-rate={value}: {error}"))?;
                 permit.max_rate = Some(rate);
             }
             "max-flows" => {

@@ -14,7 +14,7 @@ use crate::rule_args::RuleArgs;
 use anyhow::Result;
 use clap::{ArgAction, Args};
 use hikyaku_console::{Given, OtherArgs};
-use hikyaku_units::Rate;
+use hikyaku_units::{Rate, parse_limit};
 use kept::Kept;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -170,7 +170,7 @@ pub(crate) struct Far {
     #[arg(long)]
     pub(crate) no_udp: bool,
     /// At most this rate (300m, in bits a second)
-    #[arg(long, value_name = "RATE", conflicts_with = "bwlimit")]
+    #[arg(long, value_name = "RATE", conflicts_with = "bwlimit", value_parser = parse_limit)]
     pub(crate) rate: Option<Rate>,
     /// At most so many KiB a second, as in rsync; also 5m, in bytes
     #[arg(long, value_name = "KIB", value_parser = limit)]

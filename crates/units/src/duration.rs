@@ -22,6 +22,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     number::scaled(value, nanos).map(Duration::from_nanos).ok_or_else(error)
 }
 
+/// Parses a time-out: a duration as [`parse_duration`] reads it, but not nothing.
+pub fn parse_timeout(text: &str) -> Result<Duration, ParseUnitError> {
+    let wanted = "a time that is more than nothing (200ms, 10s, 5m; a bare number is seconds)";
+    let time = parse_duration(text)?;
+    if time.is_zero() { Err(ParseUnitError::new(text, wanted)) } else { Ok(time) }
+}
+
 /// Displays a duration in the largest unit that it reaches: `1.50s`, `200.0ms`, `15us`.
 #[derive(Clone, Copy, Debug)]
 pub struct DurationText(pub Duration);

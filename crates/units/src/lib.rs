@@ -16,11 +16,11 @@ mod probability;
 mod rate;
 mod size;
 
-pub use duration::{DurationText, parse_duration};
+pub use duration::{DurationText, parse_duration, parse_timeout};
 pub use instant::Instant;
 pub use number::ParseUnitError;
 pub use probability::Probability;
-pub use rate::Rate;
+pub use rate::{Rate, parse_limit};
 pub use size::DataSize;
 
 #[cfg(test)]

@@ -63,6 +63,14 @@ impl Rate {
     }
 }
 
+/// Parses a limit: a rate that is more than nothing. Nothing would pass below a limit of zero, and whoever writes it may
+/// mean no limit.
+pub fn parse_limit(text: &str) -> Result<Rate, ParseUnitError> {
+    let wanted = "a limit, which is more than nothing, in bits a second (1gbit, 110M, 500kbit)";
+    let rate: Rate = text.parse()?;
+    if rate == Rate::ZERO { Err(ParseUnitError::new(text, wanted)) } else { Ok(rate) }
+}
+
 impl FromStr for Rate {
     type Err = ParseUnitError;
     /// Parses `1gbit`, `1Gbit/s`, `110M`, `100kbps`, or a bare number of bits per second.

@@ -28,6 +28,10 @@ fn durations_and_probabilities() {
     assert_eq!(parse_duration("200ms"), Ok(Duration::from_millis(200)));
     assert_eq!(parse_duration("1.5"), Ok(Duration::from_millis(1500)));
     assert!(parse_duration("3 fortnights").is_err());
+    assert_eq!(parse_timeout("200ms"), Ok(Duration::from_millis(200)));
+    assert!(parse_timeout("0").is_err() && parse_timeout("0h").is_err());
+    assert_eq!(parse_limit("8k"), Ok(Rate::from_bits_per_sec(8000)));
+    assert!(parse_limit("0").is_err() && parse_limit("0.1").is_err());
     assert_eq!("1%".parse(), Ok(Probability::new(0.01)));
     assert_eq!("0.5".parse(), Ok(Probability::new(0.5)));
     assert!("2".parse::<Probability>().is_err());

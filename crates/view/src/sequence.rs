@@ -3,8 +3,8 @@
 use crate::args::ViewArgs;
 use crate::fleet::{Phone, Server};
 use crate::pattern::{Pattern, natural};
-use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::{Keys, Settings, misuse};
+use anyhow::{Context, Result, ensure};
+use hikyaku_console::{ExitCode, Keys, Settings, misuse};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::dial::{Address, Servers, Via};
 use hikyaku_remote::{RemoteError, Seen};
@@ -130,7 +130,7 @@ fn local(text: &OsStr) -> Result<Vec<Frame>> {
         return Ok(vec![frame(path.to_owned())]);
     }
     let Some(pattern) = Pattern::parse(text.as_bytes())? else {
-        bail!("{}: no such file", path.display());
+        return Err(ExitCode::WillFail.error(format!("{}: no such file", path.display())));
     };
     let mut dirs = vec![PathBuf::from(OsString::from_vec(match &pattern.dir[..] {
         b"" if text.as_bytes().starts_with(b"/") => b"/".to_vec(),

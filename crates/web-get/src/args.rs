@@ -12,7 +12,7 @@ use hikyaku_console::{Audience, Given};
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
-use hikyaku_units::{Rate, parse_duration};
+use hikyaku_units::{Rate, parse_duration, parse_limit, parse_timeout};
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct GetArgs {
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Adaptive, conflicts_with = "connections")]
     pub(crate) tuner: Rule,
     /// At most this rate for all connections together
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
     pub(crate) limit_rate: Option<Rate>,
     /// A header for each request, to the servers of the URLs but not to where they redirect; may be repeated
     #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = header)]
@@ -92,7 +92,7 @@ pub struct GetArgs {
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
     pub(crate) retry_wait: Duration,
     /// Give a connection up after so long without a byte
-    #[arg(long, value_name = "TIME", default_value = "30", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "30", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,
     /// TCP congestion control of this end
     #[arg(long, value_name = "NAME")]

@@ -228,6 +228,27 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_tree_that_was_to_get_another_name_is_told_to_be_in_the_way_when_it_is_stopped() {
+    let sshd = server("sftp-new-name");
+    fs::create_dir_all(sshd.at("run7")).unwrap();
+    fs::write(sshd.at("run7/a"), random(1, 3_000)).unwrap();
+    fs::write(sshd.at("run7/big"), random(2, 20_000_000)).unwrap();
+    let run7 = sshd.at("run7").display().to_string();
+    for (name, from, to) in [
+        ("put", run7.clone(), sshd.far("put")),
+        ("get", sshd.far("run7"), sshd.at("get").display().to_string()),
+    ] {
+        let arguments = ["--via", "sftp", "-r", "-l", "16m", &from, &to];
+        let child = sshd.cp(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        wait_until("progress", || sshd.at(name).join("a").exists());
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let said = child.wait_with_output().unwrap().stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("remove the target before the same command"), "{name}: {said}");
+    }
+}
+
+#[test]
 fn a_part_that_is_not_that_of_the_source_is_not_used() {
     let sshd = server("sftp-other-part");
     fs::write(sshd.at("big"), random(2, 20_000_000)).unwrap();

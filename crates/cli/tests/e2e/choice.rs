@@ -325,6 +325,24 @@ fn a_rate_of_the_settings_limits_downloads_and_uploads() {
     }
 }
 
+/// Stops a slow copy when `is_begun` holds, and gives what it said.
+fn stopped(rig: &Rig, words: &[&str], is_begun: impl Fn() -> bool) -> String {
+    let mut command = rig.client.command(&["cp", "-r", "-l", "8m"]);
+    let command = command.args(words).current_dir(rig.at("")).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_until("the copy", is_begun);
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    said(&child.wait_with_output().unwrap())
+}
+
+/// A tree of a file that takes a while and one that does not.
+fn small_and_large(at: &Path) {
+    fs::create_dir_all(at).unwrap();
+    fs::write(at.join("f"), vec![7; 30_000_000]).unwrap();
+    fs::write(at.join("a"), "a").unwrap();
+}
+
 #[test]
 fn a_setting_that_protects_something_and_has_no_effect_is_noted() {
     let rig = Rig::new("set-idle");
@@ -349,36 +367,61 @@ fn a_setting_that_protects_something_and_has_no_effect_is_noted() {
 fn a_stopped_copy_says_what_is_kept() {
     let rig = Rig::new("stopped");
     fs::create_dir_all(rig.at("root/large")).unwrap();
-    fs::create_dir_all(rig.at("root/both")).unwrap();
-    for name in ["root/large/f", "root/both/f"] {
-        fs::write(rig.at(name), vec![7; 30_000_000]).unwrap();
+    fs::write(rig.at("root/large/f"), vec![7; 30_000_000]).unwrap();
+    let large = rig.served("large/f");
+    let is_begun = || !crate::common::partials(&rig.at("")).is_empty();
+    let told = stopped(&rig, &[&large, "out"], is_begun);
+    assert!(told.contains("nothing is kept, the same command begins anew"), "{told}");
+    assert!(!rig.at("out").exists());
+    small_and_large(&rig.at("root/both"));
+    fs::create_dir(rig.at("out")).unwrap();
+    let both = rig.served("both");
+    let is_begun = || {
+        rig.at("out/both/a").exists() && !crate::common::partials(&rig.at("out/both")).is_empty()
+    };
+    let told = stopped(&rig, &[&both, "out"], is_begun);
+    assert!(told.contains("the same command copies the others"), "{told}");
+    let left: Vec<_> = listing(&rig.at("out/both")).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(left, [Path::new("a")], "{told}");
+    let again = rig.cp(&["-r", &both, "out"]);
+    assert!(again.status.success(), "{}", said(&again));
+    assert_eq!(listing(&rig.at("out/both")), listing(&rig.at("root/both")));
+    assert_eq!(fs::read_dir(rig.at("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_tree_that_was_to_get_another_name_is_told_to_be_in_the_way_when_it_is_stopped() {
+    let rig = Rig::new("stopped-name");
+    small_and_large(&rig.at("root/tree"));
+    small_and_large(&rig.at("tree"));
+    let (served, to) = (rig.served("tree"), rig.served("new"));
+    let cases: [(&[&str], PathBuf); 2] =
+        [(&[&served, "new"], rig.at("new")), (&["tree", &to], rig.at("root/new"))];
+    for (words, made) in cases {
+        let is_begun = || made.join("a").exists();
+        let told = stopped(&rig, words, is_begun);
+        assert!(told.contains("remove the target before the same command"), "{words:?}: {told}");
+        // The daemon takes away what was not complete.
+        wait_until("the end", || fs::read_dir(&made).unwrap().count() == 1);
+        fs::remove_dir_all(&made).unwrap();
+        let again = rig.cp(&[&["-r"][..], words].concat());
+        assert!(again.status.success(), "{words:?}: {}", said(&again));
+        assert_eq!(listing(&made), listing(&rig.at("tree")), "{words:?}");
     }
-    fs::write(rig.at("root/both/small"), "s").unwrap();
-    for (name, begun, words) in [
-        ("large", "nothing is kept", "begins anew"),
-        ("both", "complete files are kept", "copies the others"),
-    ] {
-        let mut command = rig.client.command(&["cp", "-r", "-l", "8m", &rig.served(name), "out"]);
-        let child = command.current_dir(rig.at("")).stderr(Stdio::piped()).spawn().unwrap();
-        let is_begun = || match name {
-            "large" => !crate::common::partials(&rig.at("")).is_empty(),
-            _ => {
-                rig.at("out/small").exists() && !crate::common::partials(&rig.at("out")).is_empty()
-            }
-        };
-        wait_until("the copy", is_begun);
-        let process = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let told = said(&output);
-        assert!(told.contains(begun) && told.contains(words), "{name}: {told}");
-        let left = crate::common::listing(&rig.at("out"));
-        let kept: &[&str] = if name == "both" { &["small"] } else { &[] };
-        assert_eq!(
-            left.iter().map(|(name, _)| name.as_path()).collect::<Vec<_>>(),
-            kept.iter().map(Path::new).collect::<Vec<_>>(),
-            "{told}"
-        );
-        fs::remove_dir_all(rig.at("out")).unwrap();
+}
+
+#[test]
+fn a_file_that_hides_its_size_is_refused_and_nothing_is_made_of_it() {
+    let rig = Rig::new("sizeless");
+    fs::create_dir(rig.at("root/d")).unwrap();
+    for (source, name) in [("/proc/version", "version"), ("/proc/sys/net/core", "core/somaxconn")] {
+        let copied = rig.cp(&["-r", source, &rig.served("d")]);
+        assert_eq!(copied.status.code(), Some(6), "{source}: {}", said(&copied));
+        assert!(said(&copied).contains("gives more bytes than its size"), "{}", said(&copied));
+        assert!(!rig.at("root/d").join(name).exists(), "{name}");
     }
+    // An empty file is one.
+    fs::write(rig.at("empty"), "").unwrap();
+    let copied = rig.cp(&["empty", &rig.served("d")]);
+    assert!(copied.status.success() && rig.at("root/d/empty").exists(), "{}", said(&copied));
 }

@@ -162,6 +162,14 @@ fn an_invalid_command_line_is_1() {
         ("known-peers", "Usage"),
         ("known-peers forget somewhere", "must be HOST:PORT"),
         ("known-peers forget somewhere:door", "'door' is not a port"),
+        ("cp --server-rate 0 a hikyaku://h/", "more than nothing"),
+        ("get --limit-rate 0 http://h/x", "more than nothing"),
+        ("get --timeout 0 http://h/x", "more than nothing"),
+        ("guc -st 0 ftp://h/x file:///x", "more than nothing"),
+        ("serve --root . --rate 0", "more than nothing"),
+        ("proxy --rate 0 -D 1080 h", "more than nothing"),
+        ("cp -n --manifest m a b", "cannot be used with"),
+        ("status nowhere", "try: hikyaku://nowhere"),
         ("config", "Usage"),
         ("config show a b", "unexpected argument 'b'"),
         ("lab", "Usage"),
@@ -178,6 +186,30 @@ fn an_invalid_command_line_is_1() {
     ] {
         home.check(line, 1, text);
     }
+    let (a, b) = (home.write("a", "a"), home.0.join("b").display().to_string());
+    let output = home.run(&["cp", "--exclude", "[", &a, &b]);
+    check("cp --exclude [", &output, 1, "'[' is not a pattern");
+    for source in [&a, "hikyaku://127.0.0.1/f"] {
+        check("cp", &home.run(&["cp", source, ""]), 1, "try: '.'");
+    }
+}
+
+#[test]
+fn a_far_side_whose_near_side_has_gone_says_nothing() {
+    let home = Home::new("codes-gone");
+    let mut serve = home.command(env!("CARGO_BIN_EXE_hikyaku"));
+    let output = serve.args(["serve", "--stdio"]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_sweep_of_nothing_has_no_verdict() {
+    let home = Home::new("codes-sweep");
+    let output = home.run(&["perf", "-c", "127.0.0.1", "-p", "1", "--sweep", "2M,4M", "-t", "0.2"]);
+    check("perf --sweep", &output, 5, "connection refused");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("not all targets were tried"), "{told}");
+    assert!(!told.contains("97 %"), "{told}");
 }
 
 #[test]

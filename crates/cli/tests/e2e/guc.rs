@@ -172,6 +172,10 @@ fn a_refusal_for_good_leaves_nothing_behind() {
     stage.fails(&["-off", "5", &at(&server, "t/none"), "part"], 6);
     fs::write(stage.here("f"), vec![7; 2_000_000]).unwrap();
     stage.fails(&["f", &no_folder], 6);
+    // Their sizes are not known before they are read.
+    for source in ["/proc/version", "/dev/zero"] {
+        stage.fails(&[&format!("file://{source}"), &at(&other, "sizeless")], 6);
+    }
     assert_eq!(names(&stage.here("")), ["f"]);
     assert_eq!(names(&other.data), [""; 0]);
     assert_eq!(names(&stage.folder.join("state/hikyaku/guc")), [""; 0], "and no journal");

@@ -183,16 +183,18 @@ fn ambiguous_or_destructive_copies_are_refused() {
 
 #[test]
 fn files_of_proc_and_sys_are_copied_completely() {
-    let sshd = Sshd::start("send-kernel");
+    let sshd = Sshd::with_lines("send-kernel", "Subsystem sftp internal-sftp");
     let wanted = fs::read("/proc/filesystems").unwrap();
     let copy = sshd.at("copy").display().to_string();
-    for [from, to] in [
-        ["/proc/filesystems", &sshd.far("copy")],
-        ["far:/proc/filesystems", &copy],
-        ["/proc/filesystems", &copy],
+    for (ways, from, to) in [
+        (&[][..], "/proc/filesystems", &sshd.far("copy")),
+        (&[], "far:/proc/filesystems", &copy),
+        (&[], "/proc/filesystems", &copy),
+        (&["--via", "sftp"], "/proc/filesystems", &sshd.far("copy")),
+        (&["--via", "sftp"], "far:/proc/filesystems", &copy),
     ] {
         let _ = fs::remove_file(&copy);
-        let (output, said) = run(&mut sshd.cp(&[from, to]), b"");
+        let (output, said) = run(&mut sshd.cp(&[ways, &[from, to]].concat()), b"");
         assert!(output.status.success(), "{from} {to}: {said}");
         assert!(fs::read(&copy).unwrap() == wanted, "{from} {to}");
     }

@@ -3,7 +3,7 @@
 use super::CopyArgs;
 use clap::Args;
 use hikyaku_fan::{ClientParameters, Parameters, ServerParameters};
-use hikyaku_units::{Rate, parse_duration};
+use hikyaku_units::{Rate, parse_duration, parse_limit};
 use std::time::Duration;
 
 /// How files travel between this machine and daemons.
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[command(next_help_heading = "Daemons ('hikyaku serve')")]
 pub(crate) struct ServersArgs {
     /// Each server sends at most this much; -l is for all of them together
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
     server_rate: Option<Rate>,
     /// Files that go to one server at once, each on a stream of its own, from 1 to 4 (3)
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=4))]

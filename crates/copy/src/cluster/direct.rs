@@ -38,6 +38,9 @@ pub(super) struct Fetching<'a> {
 pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome) -> Result<()> {
     let watch = outcome.watch(what.names, what.session, Direction::In);
     let meter = Meter::new(what.servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
+    if what.landing.is_new_tree() {
+        meter.set_new_tree();
+    }
     meter.add_found(what.census.files.len(), what.census.bytes());
     meter.set_found();
     let (fetched, mut shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
@@ -79,6 +82,9 @@ pub(super) fn up(
 ) -> Result<()> {
     let watch = outcome.watch(std::slice::from_ref(name), None, Direction::Out);
     let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
+    if plan.is_new_tree {
+        meter.set_new_tree();
+    }
     meter.add_found(plan.files.len(), plan.bytes());
     meter.set_found();
     let (uploaded, display) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {

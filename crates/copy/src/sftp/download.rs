@@ -2,11 +2,11 @@
 
 use super::Run;
 use super::fault::{Trouble, stored, there};
-use super::file::{Limit, WINDOW, changed};
+use super::file::{Limit, WINDOW, changed, more};
 use super::journal::{Key, Past};
 use super::remote::Known;
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
-use crate::engine::{End, Existing};
+use crate::engine::{End, Existing, SMALL};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
 use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath};
@@ -176,7 +176,8 @@ fn fill(
         client.ask(&Request::Read { handle: handle.bytes(), offset, length })
     };
     let mut under_way: VecDeque<(u64, usize, Ticket)> = VecDeque::new();
-    let (mut asked, mut noted, mut end) = (*done, *done, None::<u64>);
+    let begun = *done;
+    let (mut asked, mut noted, mut end) = (begun, begun, None::<u64>);
     while end.is_none() {
         run.go_on()?;
         // Behind the size that the server told one request asks whether the file goes on.
@@ -192,9 +193,14 @@ fn fill(
         }
         let Some((offset, length, ticket)) = under_way.pop_front() else { break };
         let data = client.data(ticket, length).map_err(there(&file.from))?;
-        if !data.is_empty() && file.found.attributes.size.is_some_and(|size| offset >= size) {
-            // It may have no end.
-            return Err(changed(End::There, &file.from));
+        let behind = offset + data.len() as u64;
+        if !data.is_empty() && file.found.attributes.size.is_some_and(|size| behind > size) {
+            // It may have no end. A small file that is told to be empty is one of /proc.
+            match size == 0 && begun == 0 {
+                true if behind <= SMALL => {}
+                true => return Err(more(&file.from)),
+                false => return Err(changed(End::There, &file.from)),
+            }
         }
         draft.write_at(offset, &data).map_err(stored)?;
         run.meter.add_bytes(data.len() as u64);
@@ -216,7 +222,8 @@ fn fill(
             return Err(changed(End::There, &file.from));
         }
     }
-    if file.found.attributes.size.is_some() && end != Some(size) {
+    let is_told = file.found.attributes.size.is_some_and(|size| size != 0);
+    if is_told && end != Some(size) {
         return Err(changed(End::There, &file.from));
     }
     Ok(())

@@ -10,6 +10,7 @@ use super::links::link_here;
 use super::remote::{Known, entries, expanded, join, resolved, split};
 use super::{Run, crew};
 use crate::engine::{Choice, End, kind};
+use crate::interrupt::of_new_tree;
 use crate::outcome::failed;
 use anyhow::{Context, Result};
 use hikyaku_console::begun;
@@ -95,7 +96,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         directories: Vec::new(),
         parents: BTreeSet::new(),
     };
-    crew::run(
+    let done = crew::run(
         run,
         |jobs| {
             let mut names = BTreeSet::new();
@@ -125,7 +126,9 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
             Job::File(file) => download(run, &limit, (&target.store, umask), &file),
             Job::Link { from, to } => link_here(run, &target.store, &from, &to),
         },
-    )?;
+    );
+    let is_new_tree = target.renamed.is_some() && !walk.directories.is_empty();
+    done.map_err(|error| of_new_tree(error, is_new_tree))?;
     walk.finish()
 }
 

@@ -7,6 +7,7 @@ use super::remote::{join, resolved};
 use super::upload::{Upload, rehearse_upload, upload};
 use super::{Run, crew};
 use crate::engine::{Choice, End};
+use crate::interrupt::of_new_tree;
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_fs::Shown;
@@ -53,7 +54,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     if is_listed && !into && !run.options.rehearsal {
         walk.make(&target, 0o777);
     }
-    crew::run(
+    let done = crew::run(
         run,
         |jobs| {
             let mut names = BTreeSet::new();
@@ -84,7 +85,10 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
             Job::File(file) => upload(run, &limit, &file),
             Job::Link { from, to } => link_there(run, &from, &to),
         },
-    )?;
+    );
+    let is_named = !is_listed && sources.iter().any(|source| name_of(source).is_some());
+    let is_new_tree = !into && is_named && !walk.directories.is_empty();
+    done.map_err(|error| of_new_tree(error, is_new_tree))?;
     walk.finish()
 }
 

@@ -88,6 +88,9 @@ impl Session {
             claims.take("", &mut found, |path| landing.of(path));
         }
         let meter = download.meter;
+        if landing.is_new_tree() {
+            meter.set_new_tree();
+        }
         meter.add_found(found.files.len(), found.bytes());
         if download.sources.last() == Some(root) {
             meter.set_found();

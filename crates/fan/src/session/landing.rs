@@ -24,6 +24,7 @@ pub struct Landing {
     /// Bytes of the path at the servers that the path at the target does not have.
     skipped: usize,
     place: Place,
+    kind: FileKind,
 }
 
 /// What the target means for the names of a source.
@@ -120,7 +121,7 @@ impl Landing {
         let modes = NewModes { file: 0o666 & !umask() };
         let store = Local::open(dir, modes).map_err(cannot_write)?;
         let store = Arc::new(store.recorded(begun().as_deref()));
-        Ok(Self { store, taking: Taking::AnyOrder, skipped, place })
+        Ok(Self { store, taking: Taking::AnyOrder, skipped, place, kind })
     }
 
     /// A target that takes the bytes of one file in order.
@@ -138,8 +139,13 @@ impl Landing {
         let (_, Place::Renamed(name)) = named(target)? else {
             return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
         };
-        let place = Place::Renamed(name);
-        Ok(Self { store: Arc::new(store), taking: Taking::InOrder, skipped, place })
+        let (store, place) = (Arc::new(store), Place::Renamed(name));
+        Ok(Self { store, taking: Taking::InOrder, skipped, place, kind: FileKind::File })
+    }
+
+    /// Whether the target is the new name of a directory.
+    pub const fn is_new_tree(&self) -> bool {
+        matches!((&self.place, self.kind), (Place::Renamed(_), FileKind::Dir))
     }
 
     /// The place of a path of the servers; `None` if there can be none.

@@ -175,7 +175,14 @@ impl Target {
         failed: &mut Vec<Failed>,
     ) -> Result<UploadPlan, SessionError> {
         let selection = Selection::new(choice);
-        let mut plan = UploadPlan { parents: self.parents.clone(), ..UploadPlan::default() };
+        let is_tree = |source: &Source| source.kind == FileKind::Dir && source.name.is_some();
+        let mut plan = UploadPlan {
+            parents: self.parents.clone(),
+            is_new_tree: self.kind == TargetKind::New
+                && !selection.is_list()
+                && sources.all.iter().any(is_tree),
+            ..UploadPlan::default()
+        };
         let mut names = BTreeSet::new();
         for source in &sources.all {
             let is_contents = selection.is_list() || source.name.is_none();

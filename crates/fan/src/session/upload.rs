@@ -65,6 +65,9 @@ impl Session {
         let target = target?;
         let plan = target.plan(&sources, what.choice, &mut done.failed)?;
         let meter = what.meter;
+        if plan.is_new_tree {
+            meter.set_new_tree();
+        }
         meter.add_found(plan.files.len(), plan.bytes());
         meter.set_found();
         let before: Vec<u64> = meter.servers().iter().map(ServerMeter::bytes).collect();

@@ -4,7 +4,7 @@ use crate::census::{LeftOut, Why};
 use crate::choice::{Selection, Wanted};
 use crate::dress::DirMeta;
 use hikyaku_remote::Seen;
-use hikyaku_store::{ErrorKind, Found, Kind, Store, StoreError, StorePath};
+use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub struct UploadPlan {
     pub parents: Vec<StorePath>,
     /// The places of the sources.
     pub roots: Vec<StorePath>,
+    /// Whether the target is the new name of a directory.
+    pub is_new_tree: bool,
     /// Directories, each before those in it.
     pub dirs: Vec<(StorePath, DirMeta)>,
     /// Symbolic links and their texts.
@@ -155,6 +157,9 @@ impl UploadPlan {
                 Err(error) => self.leave_out(&from, Why::Server(error.kind)),
             },
             Kind::Special => self.leave_out(&from, Why::Special),
+            Kind::File if found.size == 0 && has_bytes(source, &from) => {
+                self.leave_out(&from, Why::Sizeless);
+            }
             Kind::File => {
                 let (source, seen) = (source.clone(), Seen::from(&found));
                 self.files.push(UploadFile { source, from, to, seen, mode: found.mode });
@@ -170,4 +175,10 @@ impl UploadPlan {
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.seen.size).sum()
     }
+}
+
+/// Whether reading a file gives bytes. A file that cannot be read has none here: it is told when it is sent.
+fn has_bytes(source: &Arc<dyn Store>, path: &StorePath) -> bool {
+    let open = source.open(path, Access::Read);
+    open.is_ok_and(|open| open.read_at(0, &mut [0]).is_ok_and(|length| length > 0))
 }

@@ -9,9 +9,11 @@ use crate::there::{GROUP, check_file, look, look_at_each, meant};
 use crate::upload::split;
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::ExitCode;
 use hikyaku_gridftp::{Facts, Made};
 use std::ffi::OsStr;
-use std::fs::DirEntry;
+use std::fs::{DirEntry, File as Opened};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -35,6 +37,12 @@ impl Copy<'_> {
             self.session.ask(|channel| channel.make_dirs(folder))?;
         }
         let size = from.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
+        if !size.is_file() && !size.is_dir() {
+            return Err(ExitCode::WillFail.error(format!(
+                "{} is a device or a pipe, and its size is not known",
+                from.display()
+            )));
+        }
         let range = self.wanted().range(size.len());
         self.session.show.count(|counts| {
             counts.total_files = 1;
@@ -137,10 +145,22 @@ impl Copy<'_> {
         wanted: Wanted,
         of: Of,
     ) -> Result<()> {
+        if bytes == 0 && has_bytes(from) {
+            return Err(ExitCode::WillFail.error(format!(
+                "{} gives more bytes than its size says; copy what 'cat' makes of it",
+                from.display()
+            )));
+        }
         let manner = self.manner();
         let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
         let names = (full.display().to_string(), to.to_string());
         let (from, path) = (from.to_owned(), to.path.clone());
         self.carry_out(File::Up(Up { from, bytes, path, names, wanted, manner }), of)
     }
+}
+
+/// Whether reading a file gives bytes, as files of /proc do that are told to be empty. A file that cannot be read has none
+/// here: it is told when it is sent.
+fn has_bytes(path: &Path) -> bool {
+    Opened::open(path).is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|length| length > 0))
 }

@@ -85,9 +85,13 @@ impl Curve {
                 point.lost_percent
             );
         }
-        let _ = match self.knee {
-            Some(knee) => writeln!(text, "the largest target that was met to 97 %: {}", rate(knee)),
-            None => writeln!(text, "no target was met to 97 %"),
+        let _ = match (&self.error, self.knee) {
+            // Some targets were not tried, so nothing follows for the whole.
+            (Some(_), _) => writeln!(text, "not all targets were tried"),
+            (None, Some(knee)) => {
+                writeln!(text, "the largest target that was met to 97 %: {}", rate(knee))
+            }
+            (None, None) => writeln!(text, "no target was met to 97 %"),
         };
         if self.omitted_seconds > 0.0 {
             let seconds = self.omitted_seconds;

@@ -25,7 +25,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 /// Begins the name of each of ours; the number of the gateway's process ends it.
 const PREFIX: &str = "hikyaku-";
 /// Moves itself into the control group, and becomes the command.
-const ENTER: &str = "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"";
+const ENTER: &str = "echo $$ >\"$1/cgroup.procs\" && shift && exec \"$@\"";
 
 impl Cgroup {
     /// Makes it. Needs root.
@@ -63,7 +63,8 @@ impl Cgroup {
     /// The command that runs these words in it.
     pub(crate) fn command(&self, words: &[OsString]) -> Command {
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(ENTER).arg(&self.folder).args(words);
+        // The first word after the script is what the shell calls itself in its errors.
+        command.arg("-c").arg(ENTER).arg("hikyaku").arg(&self.folder).args(words);
         command
     }
 

@@ -76,6 +76,7 @@ fn a_line_that_is_none_is_named() {
         (format!("root=../up {key}"), "root=../up"),
         (format!("no-write {key}"), "unknown option 'no-write'"),
         (format!("max-rate=fast {key}"), "max-rate=fast"),
+        (format!("max-rate=0 {key}"), "more than nothing"),
         (format!("forward=web {key}"), "forward=web"),
         (format!("listen=80 {key}"), "listen=80"),
         (format!("max-flows=-1 {key}"), "max-flows=-1"),

@@ -91,3 +91,25 @@ fn a_closed_fuse_device_is_named() {
     );
     assert!(!told.contains("os error"), "{told}");
 }
+
+#[test]
+fn only_directories_are_mounted_and_only_on_directories() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-kinds");
+    fs::write(place.at("root/file"), "f").unwrap();
+    fs::write(place.at("plain"), "p").unwrap();
+    for (source, target, told) in [
+        ("", "plain", "plain is not a directory"),
+        ("", "absent", "absent: No such file"),
+        ("file", "mnt", "file is not a directory"),
+        ("absent", "mnt", "no such file or directory"),
+    ] {
+        let mut command = place.command(&["mount"]);
+        let output = command.arg(place.source(source)).arg(place.at(target)).output().unwrap();
+        assert_eq!(output.status.code(), Some(6), "{source} {target}: {}", said(&output));
+        assert!(said(&output).contains(told), "{source} {target}: {}", said(&output));
+    }
+    assert_eq!(fs::read_to_string(place.at("plain")).unwrap(), "p");
+}
