@@ -33,7 +33,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     if error.chain().any(|link| link.is::<LocationError>()) {
         return Some(ExitCode::Usage);
     }
-    if crate::sftp::is_the_way_out(error) {
+    if crate::sftp::commands(error).is_some() {
         return Some(ExitCode::WillFail);
     }
     let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());

@@ -8,7 +8,7 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed, ended};
+use hikyaku_reach::{Commands, FarSide, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
@@ -26,16 +26,9 @@ pub struct Link {
     pub(crate) carrier: Carrier,
     /// What would make it faster, for the user.
     pub(crate) advice: Option<String>,
-    others: Others,
+    /// What is known of commands of a machine where hikyaku cannot be started.
+    commands: Option<Commands>,
     end: LinkEnd,
-}
-
-/// Whether there may be other ways to the machine than this one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Others {
-    Maybe,
-    /// Hikyaku cannot be started there.
-    None,
 }
 
 /// What runs the server.
@@ -61,9 +54,10 @@ impl Link {
         &self.client
     }
 
-    /// The client, if the server is the only way to the machine: hikyaku cannot be started there.
-    pub fn only_way(&self) -> Option<&Client> {
-        (self.others == Others::None).then_some(&self.client)
+    /// The client, if the server is the only way to the machine, as hikyaku cannot be started there, and whether commands
+    /// can.
+    pub fn only_way(&self) -> Option<(&Client, Commands)> {
+        self.commands.map(|commands| (&self.client, commands))
     }
 
     /// What would make it faster, for the user.
@@ -88,9 +82,7 @@ impl Link {
         match Self::native(args, &target, memory, scope) {
             Err(error) if args.by() == By::Auto && is_the_way_out(&error) => {
                 let mut link = Self::through_ssh(args, &target, scope)?;
-                if has_no_program(&error) {
-                    link.others = Others::None;
-                }
+                link.commands = commands(&error);
                 let host = &target.login.host;
                 link.advice = Some(format!(
                     "{host} has no hikyaku that can be started: data go through ssh, over one TCP connection\n\
@@ -115,7 +107,7 @@ impl Link {
             client,
             carrier: Carrier::Wide,
             advice,
-            others: Others::Maybe,
+            commands: None,
             end: LinkEnd::Far { _side: side },
         })
     }
@@ -159,8 +151,8 @@ impl Link {
         };
         match Client::start(output, input) {
             Ok(client) => {
-                let (advice, others, end) = (None, Others::Maybe, LinkEnd::Child(child));
-                Ok(Self { client, carrier, advice, others, end })
+                let (advice, commands, end) = (None, None, LinkEnd::Child(child));
+                Ok(Self { client, carrier, advice, commands, end })
             }
             Err(error) => Err((Error::new(error), ended(&mut child))),
         }
@@ -198,22 +190,14 @@ fn is_the_way_out(error: &Error) -> bool {
         || error.chain().any(|link| {
             let reach = link.downcast_ref::<ReachError>();
             reach.is_some_and(|error| {
-                matches!(
-                    error,
-                    ReachError::NotThere { .. }
-                        | ReachError::OnlySftp { .. }
-                        | ReachError::NoHello { .. }
-                )
+                error.no_program().is_some() || matches!(error, ReachError::NoHello { .. })
             })
         })
 }
 
-/// Whether there is no program of ours, or none that may be started.
-fn has_no_program(error: &Error) -> bool {
-    let is_it = |error: &ReachError| {
-        matches!(error, ReachError::NotThere { .. } | ReachError::OnlySftp { .. })
-    };
-    error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
+/// What an error tells of commands of a machine where hikyaku cannot be started.
+fn commands(error: &Error) -> Option<Commands> {
+    error.chain().find_map(|link| link.downcast_ref::<ReachError>()?.no_program())
 }
 
 /// The error with its remedy in the chain.

@@ -52,17 +52,22 @@ pub(super) fn download(
 }
 
 impl Download {
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.found.attributes.size.unwrap_or_default()
     }
 
-    fn key(&self) -> Key {
+    pub(super) fn key(&self) -> Key {
         Key::new(&self.from, self.to.as_bytes(), self.size(), self.found.modified.unwrap_or(0))
     }
 }
 
 /// Whether what has the name here stays: an earlier attempt has copied it, or the user wants that.
-fn stays_here(run: &Run<'_>, store: &Local, file: &Download, key: Key) -> Result<bool, Trouble> {
+pub(super) fn stays_here(
+    run: &Run<'_>,
+    store: &Local,
+    file: &Download,
+    key: Key,
+) -> Result<bool, Trouble> {
     if file.to.split().is_some_and(|(dir, name)| dir == StorePath::ROOT && store.is_stream(&name)) {
         return Ok(false);
     }
@@ -221,7 +226,7 @@ fn fill(
 }
 
 /// The metadata of a new file.
-fn finish(run: &Run<'_>, umask: u32, file: &Download) -> Finish {
+pub(super) fn finish(run: &Run<'_>, umask: u32, file: &Download) -> Finish {
     let preserve = run.options.preserve;
     let mode = file.found.attributes.mode.map(|mode| match preserve {
         true => mode & 0o7777,
