@@ -35,6 +35,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::failures::BENCH,
     copy::liars::BENCH,
     copy::sparse_and_empty::BENCH,
+    copy::sync_by_sftp::BENCH,
     copy::without_udp::BENCH,
     copy::via_tcp::BENCH,
     carry::downloads::BENCH,

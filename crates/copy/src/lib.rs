@@ -30,5 +30,6 @@ pub use memory::available as available_memory;
 pub use outcome::exit_code;
 pub use run::{run, run_over};
 pub use settings::add_keys;
+pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};
 pub use table::TABLE;

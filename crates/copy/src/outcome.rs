@@ -26,7 +26,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
     }
-    if crate::sftp::is_the_way_out(error) {
+    if crate::sftp::commands(error).is_some() {
         return Some(ExitCode::WillFail);
     }
     let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());

@@ -16,6 +16,7 @@ use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::Refused;
 use crate::settings::add_keys;
+use crate::sftp::OpenSftp;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
 use crate::unfinished;
@@ -27,7 +28,6 @@ use hikyaku_console::{
 use hikyaku_fs::{FsError, write_whole};
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
-use hikyaku_sftp::Client;
 use hikyaku_transfer::{FailureKind, FileHash};
 use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
@@ -62,7 +62,7 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
 pub fn run_over(
     args: &CopyArgs,
     interrupt: &Interrupt,
-    server: Option<&Client>,
+    server: Option<OpenSftp<'_>>,
 ) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
@@ -228,7 +228,7 @@ fn explained(error: LocationError) -> anyhow::Error {
 }
 
 fn run_all(
-    (args, server): (&CopyArgs, Option<&Client>),
+    (args, server): (&CopyArgs, Option<OpenSftp<'_>>),
     interrupt: &Interrupt,
     sum: &mut Sum,
 ) -> Result<()> {

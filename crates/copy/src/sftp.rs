@@ -15,11 +15,14 @@ mod links;
 mod put;
 mod remote;
 mod resume;
+mod settle;
+mod small;
 #[cfg(test)]
 mod tests;
 mod upload;
 
 pub(crate) use journal::Journal;
+pub(crate) use settle::Settling;
 
 use crate::engine::{Meter, Options};
 use crate::outcome::failed;
@@ -27,7 +30,8 @@ use anyhow::{Error, Result};
 use fault::Trouble;
 use hikyaku_console::Scope;
 use hikyaku_reach::{
-    Destination, Login, NO_CONNECTION, NoSftp, ReachError, SftpServer, SshFailed, SshOptions,
+    Commands, Destination, Login, NO_CONNECTION, NoSftp, ReachError, SftpServer, SshFailed,
+    SshOptions,
 };
 use hikyaku_sftp::Client;
 use hikyaku_transfer::FailureKind;
@@ -47,14 +51,21 @@ pub(crate) struct Server {
     client: Client,
     /// ssh; `None` if it is another's.
     process: Option<SftpServer>,
+    commands: Commands,
 }
 
-/// Whether a far side was not reached because it has no hikyaku, or admits SFTP only.
-pub(crate) fn is_the_way_out(error: &Error) -> bool {
-    let is_it = |error: &ReachError| {
-        matches!(error, ReachError::NotThere { .. } | ReachError::OnlySftp { .. })
-    };
-    error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
+/// A session with the SFTP server of a far side where hikyaku cannot be started, which somebody else has.
+#[derive(Clone, Copy)]
+pub struct OpenSftp<'a> {
+    /// The client of the server.
+    pub client: &'a Client,
+    /// Whether the far side runs commands.
+    pub commands: Commands,
+}
+
+/// What is known of commands, if a far side was not reached because it has no hikyaku, or admits SFTP only.
+pub(crate) fn commands(error: &Error) -> Option<Commands> {
+    error.chain().find_map(|link| link.downcast_ref::<ReachError>()?.no_program())
 }
 
 impl Server {
@@ -81,12 +92,26 @@ impl Server {
                 failed(FailureKind::Unsupported, text.clone()).context(remedy).context(text)
             }
         })?;
-        Ok(Self { client: opened.client().clone(), process: Some(opened) })
+        let commands = Commands::Refused;
+        Ok(Self { client: opened.client().clone(), process: Some(opened), commands })
     }
 
     /// The server of a session that is another's, and stays open.
-    pub(crate) const fn of(client: Client) -> Self {
-        Self { client, process: None }
+    pub(crate) fn of(open: OpenSftp<'_>) -> Self {
+        Self { client: open.client.clone(), process: None, commands: open.commands }
+    }
+
+    /// The same, as more is known of the far side.
+    pub(crate) fn with_commands(self, commands: Commands) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// What lets many files wait for the disk of the far side together, if it may run commands. Nobody is asked for a
+    /// password a second time.
+    pub(crate) fn settling(&self, (ssh, login): (&SshOptions, &Destination)) -> Option<Settling> {
+        let ssh = SshOptions { batch: true, quiet: true, verbose: 0, ..self.ssh(ssh) };
+        let is_due = self.commands == Commands::Run;
+        is_due.then(|| Settling::new(|script| ssh.run(login, script)))
     }
 
     /// The options with which ssh goes over the login of the server, if that is shared.
@@ -110,6 +135,8 @@ pub(crate) struct Run<'a> {
     pub(crate) scope: &'a Scope,
     /// What earlier attempts have done; `None` if that is not known, and not to be.
     pub(crate) journal: Option<&'a Journal>,
+    /// What syncs many files of the server at once.
+    pub(crate) settling: Option<&'a Settling>,
 }
 
 impl Run<'_> {

@@ -44,7 +44,7 @@ pub use far::{Arrival, ServeError, serve};
 pub use hello::{Greeting, Hello, NoHello, NoStart, Start};
 pub use local::here;
 pub use meet::{DoorError, Invitation, MeetError};
-pub use near::{Carriers, FarSide, ReachError, Reached, Way};
+pub use near::{Carriers, Commands, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
 pub use pace::Pace;
 pub use service::{Loss, PathMemory, Readers, Service};

@@ -4,7 +4,7 @@ mod addresses;
 mod error;
 mod race;
 
-pub use error::ReachError;
+pub use error::{Commands, ReachError};
 
 use crate::bootstrap::Programs;
 use crate::carrier::Connection;

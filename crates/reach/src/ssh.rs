@@ -125,6 +125,12 @@ impl SshOptions {
         words
     }
 
+    /// The program and its arguments that have the login shell at `destination` run a script, which all shells must take
+    /// alike.
+    pub fn run(&self, destination: &Destination, script: &str) -> Vec<OsString> {
+        self.words(destination, script.to_owned())
+    }
+
     fn words(&self, destination: &Destination, script: String) -> Vec<OsString> {
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
         words.extend(NEEDED.map(OsString::from));

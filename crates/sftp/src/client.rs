@@ -219,7 +219,12 @@ impl Client {
 
     /// Opens a file or a directory.
     pub fn open(&self, request: &Request<'_>) -> Asked<Handle> {
-        match self.wait(self.ask(request))? {
+        self.opened(self.ask(request))
+    }
+
+    /// Waits until a file or directory is open that was asked for.
+    pub fn opened(&self, ticket: Ticket) -> Asked<Handle> {
+        match self.wait(ticket)? {
             // The draft allows 256 bytes.
             Response::Handle(handle) if handle.len() <= 256 => Ok(Handle(handle)),
             _ => Err(Failed::Odd),
@@ -286,10 +291,15 @@ impl Shared {
                 Ok(response) => response,
                 Err(error) => break Failed::Broken(NotAResponse::to_string(&error)),
             };
-            let Some(answer) = lock(&self.waiting).requests.remove(&id) else {
+            let mut waiting = lock(&self.waiting);
+            let Some(answer) = waiting.requests.remove(&id) else {
                 break Failed::Broken("it answered a request that was not made".to_owned());
             };
-            self.has_room.notify_one();
+            // Who waits for room wakes when there is room for many requests, and not for each of them.
+            if waiting.requests.len() == UNDER_WAY_MAX / 2 {
+                self.has_room.notify_all();
+            }
+            drop(waiting);
             // Who asked may have gone.
             let _ = answer.send(response);
         };

@@ -9,7 +9,7 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, Way, headline, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
+use hikyaku_reach::{Commands, FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
@@ -28,6 +28,8 @@ pub struct Link {
     /// What of the options of the command line has no effect on it, for the user.
     pub(crate) notes: Vec<String>,
     way: Way,
+    /// What is known of commands of a machine where hikyaku cannot be started.
+    commands: Option<Commands>,
     end: LinkEnd,
 }
 
@@ -54,9 +56,10 @@ impl Link {
         &self.client
     }
 
-    /// The client, if the server is the only way to the machine: hikyaku cannot be started there.
-    pub fn only_way(&self) -> Option<&Client> {
-        (self.way == Way::Sftp).then_some(&self.client)
+    /// The client, if the server is the only way to the machine, as hikyaku cannot be started there, and whether commands
+    /// can.
+    pub fn only_way(&self) -> Option<(&Client, Commands)> {
+        self.commands.map(|commands| (&self.client, commands))
     }
 
     /// What would make it faster, for the user.
@@ -104,6 +107,7 @@ impl Link {
                 })?;
                 let mut link = Self::through_ssh(args, &target, scope)?;
                 link.notes = notes;
+                link.commands = commands(&error);
                 if error.is::<NoServer>() {
                     link.way = Way::Ssh;
                 }
@@ -126,8 +130,8 @@ impl Link {
             let why = connection.close_reason().map(|reason| reason.to_string());
             Error::new(error).context(NoServer(why.unwrap_or_default()))
         })?;
-        let end = LinkEnd::Far { _side: side };
-        Ok(Self { client, carrier: Carrier::Wide, advice, notes: Vec::new(), way: Way::Ssh, end })
+        let (carrier, way, end) = (Carrier::Wide, Way::Ssh, LinkEnd::Far { _side: side });
+        Ok(Self { client, carrier, advice, notes: Vec::new(), way, commands: None, end })
     }
 
     fn through_ssh(args: &SftpArgs, target: &Target, scope: &Scope) -> Result<Self> {
@@ -170,8 +174,8 @@ impl Link {
         };
         match Client::start(output, input) {
             Ok(client) => {
-                let end = LinkEnd::Child(child);
-                Ok(Self { client, carrier, advice: None, notes: Vec::new(), way, end })
+                let (notes, end) = (Vec::new(), LinkEnd::Child(child));
+                Ok(Self { client, carrier, advice: None, notes, way, commands: None, end })
             }
             Err(error) => Err((Error::new(error), ended(&mut child))),
         }
@@ -209,14 +213,14 @@ fn is_the_way_out(error: &Error) -> bool {
         || error.chain().any(|link| {
             let reach = link.downcast_ref::<ReachError>();
             reach.is_some_and(|error| {
-                matches!(
-                    error,
-                    ReachError::NotThere { .. }
-                        | ReachError::OnlySftp { .. }
-                        | ReachError::NoHello { .. }
-                )
+                error.no_program().is_some() || matches!(error, ReachError::NoHello { .. })
             })
         })
+}
+
+/// What an error tells of commands of a machine where hikyaku cannot be started.
+fn commands(error: &Error) -> Option<Commands> {
+    error.chain().find_map(|link| link.downcast_ref::<ReachError>()?.no_program())
 }
 
 /// The error with its remedy in the chain.

@@ -7,8 +7,7 @@ use crate::rsh;
 use crate::run::usage;
 use anyhow::{Context, Result};
 use hikyaku_console::{ExitCode, Interrupt, Way};
-use hikyaku_copy::CopyArgs;
-use hikyaku_sftp::Client;
+use hikyaku_copy::{CopyArgs, OpenSftp};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,7 +23,7 @@ pub(crate) struct Copying<'a> {
     pub(crate) way: Way,
     pub(crate) interrupt: &'a Interrupt,
     /// The SFTP server of the far side, if contents go by it, too.
-    pub(crate) server: Option<&'a Client>,
+    pub(crate) server: Option<OpenSftp<'a>>,
 }
 
 /// Bytes and names of a list that go in one copy. A far side that reads them has bounds for both.

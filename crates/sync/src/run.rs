@@ -19,7 +19,7 @@ use crate::walk::{NoPlan, Target, Walk};
 use anyhow::{Error, Result};
 use clap::error::ErrorKind as Usage;
 use hikyaku_console::{Interrupt, Way as Carried, misuse, with_remedy};
-use hikyaku_copy::Location;
+use hikyaku_copy::{Location, OpenSftp};
 use hikyaku_fs::Shown;
 use hikyaku_shell::Link;
 use hikyaku_units::DataSize;
@@ -129,6 +129,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     out.flush()?;
     let new_name = to.new_name.as_deref();
     let server = link.as_ref().and_then(Link::only_way);
+    let server = server.map(|(client, commands)| OpenSftp { client, commands });
     let ends = [&from, &to.place];
     let copying = Copying { args, ends, new_name, way: carried, interrupt, server };
     let scope = interrupt.scope();

@@ -28,8 +28,8 @@ pub(super) enum Opened {
 impl Opened {
     /// Starts them. Where the far side has no hikyaku, it gets one, or SFTP serves.
     pub(super) fn of(part: &Part, plan: &Plan<'_>) -> Result<Self> {
-        if let Some(client) = plan.server.filter(|_| plan.attempt == Attempt::First) {
-            return Ok(Self::Sftp(Server::of(client.clone()), Vec::new()));
+        if let Some(open) = plan.server.filter(|_| plan.attempt == Attempt::First) {
+            return Ok(Self::Sftp(Server::of(open), Vec::new()));
         }
         let by = plan.args.by();
         if by == By::Sftp && part.far().is_some() {
@@ -47,12 +47,13 @@ impl Opened {
             Bootstrap::NotTried => (None, None),
             Bootstrap::Failed(server, why) => (Some(server), Some(why)),
         };
-        if by != By::Auto || part.far().is_none() || !sftp::is_the_way_out(&error) {
+        let commands = sftp::commands(&error).filter(|_| by == By::Auto && part.far().is_some());
+        let Some(commands) = commands else {
             return Err(match why {
                 Some(why) => error.context(why),
                 None => error,
             });
-        }
+        };
         let host = part.host().unwrap_or_default();
         let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
         // It said where hikyaku was looked for.
@@ -62,11 +63,13 @@ impl Opened {
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))
         })?;
-        let mut opened = Self::sftp(part, plan, server, &format!("{why}: data go"))?;
-        if let Self::Sftp(_, advice) = &mut opened {
-            advice.extend(notes);
-        }
-        Ok(opened)
+        Ok(match Self::sftp(part, plan, server, &format!("{why}: data go"))? {
+            Self::Sftp(server, advice) => {
+                let advice = advice.into_iter().chain(notes).collect();
+                Self::Sftp(server.with_commands(commands), advice)
+            }
+            opened @ Self::Fars { .. } => opened,
+        })
     }
 
     /// By the `server` that has been started, if one has.

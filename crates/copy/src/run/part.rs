@@ -10,12 +10,11 @@ use crate::log::Direction;
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
-use crate::sftp::{Journal, Run, Server};
+use crate::sftp::{Journal, OpenSftp, Run, Server};
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
-use hikyaku_sftp::Client;
 use hikyaku_transfer::{Failure, FailureKind};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;
@@ -49,7 +48,7 @@ pub(super) struct Plan<'a> {
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
     /// The SFTP server of the far side, where the caller has a session with it.
-    pub(super) server: Option<&'a Client>,
+    pub(super) server: Option<OpenSftp<'a>>,
 }
 
 /// Sources that follow each other on one machine go together.
@@ -232,8 +231,16 @@ impl Part {
         let journal = self.sftp_journal(&options);
         // The first signal stops the copy between two blocks, which then writes down how far it is.
         let _stopped = plan.scope.on_stop(|| {});
-        let run =
-            Run { server, options: &options, meter, scope: plan.scope, journal: journal.as_ref() };
+        let login = self.far().map(|far| &far.login).filter(|_| options.durable);
+        let settling = login.and_then(|login| server.settling((&plan.args.ssh(), login)));
+        let run = Run {
+            server,
+            options: &options,
+            meter,
+            scope: plan.scope,
+            journal: journal.as_ref(),
+            settling: settling.as_ref(),
+        };
         match self {
             Self::Put { sources, target } => run.put(sources, &target.path)?,
             Self::Get { sources, target, .. } => run.get(sources, target)?,

@@ -9,7 +9,9 @@ use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, Existing, SMALL};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
-use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath};
+use hikyaku_store::{
+    Draft, ErrorKind, Finish, Found, Kind as FileKind, Make, Naming, Store, StorePath,
+};
 use hikyaku_store_local::Local;
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
@@ -52,17 +54,22 @@ pub(super) fn download(
 }
 
 impl Download {
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.found.attributes.size.unwrap_or_default()
     }
 
-    fn key(&self) -> Key {
+    pub(super) fn key(&self) -> Key {
         Key::new(&self.from, self.to.as_bytes(), self.size(), self.found.modified.unwrap_or(0))
     }
 }
 
 /// Whether what has the name here stays: an earlier attempt has copied it, or the user wants that.
-fn stays_here(run: &Run<'_>, store: &Local, file: &Download, key: Key) -> Result<bool, Trouble> {
+pub(super) fn stays_here(
+    run: &Run<'_>,
+    store: &Local,
+    file: &Download,
+    key: Key,
+) -> Result<bool, Trouble> {
     if file.to.split().is_some_and(|(dir, name)| dir == StorePath::ROOT && store.is_stream(&name)) {
         return Ok(false);
     }
@@ -147,9 +154,7 @@ fn receive(
     if run.options.durable {
         draft.sync().map_err(stored)?;
     }
-    let present = store.look(&file.to).ok().filter(|found| found.kind == hikyaku_store::Kind::File);
-    let mode = mode(run, umask, (&file.found.attributes, present.map(|found| found.mode)));
-    draft.name(Naming::Replace, &finish(run, mode, file)).map_err(stored)
+    draft.name(Naming::Replace, &finish(run, (store, umask), file)).map_err(stored)
 }
 
 /// Writes down how much there is of an unfinished file, which outlives this process then.
@@ -229,22 +234,17 @@ fn fill(
     Ok(())
 }
 
-/// The mode of a new file, which may take the place of one with the mode `present`.
-fn mode(
-    run: &Run<'_>,
-    umask: u32,
-    (attributes, present): (&Attributes, Option<u32>),
-) -> Option<u32> {
-    match (run.options.preserve, present) {
-        (true, _) => attributes.mode.map(|mode| mode & 0o7777),
+/// The metadata of a new file, which may take the place of one that is there.
+pub(super) fn finish(run: &Run<'_>, (store, umask): (&Local, u32), file: &Download) -> Finish {
+    let told = file.found.attributes.mode;
+    let mode = if run.options.preserve {
+        told.map(|mode| mode & 0o7777)
+    } else {
+        let present = store.look(&file.to).ok().filter(|found| found.kind == FileKind::File);
         // As with scp, a replaced file keeps its mode.
-        (false, Some(present)) => Some(present & 0o777),
-        (false, None) => attributes.mode.map(|mode| mode & 0o777 & !umask),
-    }
-}
-
-/// The metadata of a new file.
-fn finish(run: &Run<'_>, mode: Option<u32>, file: &Download) -> Finish {
+        let present = present.map(|found| found.mode & 0o777);
+        present.or_else(|| told.map(|mode| mode & 0o777 & !umask))
+    };
     let modified = file.found.kept_time(run, &file.from);
     Finish { mode, modified, ..Finish::default() }
 }

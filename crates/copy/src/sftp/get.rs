@@ -8,6 +8,7 @@ use super::fault::{Trouble, second, stored, there};
 use super::file::{Limit, is_draft};
 use super::links::link_here;
 use super::remote::{Known, entries, expanded, join, resolved, split};
+use super::small::{Small, download_together};
 use super::{Run, crew};
 use crate::engine::{Choice, End, kind};
 use crate::interrupt::of_new_tree;
@@ -95,6 +96,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         pending: Vec::new(),
         directories: Vec::new(),
         parents: BTreeSet::new(),
+        small: Small::new(),
     };
     let done = crew::run(
         run,
@@ -117,13 +119,14 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
                 walk.descend(jobs)?;
             }
             run.meter.set_counted();
-            Ok(())
+            jobs.add(Job::Files(walk.small.rest()))
         },
         |job| match job {
             Job::File(file) if run.options.rehearsal => {
                 rehearse_download(run, &target.store, &file)
             }
             Job::File(file) => download(run, &limit, (&target.store, umask), &file),
+            Job::Files(files) => download_together(run, &limit, (&target.store, umask), &files),
             Job::Link { from, to } => link_here(run, &target.store, &from, &to),
         },
     );
@@ -135,6 +138,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
 /// What was found.
 enum Job {
     File(Download),
+    Files(Vec<Download>),
     Link { from: Vec<u8>, to: StorePath },
 }
 
@@ -166,6 +170,7 @@ struct Walk<'a> {
     directories: Vec<(StorePath, Directory)>,
     /// Directories above what a list names, which were made.
     parents: BTreeSet<Vec<u8>>,
+    small: Small<Download>,
 }
 
 type Jobs<'a> = crew::Jobs<'a, Job>;
@@ -291,7 +296,12 @@ impl Walk<'_> {
             // A server that tells no mode has files.
             Some(Kind::File) | None => {
                 self.run.meter.add_total(1, found.attributes.size.unwrap_or_default());
-                jobs.add(Job::File(Download { from: from.to_vec(), to, found }))
+                let size = found.attributes.size.filter(|_| !self.run.options.rehearsal);
+                match self.small.add(Download { from: from.to_vec(), to, found }, size) {
+                    Ok(None) => Ok(()),
+                    Ok(Some(files)) => jobs.add(Job::Files(files)),
+                    Err(file) => jobs.add(Job::File(file)),
+                }
             }
             Some(Kind::Link | Kind::Special) => {
                 let text = "not a regular file; by SFTP only files and directories are copied";

@@ -4,6 +4,7 @@ use super::fault::{Trouble, here, second, there};
 use super::file::{Limit, is_draft, times};
 use super::links::link_there;
 use super::remote::{join, resolved};
+use super::small::{Small, upload_together};
 use super::upload::{Upload, rehearse_upload, upload};
 use super::{Run, crew};
 use crate::engine::{Choice, End};
@@ -49,12 +50,13 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     let limit = Limit::new(run.options.limit);
     let choice = Choice::new(&run.options.patterns)?;
     let parents = BTreeSet::new();
-    let mut walk = Walk { run, choice, directories: Vec::new(), made: Vec::new(), parents };
+    let (directories, made, small) = (Vec::new(), Vec::new(), Small::new());
+    let mut walk = Walk { run, choice, directories, made, parents, small };
     let is_listed = !run.options.files.is_empty();
     if is_listed && !into && !run.options.rehearsal {
         walk.make(&target, 0o777);
     }
-    let done = crew::run(
+    let copied = crew::run(
         run,
         |jobs| {
             let mut names = BTreeSet::new();
@@ -78,17 +80,21 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
                 walk.told(added)?;
             }
             run.meter.set_counted();
-            Ok(())
+            jobs.add(Job::Files(walk.small.rest()))
         },
         |job| match job {
             Job::File(file) if run.options.rehearsal => rehearse_upload(run, &file),
             Job::File(file) => upload(run, &limit, &file),
+            Job::Files(files) => upload_together(run, &limit, &files),
             Job::Link { from, to } => link_there(run, &from, &to),
         },
     );
+    // What is complete gets its name, also if the user has ended the copy.
+    let settled = run.settling.map_or(Ok(()), |settling| settling.rest(run));
     let is_named = !is_listed && sources.iter().any(|source| name_of(source).is_some());
     let is_new_tree = !into && is_named && !walk.directories.is_empty();
-    done.map_err(|error| of_new_tree(error, is_new_tree))?;
+    let copied = copied.and_then(|()| settled.map_err(end_of));
+    copied.map_err(|error| of_new_tree(error, is_new_tree))?;
     walk.finish()
 }
 
@@ -115,6 +121,7 @@ fn end_of(trouble: Trouble) -> anyhow::Error {
 /// What was found.
 enum Job {
     File(Upload),
+    Files(Vec<Upload>),
     Link { from: PathBuf, to: Vec<u8> },
 }
 
@@ -128,6 +135,7 @@ struct Walk<'a> {
     made: Vec<(Vec<u8>, Ticket)>,
     /// Directories above what a list names, which were made.
     parents: BTreeSet<Vec<u8>>,
+    small: Small<Upload>,
 }
 
 type Jobs<'a> = crew::Jobs<'a, Job>;
@@ -220,7 +228,13 @@ impl Walk<'_> {
             return Err(Trouble::of(End::Here, place, FailureKind::Special, text));
         }
         self.run.meter.add_total(1, found.size());
-        jobs.add(Job::File(Upload { from: from.to_owned(), to }))
+        let file = Upload { from: from.to_owned(), to };
+        let size = Some(found.size()).filter(|_| !self.run.options.rehearsal);
+        match self.small.add(file, size) {
+            Ok(None) => Ok(()),
+            Ok(Some(files)) => jobs.add(Job::Files(files)),
+            Err(file) => jobs.add(Job::File(file)),
+        }
     }
 
     fn directory(

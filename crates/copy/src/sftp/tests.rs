@@ -100,11 +100,17 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
     let (near, far) = UnixStream::pair().unwrap();
     let server = thread::spawn(move || serve(far, lie));
     let client = Client::start(near.try_clone().unwrap(), near.try_clone().unwrap()).unwrap();
-    let session = Server::of(client);
+    let session = Server::of(OpenSftp { client: &client, commands: Commands::Refused });
     let options = Options { recursive: true, ..Options::default() };
     let (meter, scope) = (Meter::default(), Scope::default());
-    let run =
-        Run { server: &session, options: &options, meter: &meter, scope: &scope, journal: None };
+    let run = Run {
+        server: &session,
+        options: &options,
+        meter: &meter,
+        scope: &scope,
+        journal: None,
+        settling: None,
+    };
     run.get(&[b"top".to_vec()], &dir.join("target")).unwrap();
     near.shutdown(std::net::Shutdown::Both).unwrap();
     server.join().unwrap();

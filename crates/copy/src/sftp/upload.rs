@@ -5,10 +5,11 @@ use super::fault::{Trouble, here, there};
 use super::file::{Limit, WINDOW, changed, draft_path, seconds, times};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
+use super::settle::Complete;
 use crate::engine::{End, Existing};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{
-    Asked, Attributes, DATA_BYTES_MAX, Failed, Handle, Kind, Request, Response, Ticket,
+    Asked, Attributes, Client, DATA_BYTES_MAX, Failed, Handle, Kind, Request, Response, Ticket,
 };
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
@@ -42,6 +43,9 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
         run.meter.add_kept(before.size());
         return Ok(());
     }
+    let is_small = before.size() < RESUMED_BYTES_MIN;
+    let settling = run.settling.filter(|settling| is_small && settling.takes(run, &file.to));
+    let until = if settling.is_some() { Until::Written } else { Until::Synced };
     let (draft, handle, begin) = match resumed(run, (&source, &before), file, key)? {
         Some(resumed) => resumed,
         None => opened(run, file, &before)?,
@@ -50,18 +54,25 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
     let sent = present.and_then(|present| {
         let present = replaceable(present, &file.to)?;
         run.meter.add_kept(begin);
-        send(run, limit, (&source, &before), file, (&draft, &handle, present, begin))
+        let sent = send(run, limit, (&source, &before), file, (&draft, &handle, present, begin))?;
+        Ok(synced(run, sent, &handle, until))
     });
     let closing = client.ask(&Request::Close(handle.bytes()));
     let written = sent.and_then(|sent| sent.settle(run, &file.to));
     let closed = client.is_done(closing).map_err(there(&file.to));
-    let named = written.and(closed);
-    match named.and_then(|()| rename(run, &draft, &file.to, told(run, &before))) {
-        Ok(named) => {
+    let (told, size) = (told(run, &before), before.size());
+    let done = written.and(closed).and_then(|()| match settling {
+        Some(settling) => {
+            let (draft, to) = (draft.clone(), file.to.clone());
+            settling.add(run, vec![Complete { draft, to, size, told, key }])
+        }
+        None => rename(run, &draft, &file.to, told).map(|named| {
             finished(run, named, key);
             run.meter.add_file();
-            Ok(())
-        }
+        }),
+    });
+    match done {
+        Ok(()) => Ok(()),
         Err(trouble @ (Trouble::Stopped | Trouble::End(_))) if is_resumable(run, &before) => {
             Err(trouble)
         }
@@ -74,13 +85,13 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
 }
 
 /// Whether what is there decides if the file is copied at all.
-fn may_stay(run: &Run<'_>, key: Key) -> bool {
+pub(super) fn may_stay(run: &Run<'_>, key: Key) -> bool {
     let past = run.journal.and_then(|journal| journal.past(key));
     run.options.existing != Existing::Replaced || matches!(past, Some(Past::Done { .. }))
 }
 
 /// The version of a source of this machine.
-fn key_of(file: &Upload, found: &Metadata) -> Key {
+pub(super) fn key_of(file: &Upload, found: &Metadata) -> Key {
     let nanos = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
     Key::new(file.from.as_os_str().as_bytes(), &file.to, found.size(), nanos)
 }
@@ -98,9 +109,7 @@ fn opened(
 ) -> Result<(Vec<u8>, Handle, u64), Trouble> {
     let draft = draft_path(&file.to)?;
     let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
-    // The server takes its umask away from the mode.
-    let mode = Some(before.mode() & 0o777 | 0o200);
-    let attributes = Attributes { mode, ..Attributes::default() };
+    let attributes = Attributes { mode: Some(opening_mode(before)), ..Attributes::default() };
     let open = Request::Open { path: &draft, flags, attributes };
     let handle = run.server.client.open(&open).map_err(there(&file.to))?;
     if let Some(journal) = run.journal.filter(|_| is_resumable(run, before)) {
@@ -145,7 +154,7 @@ fn resumed(
 }
 
 /// Writes down that a file is complete, with the metadata that it has there.
-fn finished(run: &Run<'_>, found: Option<Attributes>, key: Key) {
+pub(super) fn finished(run: &Run<'_>, found: Option<Attributes>, key: Key) {
     let Some(journal) = run.journal else { return };
     if let Some(found) = found
         && let (Some(size), Some((_, modified))) = (found.size, found.times)
@@ -253,33 +262,66 @@ fn send(
     if !is_same || (offset != after.size() && after.size() != 0) {
         return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
     }
-    let attributes = match (run.options.preserve, present) {
-        (true, _) => Attributes {
-            mode: Some(before.mode() & 0o7777),
-            times: times(run, before, &file.to),
-            ..Attributes::default()
-        },
-        // As with scp, a replaced file keeps its mode.
-        (false, Some(mode)) => Attributes { mode: Some(mode & 0o777), ..Attributes::default() },
-        // It was made such that it can be opened again. The other bits are what the server's umask has left.
-        (false, None) if before.mode() & 0o200 == 0 => {
-            let made = client.attributes(&Request::LStat(draft)).map_err(there(&file.to))?;
-            let mode = made.mode.map_or(0o600, |mode| mode & 0o577);
-            Attributes { mode: Some(mode), ..Attributes::default() }
-        }
-        (false, None) => Attributes::default(),
-    };
-    if attributes != Attributes::default() {
+    if let Some(attributes) = kept(run, before, (&file.to, draft), present)? {
         sent.others.push(client.ask(&Request::FSetStat(handle.bytes(), attributes)));
-    }
-    if run.options.durable && client.version().has("fsync@openssh.com", "1") {
-        sent.others.push(client.ask(&Request::Sync(handle.bytes())));
     }
     Ok(sent)
 }
 
+/// The metadata that a file gets when it has its bytes. `present` is the mode of a file that is replaced.
+pub(super) fn kept(
+    run: &Run<'_>,
+    before: &Metadata,
+    (to, draft): (&[u8], &[u8]),
+    present: Option<u32>,
+) -> Result<Option<Attributes>, Trouble> {
+    let of_mode = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
+    Ok(match (run.options.preserve, present) {
+        (true, _) => {
+            let times = times(run, before, to);
+            Some(Attributes { times, ..of_mode(before.mode() & 0o7777) })
+        }
+        // As with scp, a replaced file keeps its mode.
+        (false, Some(mode)) => Some(of_mode(mode & 0o777)),
+        // It was made such that it can be opened again. The other bits are what the server's umask has left.
+        (false, None) if before.mode() & 0o200 == 0 => {
+            let made = run.server.client.attributes(&Request::LStat(draft)).map_err(there(to))?;
+            Some(of_mode(made.mode.map_or(0o600, |mode| mode & 0o577)))
+        }
+        (false, None) => None,
+    })
+}
+
+/// The mode with which a file is made: this end can open it again. The server takes its umask away from it.
+pub(super) fn opening_mode(before: &Metadata) -> u32 {
+    before.mode() & 0o777 | 0o200
+}
+
+/// Whether the server syncs files.
+pub(super) fn syncs(run: &Run<'_>) -> bool {
+    run.options.durable && run.server.client.version().has("fsync@openssh.com", "1")
+}
+
+/// Until when the server is busy with a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Until {
+    Written,
+    Synced,
+}
+
+/// Has the server sync the file, if it is not synced together with others.
+fn synced(run: &Run<'_>, mut sent: Sent, handle: &Handle, until: Until) -> Sent {
+    if until == Until::Synced && syncs(run) {
+        sent.others.push(run.server.client.ask(&Request::Sync(handle.bytes())));
+    }
+    sent
+}
+
 /// What has the name on the server; `None` if nothing has.
-fn present_at(answer: Asked<Response>, path: &[u8]) -> Result<Option<Attributes>, Trouble> {
+pub(super) fn present_at(
+    answer: Asked<Response>,
+    path: &[u8],
+) -> Result<Option<Attributes>, Trouble> {
     match answer {
         Ok(Response::Attributes(attributes)) => Ok(Some(attributes)),
         Ok(_) => Err(there(path)(Failed::Odd)),
@@ -290,7 +332,10 @@ fn present_at(answer: Asked<Response>, path: &[u8]) -> Result<Option<Attributes>
 
 /// The mode of the file whose place a new one takes, if there is one. Anything else keeps its place: a rename would
 /// destroy a device.
-fn replaceable(present: Option<Attributes>, path: &[u8]) -> Result<Option<u32>, Trouble> {
+pub(super) fn replaceable(
+    present: Option<Attributes>,
+    path: &[u8],
+) -> Result<Option<u32>, Trouble> {
     match present.as_ref().and_then(Attributes::kind) {
         Some(Kind::Dir) => {
             let text = "a directory has this name, and is not replaced by a file";
@@ -306,15 +351,28 @@ fn replaceable(present: Option<Attributes>, path: &[u8]) -> Result<Option<u32>, 
 }
 
 /// The metadata that a copy of this source has been given, if the server need not be asked.
-fn told(run: &Run<'_>, before: &Metadata) -> Option<Attributes> {
+pub(super) fn told(run: &Run<'_>, before: &Metadata) -> Option<Attributes> {
     let modified = u32::try_from(before.mtime()).ok().filter(|_| run.options.preserve)?;
     let times = Some((seconds(before.atime()), modified));
     Some(Attributes { size: Some(before.size()), times, ..Attributes::default() })
 }
 
+/// The metadata of a file that has its name: as it was asked for, or as it is `known`.
+pub(super) fn named(
+    client: &Client,
+    found: Option<Ticket>,
+    known: Option<Attributes>,
+) -> Option<Attributes> {
+    match found.map(|found| client.wait(found)) {
+        Some(Ok(Response::Attributes(found))) => Some(found),
+        Some(_) => None,
+        None => known,
+    }
+}
+
 /// Gives a complete file its name; what had it is replaced. Gives the metadata that it has then, as they are `known` or
 /// the server tells them.
-fn rename(
+pub(super) fn rename(
     run: &Run<'_>,
     draft: &[u8],
     to: &[u8],
@@ -328,13 +386,9 @@ fn rename(
     });
     // It is asked at once, since the server does what it is asked in order.
     let found = (known.is_none() || !can_replace).then(|| client.ask(&Request::LStat(to)));
-    let renamed = client.is_done(renamed);
-    let found = match found.map(|found| client.wait(found)) {
-        Some(Ok(Response::Attributes(found))) => Some(found),
-        Some(_) => None,
-        None => known,
-    };
-    match renamed {
+    let done = client.is_done(renamed);
+    let found = named(client, found, known);
+    match done {
         Err(error) if can_replace => Err(there(to)(error)),
         Err(Failed::Refused { .. }) if found.is_some() => {
             let text = "it is there, and this server cannot replace a file by renaming; try: remove it first";

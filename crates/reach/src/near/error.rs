@@ -115,7 +115,26 @@ pub enum ReachError {
     Thread(#[source] io::Error),
 }
 
+/// Whether a machine runs commands, where hikyaku cannot be started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Commands {
+    /// A shell has said that the program is not there.
+    Run,
+    /// It admits SFTP only.
+    Refused,
+}
+
 impl ReachError {
+    /// What is known of commands of a machine that SFTP may serve, as hikyaku cannot be started there; `None` where
+    /// something else is wrong.
+    pub const fn no_program(&self) -> Option<Commands> {
+        match self {
+            Self::NotThere { .. } => Some(Commands::Run),
+            Self::OnlySftp { .. } => Some(Commands::Refused),
+            _ => None,
+        }
+    }
+
     /// What the user can do, as a text that begins with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {

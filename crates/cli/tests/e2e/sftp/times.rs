@@ -37,6 +37,7 @@ fn a_copy_by_sftp_has_the_times_of_the_server() {
     tree(&sshd.at(""));
     let here = |name: &str| sshd.at(name).display().to_string();
     fs::write(sshd.at("list"), "d/old\nlate\n").unwrap();
+    fs::create_dir(sshd.at("listed")).unwrap();
     let run = |words: &[&str]| {
         let mut cp: Command = sshd.cp(words);
         let output = cp.args(["--remote-path", "no-such-hikyaku"]).output().unwrap();
