@@ -32,6 +32,9 @@ pub(crate) struct TestArgs {
 /// A test that takes longer hangs. The slowest one takes two minutes on two busy processors.
 const TEST_LIMIT: Duration = Duration::from_secs(600);
 
+/// The test programs but `e2e`, as a pattern of cargo's.
+const OTHERS: &str = "[!e]*";
+
 /// Runs all steps, failing ones included, then prints the table and the tests' own sums.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     ensure_present(NETWORK_TOOLS)?;
@@ -48,7 +51,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
         doc.env("RUSTDOCFLAGS", "-D warnings");
         session.step("doc", doc);
     }
-    session.step("test", cargo_test(&["--workspace", "--no-fail-fast"], TEST_LIMIT)?);
+    session.tests()?;
     session.rows.push(namespaces());
     if macos::is_installed() {
         session.step("macos", macos::check());
@@ -96,15 +99,54 @@ impl Session {
         Self { root: workspace(), rows: Vec::new(), heard: Heard::default() }
     }
 
-    pub(crate) fn step(&mut self, name: &str, mut command: Command) {
-        println!("\n--- {name}");
-        let begin = Instant::now();
-        let outcome = match echo(command.current_dir(&self.root), &mut self.heard) {
-            Ok(true) => Outcome::Ok,
-            Ok(false) => Outcome::Failed("see above".to_owned()),
-            Err(error) => Outcome::Failed(format!("{error:#}")),
+    pub(crate) fn step(&mut self, name: &str, command: Command) {
+        self.steps(vec![(name.to_owned(), command)]);
+    }
+
+    /// Runs commands beside each other, at most one a processor. Their lines come as they are said.
+    fn steps(&mut self, commands: Vec<(String, Command)>) {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let (root, threads) = (&self.root, processors.min(commands.len()));
+        let waiting = Mutex::new(commands.into_iter());
+        let done = Mutex::new((&mut self.rows, &mut self.heard));
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let one = || {
+            while let Some((name, mut command)) = next() {
+                println!("\n--- {name}");
+                let (begin, mut heard) = (Instant::now(), Heard::default());
+                let outcome = match echo(command.current_dir(root), &mut heard) {
+                    Ok(true) => Outcome::Ok,
+                    Ok(false) => Outcome::Failed("see above".to_owned()),
+                    Err(error) => Outcome::Failed(format!("{error:#}")),
+                };
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.0.push(Row { name, outcome, took: begin.elapsed() });
+                done.1.add(heard);
+            }
         };
-        self.rows.push(Row { name: name.to_owned(), outcome, took: begin.elapsed() });
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(&one);
+            }
+        });
+    }
+
+    /// All tests, each once. The end-to-end tests wait most of their time, the others compute.
+    fn tests(&mut self) -> Result<()> {
+        self.step("test build", cargo(&["test", "--workspace", "--no-run"]));
+        if self.rows.last().is_some_and(|row| matches!(row.outcome, Outcome::Failed(_))) {
+            return Ok(());
+        }
+        let all = |targets: &[&str]| {
+            // Of all packages: a selection of packages would select other features, and be compiled again.
+            cargo_test(&[targets, &["--workspace", "--no-fail-fast"]].concat(), TEST_LIMIT)
+        };
+        self.steps(vec![
+            ("end-to-end tests".to_owned(), all(&["--test", "e2e"])?),
+            ("tests".to_owned(), all(&["--lib", "--bins", "--test", OTHERS])?),
+        ]);
+        self.step("doc tests", all(&["--doc"])?);
+        Ok(())
     }
 
     pub(crate) fn skip(&mut self, name: &str, why: &str) {
@@ -124,35 +166,6 @@ impl Session {
         } else {
             self.skip("advisories", "no advisory database (try: cargo deny fetch)");
         }
-    }
-
-    /// Runs commands beside each other, one a processor. What one of them says is shown when it ends.
-    fn steps(&mut self, commands: Vec<(String, Command)>) {
-        let (root, waiting) = (&self.root, Mutex::new(commands.into_iter()));
-        let rows = Mutex::new(&mut self.rows);
-        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let one = || {
-            while let Some((name, mut command)) = next() {
-                let begin = Instant::now();
-                let output = command.current_dir(root).stdin(Stdio::null()).output();
-                let (outcome, said) = match output {
-                    Ok(output) => {
-                        let said = [output.stderr, output.stdout].concat();
-                        let failed = Outcome::Failed(output.status.to_string());
-                        (if output.status.success() { Outcome::Ok } else { failed }, said)
-                    }
-                    Err(error) => (Outcome::Failed(error.to_string()), Vec::new()),
-                };
-                let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-                println!("\n--- {name}\n{}", String::from_utf8_lossy(&said));
-                rows.push(Row { name, outcome, took: begin.elapsed() });
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
-                scope.spawn(one);
-            }
-        });
     }
 
     pub(crate) fn finish(self) -> ExitCode {
@@ -207,4 +220,27 @@ fn host() -> Result<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc does not say for whom it compiles")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xtask::own_files;
+
+    #[test]
+    fn each_test_program_is_run_by_one_step() {
+        let files = own_files(&workspace()).unwrap();
+        let names: Vec<String> = files.iter().filter_map(|path| program_of(path)).collect();
+        assert!(names.iter().any(|name| name == "sim") && names.iter().any(|name| name == "e2e"));
+        let begins = OTHERS.trim_start_matches("[!").trim_end_matches("]*");
+        let is_in_none = |name: &&String| *name != "e2e" && name.starts_with(begins);
+        assert!(!names.iter().any(|name| is_in_none(&name)), "{names:?}");
+    }
+
+    /// The test program of which this file is the root.
+    fn program_of(path: &str) -> Option<String> {
+        let below = path.split_once("/tests/")?.1.strip_suffix(".rs")?;
+        let name = below.strip_suffix("/main").unwrap_or(below);
+        (!path.contains("/src/") && !name.contains('/')).then(|| name.to_owned())
+    }
 }

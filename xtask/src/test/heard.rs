@@ -33,6 +33,13 @@ impl Heard {
             self.telling = Some(Vec::new());
         }
     }
+
+    /// Adds what another command said.
+    pub(super) fn add(&mut self, other: Self) {
+        self.results.extend(other.results);
+        self.failures.extend(other.failures);
+        self.slowest.add(other.slowest);
+    }
 }
 
 #[cfg(test)]

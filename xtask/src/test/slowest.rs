@@ -25,7 +25,17 @@ pub(super) fn suffix(took: Duration, binary: &str) -> String {
 impl Slowest {
     /// Keeps the time of a result that ends with a [`suffix`].
     pub(super) fn line(&mut self, line: &str) {
-        let Some(timed) = Timed::parse(line) else { return };
+        if let Some(timed) = Timed::parse(line) {
+            self.keep(timed);
+        }
+    }
+
+    /// Adds the tests of another command.
+    pub(super) fn add(&mut self, other: Self) {
+        other.0.into_iter().for_each(|timed| self.keep(timed));
+    }
+
+    fn keep(&mut self, timed: Timed) {
         let at = self.0.partition_point(|other| other.took >= timed.took);
         self.0.insert(at, timed);
         self.0.truncate(NAMED);
