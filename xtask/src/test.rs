@@ -126,7 +126,7 @@ impl Session {
         };
         thread::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(&one);
+                scope.spawn(one);
             }
         });
     }

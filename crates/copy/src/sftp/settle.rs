@@ -122,12 +122,16 @@ impl Settling {
             for file in files {
                 match sync_alone(run, &file) {
                     Ok(()) => kept.push(file),
-                    Err(trouble) => done = done.and(file.fails(run, trouble)),
+                    Err(trouble) => {
+                        let failed = file.fails(run, trouble);
+                        done = done.and(failed);
+                    }
                 }
             }
             files = kept;
         }
-        done.and(name(run, files))
+        let named = name(run, files);
+        done.and(named)
     }
 
     /// Has the shell sync the file systems of these files. If that is not known to be done, each file is to be synced.
@@ -175,7 +179,10 @@ pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
         for file in files {
             match rename(run, &file.draft, &file.to, file.told) {
                 Ok(found) => file.succeeds(run, found),
-                Err(trouble) => all_done = all_done.and(file.fails(run, trouble)),
+                Err(trouble) => {
+                    let failed = file.fails(run, trouble);
+                    all_done = all_done.and(failed);
+                }
             }
         }
         return all_done;
@@ -191,7 +198,10 @@ pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
         let found = named(client, found, file.told);
         match done {
             Ok(()) => file.succeeds(run, found),
-            Err(trouble) => all_done = all_done.and(file.fails(run, trouble)),
+            Err(trouble) => {
+                let failed = file.fails(run, trouble);
+                all_done = all_done.and(failed);
+            }
         }
     }
     all_done

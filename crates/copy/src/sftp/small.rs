@@ -111,13 +111,17 @@ pub(super) fn upload_together(
                 run.meter.add_bytes(complete.size);
                 written.push(complete);
             }
-            Err(trouble) => done = done.and(complete.fails(run, trouble)),
+            Err(trouble) => {
+                let failed = complete.fails(run, trouble);
+                done = done.and(failed);
+            }
         }
     }
-    done.and(match settling {
+    let named = match settling {
         Some(settling) => settling.add(run, written),
         None => name(run, written),
-    })
+    };
+    done.and(named)
 }
 
 /// Reads a file, and asks for a new one. `None` if it is to be looked at more closely first.
