@@ -52,7 +52,7 @@ fn run() -> u8 {
             .map(|outcome| outcome.code()),
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
+        Verb::Serve(args) => serve::run(&args, &interrupt).map(ExitCode::number),
         Verb::Mount(args) => mount(&args, &interrupt),
         Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hikyaku_console::Interrupt;
+use hikyaku_console::{ExitCode, Interrupt};
 use hikyaku_reach::{Arrival, NoStart, ServeError, Service};
 use hikyaku_serve::DaemonArgs;
 use hikyaku_units::DataSize;
@@ -38,26 +38,26 @@ pub(crate) fn available_memory() -> DataSize {
 }
 
 /// Serves until the session or the daemon ends.
-pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
+pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if args.for_session {
-        return hikyaku_serve::run_for_session(hikyaku_proxy::attend_client, available_memory());
+        hikyaku_serve::run_for_session(hikyaku_proxy::attend_client, available_memory())?;
+        return Ok(ExitCode::Success);
     }
     if !args.stdio {
-        return hikyaku_serve::run(
-            &args.daemon,
-            hikyaku_proxy::attend_client,
-            available_memory(),
-            interrupt,
-        );
+        let (attend, memory) = (hikyaku_proxy::attend_client, available_memory());
+        hikyaku_serve::run(&args.daemon, attend, memory, interrupt)?;
+        return Ok(ExitCode::Success);
     }
     let memory = available_memory();
     let services = SERVICES.map(|(service, _)| service);
     let arrival = match hikyaku_reach::serve(&services, memory) {
         // Its user has ended it and hears what that means from it. A word of this end would come through ssh beside that.
-        Err(ServeError::Start(NoStart::Nothing) | ServeError::Gone) => return Ok(()),
+        Err(ServeError::Start(NoStart::Nothing) | ServeError::Gone) => {
+            return Ok(ExitCode::Failed);
+        }
         arrival => arrival?,
     };
     let attend = SERVICES.into_iter().find(|(service, _)| *service == arrival.service);
     let (_, attend) = attend.context("a service that is not offered was chosen")?;
-    attend(arrival)
+    attend(arrival).map(|()| ExitCode::Success)
 }

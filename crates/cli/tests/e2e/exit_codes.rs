@@ -200,6 +200,7 @@ fn a_far_side_whose_near_side_has_gone_says_nothing() {
     let mut serve = home.command(env!("CARGO_BIN_EXE_hikyaku"));
     let output = serve.args(["serve", "--stdio"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
