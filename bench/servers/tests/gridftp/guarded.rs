@@ -34,6 +34,6 @@ fn data_connections_are_authenticated_and_encrypted() {
         assert!(is_same(&stage.there("file"), &other.data.join("file")), "{option} between");
     }
     let plain = stage.guc(&["-dcpriv", &stage.url("file"), "got"]);
-    assert_eq!(plain.status.code(), Some(6), "{}", said(&plain));
-    assert!(said(&plain).contains("need gsiftp://"), "{}", said(&plain));
+    assert_eq!(plain.status.code(), Some(1), "{}", said(&plain));
+    assert!(said(&plain).contains("try: gsiftp:// for every server"), "{}", said(&plain));
 }
