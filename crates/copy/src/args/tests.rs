@@ -32,7 +32,9 @@ fn scps_command_lines_are_understood() {
     assert_eq!((args.ssh().port, args.ssh().verbose), (Some(22), 2));
     assert_eq!(args.locations().unwrap().0.len(), 2);
     let old = parse("-C -O a b").unwrap();
-    assert_eq!(old.given().ids().collect::<Vec<_>>(), ["compress", "old"]);
+    for id in ["compress", "old"] {
+        assert!(old.given().ids().any(|given| given == id), "{id}");
+    }
     let outputs = [("-I", Audience::Lines), ("-Iq", Audience::Quiet), ("-qI", Audience::Lines)];
     for (flags, output) in outputs {
         assert_eq!(parse(&format!("{flags} a b")).unwrap().audience(), output, "{flags}");

@@ -169,7 +169,7 @@ fn nothing_is_written_through_a_link() {
 
 #[test]
 fn a_file_of_another_size_than_was_told_gets_no_name() {
-    for size in [0, 2, 4, 1 << 20] {
+    for size in [2, 4, 1 << 20] {
         let lie = Lie { entries: &[("good", false)], size, contents: Contents::Lie };
         let (dir, tally, failures) = copied("size", lie, |_| {});
         assert_eq!(paths(&dir), ["target", "target/top"], "{size}");
@@ -179,12 +179,25 @@ fn a_file_of_another_size_than_was_told_gets_no_name() {
 }
 
 #[test]
-fn a_file_without_end_is_read_to_the_size_that_was_told() {
-    let lie = Lie { entries: &[("good", false)], size: 5, contents: Contents::Endless };
-    let (dir, tally, failures) = copied("endless", lie, |_| {});
-    assert_eq!(paths(&dir), ["target", "target/top"]);
-    assert_eq!((tally.files, tally.bytes, failures), (0, 5, 1));
+fn a_small_file_that_is_told_to_be_empty_is_copied_as_those_of_proc_are() {
+    let lie = Lie { entries: &[("good", false)], size: 0, contents: Contents::Lie };
+    let (dir, tally, failures) = copied("proc", lie, |_| {});
+    assert_eq!(fs::read(dir.join("target/top/good")).unwrap(), CONTENTS);
+    assert_eq!((tally.files, failures), (1, 0));
     fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_file_without_end_gets_no_name() {
+    // Files that go together with others, one that goes alone, and one that is told to be empty.
+    for (size, bytes_max) in [(5, 5), (1 << 20, 1 << 20), (0, 1 << 20)] {
+        let lie = Lie { entries: &[("good", false)], size, contents: Contents::Endless };
+        let (dir, tally, failures) = copied("endless", lie, |_| {});
+        assert_eq!(paths(&dir), ["target", "target/top"], "{size}");
+        assert_eq!((tally.files, failures), (0, 1), "{size}");
+        assert!(tally.bytes <= bytes_max, "{size}: {}", tally.bytes);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }
 
 #[test]
