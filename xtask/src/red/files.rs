@@ -131,7 +131,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "defect C3, set-group-id",
         META,
-        ("mode & PERMISSIONS | inherited", "mode & PERMISSIONS | inherited & 0"),
+        ("(PERMISSIONS | STICKY_BIT) | inherited", "(PERMISSIONS | STICKY_BIT) | inherited & 0"),
         FS,
         "a_directory_keeps_the_group_that_it_inherited",
     ),
