@@ -63,7 +63,8 @@ impl Both {
         self.log.push(format!("{what} = {}", short(local)));
         if mount != local {
             let last = self.log[self.log.len().saturating_sub(40)..].join("\n");
-            panic!("operation {}: {} in the mount\n{last}", self.log.len(), short(mount));
+            let place = self.mount.display();
+            panic!("operation {} in {place}: {} there\n{last}", self.log.len(), short(mount));
         }
     }
 
