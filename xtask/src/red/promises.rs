@@ -194,7 +194,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "admission, a share of a key",
         SESSIONS,
-        ("if own >= of_key {", "if own > of_key {"),
+        ("== guest.key), of_key) {", "== guest.key), of_key + 1) {"),
         SERVE,
         "one_key_leaves_room_for_the_others",
     ),
