@@ -34,8 +34,7 @@ pub(super) fn download(
     file: &Download,
 ) -> Result<(), Trouble> {
     let client = &run.server.client;
-    let key = file.key();
-    if stays_here(run, store, file, key)? {
+    if stays_here(run, store, file, file.key())? {
         run.meter.add_kept(file.size());
         return Ok(());
     }
@@ -45,12 +44,16 @@ pub(super) fn download(
     let done = receive(run, limit, (store, umask), file, &handle);
     // Nothing was written through it, so nobody waits for the answer.
     drop(client.ask(&Request::Close(handle.bytes())));
-    let named = done?;
+    finished(run, file, &done?);
+    Ok(())
+}
+
+/// Counts a file that has its name, and writes that down.
+pub(super) fn finished(run: &Run<'_>, file: &Download, named: &Found) {
     if let Some(journal) = run.journal {
-        journal.add(key, &Past::Done { size: named.size, modified: named.modified.secs });
+        journal.add(file.key(), &Past::Done { size: named.size, modified: named.modified.secs });
     }
     run.meter.add_file();
-    Ok(())
 }
 
 impl Download {

@@ -9,7 +9,7 @@ use super::Run;
 use super::fault::{Trouble, there};
 use super::journal::{Key, Past};
 use super::remote::split;
-use super::upload::{finished, named, rename};
+use super::upload::{finished, named, rename, syncs};
 use hikyaku_reach::ended;
 use hikyaku_sftp::{Attributes, Handle, Request};
 use std::collections::BTreeSet;
@@ -160,7 +160,7 @@ impl Settling {
 /// Syncs one file by its temporary name.
 fn sync_alone(run: &Run<'_>, file: &Complete) -> Result<(), Trouble> {
     let client = &run.server.client;
-    if !client.version().has("fsync@openssh.com", "1") {
+    if !syncs(run) {
         return Ok(());
     }
     let (flags, attributes) = (Request::READ, Attributes::default());

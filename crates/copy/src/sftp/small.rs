@@ -2,7 +2,7 @@
 //! each request would be a packet of ssh and wake four processes.
 
 use super::Run;
-use super::download::{Download, download, finish, stays_here};
+use super::download::{Download, download, finish, finished, stays_here};
 use super::fault::{Trouble, here, stored, there};
 use super::file::{Limit, changed, draft_path};
 use super::journal::Past;
@@ -307,10 +307,6 @@ fn written(
     }
     let named = draft.name(Naming::Replace, &finish(run, (store, umask), file)).map_err(stored)?;
     run.meter.add_bytes(data.len() as u64);
-    if let Some(journal) = run.journal {
-        let (size, modified) = (named.size, named.modified.secs);
-        journal.add(file.key(), &Past::Done { size, modified });
-    }
-    run.meter.add_file();
+    finished(run, file, &named);
     Ok(())
 }
