@@ -32,6 +32,18 @@ pub(crate) fn skipped(what: &str, why: &str) {
     let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {what}: {why}");
 }
 
+/// A folder for GridFTP servers, which work as the user, or as nobody in particular. `None` without their package.
+pub(crate) fn gridftp_folder(name: &str) -> Option<PathBuf> {
+    if !xtask::on_path("globus-gridftp-server") {
+        eprintln!("\n*** SKIPPED, because globus-gridftp-server is not installed ***\n");
+        return None;
+    }
+    let folder = scratch(name);
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    Some(folder)
+}
+
 /// An ssh server and a scratch directory, both removed on drop.
 pub(crate) struct Sshd {
     scratch: PathBuf,

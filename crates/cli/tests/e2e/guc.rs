@@ -1,6 +1,6 @@
 //! `hikyaku guc` with a real GridFTP server, if its package is there: what is promised beside the copying itself.
 
-use crate::common::scratch;
+use crate::common::{gridftp_folder, scratch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,14 +25,8 @@ struct Stage {
 impl Stage {
     /// `None` without the server's package.
     fn new(name: &str) -> Option<Self> {
-        if !xtask::on_path("globus-gridftp-server") {
-            eprintln!("\n*** SKIPPED, because globus-gridftp-server is not installed ***\n");
-            return None;
-        }
-        let folder = scratch(name);
-        fs::create_dir_all(folder.join("here")).unwrap();
-        // The server works as the user, or as nobody in particular.
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = gridftp_folder(name)?;
+        fs::create_dir(folder.join("here")).unwrap();
         Some(Self { folder, servers: Vec::new() })
     }
 

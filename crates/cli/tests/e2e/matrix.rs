@@ -47,7 +47,9 @@ trait Ends {
     fn value(&self, row: &Row) -> &'static str;
 
     /// Options that an option requires.
-    fn required(&self, row: &Row) -> &'static [&'static str];
+    fn required(&self, _: &Row) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Whether an option is tried on a way.
     fn is_run(&self, row: &Row, way: Way) -> bool;

@@ -12,7 +12,17 @@ type Asked = Option<(u64, u64, u32)>;
 
 /// Calls `check` with the chunks of a file of 4,000 MiB, of which the first has 32 MiB over 4 connections.
 fn with_chunks(foresight: Foresight, check: impl FnOnce(&mut Chunks<'_, '_, ()>)) {
-    let args = crate::args::tests::parse(&["-tcp-bs", "279620", "x", "y"]);
+    chunks_of(&["-tcp-bs", "279620"], foresight, |_| {}, check);
+}
+
+/// Calls `check` with the chunks of a file of 4,000 MiB under these options, and `record` with those that are done.
+fn chunks_of(
+    words: &[&str],
+    foresight: Foresight,
+    mut record: impl FnMut(&Range<u64>),
+    check: impl FnOnce(&mut Chunks<'_, '_, ()>),
+) {
+    let args = crate::args::tests::parse(&[words, &["x", "y"]].concat());
     let mut tuning = Tuning::new(&args, RTT);
     let show = Totals::new(Audience::Quiet, 1);
     let mut missing = Missing::new(0..4000 * MIB, &[]);
@@ -25,7 +35,7 @@ fn with_chunks(foresight: Foresight, check: impl FnOnce(&mut Chunks<'_, '_, ()>)
         rtt: RTT,
         show: &show,
     };
-    check(&mut Chunks::new(tools, &mut missing, &mut |_| {}));
+    check(&mut Chunks::new(tools, &mut missing, &mut record));
 }
 
 fn ask(chunks: &mut Chunks<'_, '_, ()>, progress: Option<(u64, u64)>) -> Asked {
@@ -59,38 +69,26 @@ fn the_next_chunk_is_asked_for_three_round_trips_before_the_end() {
 
 #[test]
 fn a_fixed_number_of_connections_has_chunks_as_well() {
-    for words in [&["-p", "4"][..], &["-noapt"]] {
-        let args = crate::args::tests::parse(&[words, &["x", "y"]].concat());
-        let mut tuning = Tuning::new(&args, RTT);
-        let show = Totals::new(Audience::Quiet, 1);
-        let mut missing = Missing::new(0..4000 * MIB, &[]);
-        let foresight = Foresight::Final;
-        let tools = Tools {
-            path: b"/f",
-            with: (),
-            tuning: &mut tuning,
-            foresight,
-            parts: Parts::Chunks,
-            rtt: RTT,
-            show: &show,
-        };
+    for (words, n) in [(&["-p", "4"][..], 4), (&["-noapt"], 1)] {
         let mut done = Vec::new();
-        let mut record = |chunk: &Range<u64>| done.push(chunk.clone());
-        let mut chunks = Chunks::new(tools, &mut missing, &mut record);
-        let n = args.parallel.unwrap_or(1);
-        for seconds in [1, 2] {
-            let (_, length, connections) = ask(&mut chunks, None).unwrap();
-            assert_eq!(connections, n, "{words:?}");
-            let first = if seconds == 1 { 16 * MIB } else { 3 * 16 * MIB };
-            assert_eq!(length, first, "{words:?}: three seconds at the goodput of the last one");
-            chunks.done(&Transferred {
-                connections,
-                elapsed: Duration::from_secs(seconds),
-                local_share: 0.0,
-                retransmitted: None,
-            });
-        }
-        drop(chunks);
+        let record = |chunk: &Range<u64>| done.push(chunk.clone());
+        chunks_of(words, Foresight::Final, record, |chunks| {
+            for seconds in [1, 2] {
+                let (_, length, connections) = ask(chunks, None).unwrap();
+                assert_eq!(connections, n, "{words:?}");
+                let first = if seconds == 1 { 16 * MIB } else { 3 * 16 * MIB };
+                assert_eq!(
+                    length, first,
+                    "{words:?}: three seconds at the goodput of the last one"
+                );
+                chunks.done(&Transferred {
+                    connections,
+                    elapsed: Duration::from_secs(seconds),
+                    local_share: 0.0,
+                    retransmitted: None,
+                });
+            }
+        });
         assert_eq!(done, [0..16 * MIB, 16 * MIB..64 * MIB], "{words:?}: each is recorded");
     }
 }

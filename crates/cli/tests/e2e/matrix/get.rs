@@ -134,10 +134,6 @@ impl Ends for Rig {
         }
     }
 
-    fn required(&self, _: &Row) -> &'static [&'static str] {
-        &[]
-    }
-
     fn is_run(&self, row: &Row, _: Way) -> bool {
         // The command line itself does not take it beside -o.
         row.id != "dir"

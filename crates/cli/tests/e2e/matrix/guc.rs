@@ -1,12 +1,11 @@
 //! `hikyaku guc` on every way that a copy may go, with a real GridFTP server, if its package is there.
 
 use super::{Ends, noted, refused, words};
-use crate::common::scratch;
+use crate::common::gridftp_folder;
 use hikyaku_console::{Row, Table, Way};
 use hikyaku_guc::TABLE;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use xtask::servers::gridftp::{self, GridFtp};
@@ -20,14 +19,8 @@ struct Rig {
 impl Rig {
     /// `None` without the server's package.
     fn new(name: &str) -> Option<Self> {
-        if !xtask::on_path("globus-gridftp-server") {
-            eprintln!("\n*** SKIPPED, because globus-gridftp-server is not installed ***\n");
-            return None;
-        }
-        let folder = scratch(name);
-        fs::create_dir_all(folder.join("here")).unwrap();
-        // The server works as the user, or as nobody in particular.
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        let folder = gridftp_folder(name)?;
+        fs::create_dir(folder.join("here")).unwrap();
         let server = gridftp::up(&folder.join("server"), IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
         Some(Self { folder, server })
     }
@@ -118,10 +111,6 @@ impl Ends for Rig {
 
     fn value(&self, row: &Row) -> &'static str {
         if row.id == "bs" { "65536" } else { "" }
-    }
-
-    fn required(&self, _: &Row) -> &'static [&'static str] {
-        &[]
     }
 
     fn is_run(&self, _: &Row, _: Way) -> bool {

@@ -145,10 +145,6 @@ impl Ends for Rig {
         }
     }
 
-    fn required(&self, _: &Row) -> &'static [&'static str] {
-        &[]
-    }
-
     fn is_run(&self, row: &Row, _: Way) -> bool {
         // It is a way of its own.
         row.id != "direct"

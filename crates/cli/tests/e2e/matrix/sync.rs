@@ -161,10 +161,6 @@ impl Ends for Rig {
         }
     }
 
-    fn required(&self, _: &Row) -> &'static [&'static str] {
-        &[]
-    }
-
     fn is_run(&self, _: &Row, _: Way) -> bool {
         true
     }

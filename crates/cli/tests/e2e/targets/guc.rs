@@ -2,10 +2,9 @@
 
 use super::ground::{Ground, Kind};
 use super::{Outcome, by_requests, in_tree, judge, native, program, text};
-use crate::common::scratch;
-use std::fs::{self, Permissions};
+use crate::common::gridftp_folder;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use xtask::servers::gridftp;
 
@@ -20,14 +19,7 @@ struct Server {
 impl Server {
     /// `None` without the server's package.
     fn start(name: &str) -> Option<Self> {
-        if !xtask::on_path("globus-gridftp-server") {
-            eprintln!("\n*** SKIPPED, because globus-gridftp-server is not installed ***\n");
-            return None;
-        }
-        let folder = scratch(name);
-        fs::create_dir_all(&folder).unwrap();
-        // The server works as the user, or as nobody in particular.
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        let folder = gridftp_folder(name)?;
         let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let server = gridftp::up(&folder.join("server"), ip).unwrap();
         let url = server.url.strip_suffix(&server.data.display().to_string()).unwrap().to_owned();
