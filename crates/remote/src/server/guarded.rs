@@ -92,10 +92,9 @@ impl Store for Guarded {
         let dir = if kind == Kind::Dir { self.inner.look(path).ok() } else { None };
         let _itself = dir.and_then(|_| self.before(path, Intent::Change));
         let _changing = self.before_in(path, Intent::Change);
+        let leases = dir.map(|dir| self.leases.of_dir(dir.identity)).unwrap_or_default();
         self.inner.remove(path, kind)?;
-        if let Some(dir) = dir {
-            self.leases.forget(dir.identity);
-        }
+        self.leases.forget(leases);
         Ok(())
     }
 

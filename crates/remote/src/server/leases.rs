@@ -182,14 +182,15 @@ impl Leases {
     /// Grants a lease for writing of a directory that was made under a lease. The client takes it for granted and may have
     /// decided on changes in the directory already, so that it is granted to a key with a penalty and while paths change as
     /// well: whoever waits for leases recalls this one like those of before.
+    ///
+    /// Others who have listed it since it was made give their leases back first. The client itself may have been granted one for
+    /// reading by a listing of the directory above, so that this one is granted beside it. Nor does it take the place of one of a
+    /// directory that had the same identity and is about to be forgotten.
     // spec: store-lease-4
-    pub(crate) fn grant_made(&self, holder: Holder, dir: Identity) -> Option<u64> {
+    pub(crate) fn grant_made(self: &Arc<Self>, holder: Holder, dir: Identity) -> Option<u64> {
+        let _changing = self.before(Some(holder), dir, Intent::Change);
         let mut state = self.state();
-        let (own, others) = state.of(dir, holder);
-        if let Some((number, _)) = own.first() {
-            return Some(*number);
-        }
-        if !others.is_empty() || state.holders.get(&holder)?.leases >= LEASES_MAX {
+        if state.holders.get(&holder)?.leases >= LEASES_MAX {
             return None;
         }
         let number = state.add(holder, dir, Extent::Write);
@@ -264,10 +265,14 @@ impl Leases {
         }
     }
 
-    /// The directory is gone, and its number may be used again.
-    pub(crate) fn forget(&self, dir: Identity) {
+    /// The leases of a directory that is about to be removed.
+    pub(crate) fn of_dir(&self, dir: Identity) -> Vec<u64> {
+        self.state().dirs.get(&dir).map(|at| at.leases.clone()).unwrap_or_default()
+    }
+
+    /// The directory of these leases is gone. Another one may have its identity by now, and leases of its own.
+    pub(crate) fn forget(&self, numbers: Vec<u64>) {
         let mut state = self.state();
-        let numbers = state.dirs.get(&dir).map(|at| at.leases.clone()).unwrap_or_default();
         numbers.into_iter().for_each(|number| state.remove(number));
     }
 }

@@ -107,7 +107,7 @@ fn a_holder_has_so_many_leases_at_most_and_nothing_is_kept_of_ended_ones() {
     assert!(leases.grant(B, dir(1 << 40), Extent::Read).is_some());
     all.into_iter().for_each(|lease| leases.give_back(A, lease));
     assert!(leases.grant(A, dir(1 << 40), Extent::Read).is_some());
-    leases.forget(dir(1 << 40));
+    leases.forget(leases.of_dir(dir(1 << 40)));
     let state = leases.state();
     assert!(state.dirs.is_empty() && state.leases.is_empty());
 }
@@ -188,12 +188,49 @@ fn a_directory_that_was_made_under_a_lease_is_leased_to_a_key_with_a_penalty_as_
     assert!(leases.grant(A, dir(1), Extent::Read).is_none());
     let made = leases.grant_made(A, dir(1)).unwrap();
     assert!(leases.may_decide(A, dir(1)));
-    assert_eq!(leases.grant_made(A, dir(1)), Some(made));
     leases.give_back(A, made);
     // Whoever changes paths waits for one that is made meanwhile.
     let moving = leases.before_paths_change(Some(B));
     assert!(leases.grant_made(A, dir(2)).is_some());
     drop(moving);
+}
+
+// spec: store-lease-4
+#[test]
+fn a_directory_that_was_made_under_a_lease_is_decided_in_although_it_was_listed_meanwhile() {
+    let leases = Arc::new(Leases::without_quiet());
+    leases.hear(A, (1, PARTY));
+    leases.hear(B, (2, PARTY));
+    // By a listing of the directory above, of the same client and of another one.
+    let own = leases.grant(A, dir(1), Extent::Read).unwrap();
+    let other = leases.grant(B, dir(1), Extent::Read).unwrap();
+    let made = thread::scope(|scope| {
+        let made = scope.spawn(|| leases.grant_made(A, dir(1)));
+        while !made.is_finished() {
+            let recalled = leases.recalls(B);
+            recalled.into_iter().for_each(|lease| leases.give_back(B, lease));
+        }
+        made.join().unwrap().unwrap()
+    });
+    assert!(made != own && made != other);
+    assert!(leases.may_decide(A, dir(1)));
+    leases.give_back(A, own);
+    assert!(leases.may_decide(A, dir(1)));
+    leases.give_back(A, made);
+    assert!(leases.of_dir(dir(1)).is_empty());
+}
+
+// spec: store-lease-4
+#[test]
+fn leases_of_a_directory_that_is_gone_are_not_those_of_the_next_one_with_its_identity() {
+    let leases = Arc::new(Leases::without_quiet());
+    leases.hear(A, (1, PARTY));
+    leases.grant(A, dir(1), Extent::Write).unwrap();
+    let gone = leases.of_dir(dir(1));
+    // The old directory is removed, and a new one has its identity at once.
+    leases.grant_made(A, dir(1)).unwrap();
+    leases.forget(gone);
+    assert!(leases.may_decide(A, dir(1)));
 }
 
 #[test]
