@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Hears the answer.
 pub(crate) type Done<T> = Box<dyn FnOnce(Result<T, ErrorKind>) + Send>;
 
-/// Hears the metadata of a path, and the last change of this mount when the question was sent.
+/// Hears the metadata of a path, and the last change of this mount that the server had made when the question was sent.
 pub(crate) type OnLooked = Box<dyn FnOnce(Result<Seen, ErrorKind>, Turn) + Send>;
 
 /// What is asked.
@@ -51,7 +51,7 @@ impl What {
 /// A question and when its time is up.
 pub(crate) struct Op {
     deadline: Instant,
-    /// The last change of this mount when it was sent.
+    /// The last change of this mount that the server had made when it was sent.
     pub(crate) sent: Turn,
     what: What,
 }
@@ -79,7 +79,7 @@ impl Core {
         let mut state = self.state();
         state.totals.asked += 1;
         let id = state.next();
-        let sent = state.changes.turn();
+        let sent = state.turn_there();
         state.ops.insert(id, Op { deadline, sent, what });
         drop(state);
         self.start(id);
@@ -124,7 +124,7 @@ impl Core {
         if !crew.is_up() {
             return;
         }
-        let (asked, sent) = (Instant::now(), state.changes.turn());
+        let (asked, sent) = (Instant::now(), state.turn_there());
         let Some(op) = state.ops.get_mut(&id) else { return };
         op.sent = sent;
         let core = self.clone();

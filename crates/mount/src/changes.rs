@@ -1,6 +1,7 @@
 //! What this mount has changed itself, counted, so that each call sees the changes that ended before it began.
 //!
-//! A change has a number. A question carries the number of the last change when it was sent ([`Turn`]). An answer about a
+//! A change has a number. A question carries the number of the last change that the server had made for certain when it
+//! was sent ([`Turn`]). An answer about a
 //! path is used only if neither that name nor one of the directories above it has been changed since, because the server
 //! may have answered from before the change; a listing, only if no entry of its directory has. While a change is under way
 //! nobody knows on which side of it an answer is, so that no answer about its paths is used.
@@ -14,6 +15,13 @@ mod tests;
 /// The number of the last change at some time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Turn(u64);
+
+impl Turn {
+    /// The number of the change before.
+    pub(crate) const fn before(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
 
 /// The last change of each path.
 #[derive(Debug, Default)]

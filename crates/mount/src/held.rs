@@ -5,9 +5,10 @@
 //! does not decide in that directory until it has listed it again.
 
 use crate::ask::What;
+use crate::changes::Turn;
 use crate::core::{Core, State, errno};
 use crate::crew::Places;
-use crate::unconfirmed::{Sent, Write};
+use crate::unconfirmed::{Held, Sent, Write};
 use bytes::Bytes;
 use fuser::Errno;
 use hikyaku_remote::{Attempt, Decided, Edit, RemoteError};
@@ -100,7 +101,7 @@ impl Core {
     pub(crate) fn on_decided(self: &Arc<Self>, id: u64, answer: Result<Decided, ErrorKind>) {
         let mut state = self.state();
         let Some(write) = state.writes.remove(id) else { return };
-        let Sent::Held { edit, bytes, .. } = write.sent else { return };
+        let Sent::Held(Held { edit, bytes, .. }) = write.sent else { return };
         let now = Instant::now();
         let (found, leased) = match &answer {
             Ok(Decided::There(found)) => (Some(*found), None),
@@ -123,8 +124,14 @@ impl Core {
         let mut wanted_back = None;
         // The server may have answered until here from before the change.
         state.note_told(&edit);
-        if let (Some(leased), Some(dir)) = (leased, changed_path(&edit)) {
-            wanted_back = state.leases.confirm(&dir, leased).then_some(leased.lease);
+        if let (Edit::MakeDir { .. }, Some(dir)) = (&edit, changed_path(&edit)) {
+            match leased {
+                Some(leased) => {
+                    wanted_back = state.leases.confirm(&dir, leased).then_some(leased.lease);
+                }
+                // The server has not made it, or has not leased it.
+                None => state.leases.removed(&dir),
+            }
         }
         if let Err(kind) = &answer
             && !is_kept
@@ -144,8 +151,8 @@ impl Core {
 }
 
 impl State {
-    /// Keeps a change that was decided here, until the server has confirmed it. Returns its number, which is to be put into
-    /// the outbox.
+    /// Keeps a change that was decided here, until the server has confirmed it. It is noted in `changes` by the same call of a
+    /// program, just before or after this. Returns its number, which is to be put into the outbox.
     pub(crate) fn hold(&mut self, node: u64, edit: Edit, bytes: Bytes) -> u64 {
         let id = self.next();
         let dirs = dirs_of(&edit);
@@ -154,26 +161,32 @@ impl State {
             node.held += 1;
         }
         self.totals.held += 1;
-        let attempt = Attempt::First;
-        self.writes.insert(
-            id,
-            Write { node, sent: Sent::Held { edit, bytes, dirs, attempt, sent: None } },
-        );
+        let before = self.changes.turn().before();
+        let held = Held { edit, bytes, dirs, before, attempt: Attempt::First, sent: None };
+        self.writes.insert(id, Write { node, sent: Sent::Held(held) });
         id
     }
 
     /// Whether a question concerns what was decided here and the server may not know.
     pub(crate) fn is_ahead_of_server(&self, what: &What) -> bool {
-        let in_dir =
-            |path: &StorePath| path.split().is_some_and(|(dir, _)| self.writes.holds_in(&dir));
+        let is_ahead = |path: &StorePath| {
+            let in_dir = path.split().is_some_and(|(dir, _)| self.writes.holds_in(&dir));
+            in_dir || !self.changes.serves(path, self.turn_there())
+        };
         match what {
-            What::ReadLink(path, _) => in_dir(path),
+            What::ReadLink(path, _) => is_ahead(path),
             // The time of a directory is that of the last change in it.
-            What::Look(path, _) => in_dir(path) || self.writes.holds_in(path),
-            What::List(dir, _) | What::Take(dir) => self.writes.holds_in(dir) || in_dir(dir),
+            What::Look(path, _) | What::List(path, _) | What::Take(path) => {
+                self.writes.holds_in(path) || is_ahead(path)
+            }
             What::Edit(..) => self.writes.last_held().is_some(),
             What::Space(_) => false,
         }
+    }
+
+    /// The last change that the server has made for certain, together with all before it.
+    pub(crate) fn turn_there(&self) -> Turn {
+        self.writes.before_held().unwrap_or_else(|| self.changes.turn())
     }
 
     /// The server has made, or refused, a change that was decided here.

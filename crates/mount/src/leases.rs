@@ -158,7 +158,6 @@ impl Leases {
     pub(crate) fn clear(&mut self) {
         self.dirs.clear();
         self.numbers.clear();
-        self.recalled.clear();
         self.refused.clear();
         self.trusted = None;
         self.renewed = None;
@@ -209,7 +208,11 @@ fn since_boot() -> Duration {
 impl Core {
     /// Begins with leases over a new connection, if its server has them.
     pub(crate) fn begin_leases(self: &Arc<Self>, client: &Client) {
-        let holder = self.state().leases.holder;
+        let mut state = self.state();
+        // The numbers of a server that was started again are others.
+        state.leases.recalled.clear();
+        let holder = state.leases.holder;
+        drop(state);
         let core = self.clone();
         client.hear_recalls(holder, move |lease| {
             if let Ok(lease) = lease {
@@ -276,9 +279,10 @@ impl Core {
         if leases.recalled.len() > RECALLED_MAX {
             leases.recalled.pop_front();
         }
-        let lease = dir.and_then(|dir| leases.dirs.remove(&dir));
-        if lease.is_some_and(|lease| lease.extent == Extent::Read) {
-            // Nothing was decided under it.
+        let lease = dir.as_ref().and_then(|dir| leases.dirs.remove(dir));
+        let is_read = lease.is_some_and(|lease| lease.extent == Extent::Read);
+        if is_read && !dir.is_some_and(|dir| state.writes.holds_in(&dir)) {
+            // Nothing was decided under it, nor under one for writing of before.
             let client = state.crew.leasing().cloned();
             drop(state);
             return client.into_iter().for_each(|client| client.give_back(number));
@@ -304,7 +308,7 @@ impl Core {
     /// A directory was listed completely, with a lease or without.
     pub(crate) fn lease_listed(&self, dir: &StorePath, leased: &Leased, sent: Turn) {
         let mut state = self.state();
-        if state.leases.names(dir, Instant::now()).is_some() {
+        if state.leases.names(dir, Instant::now()).is_some() || !state.changes.serves(dir, sent) {
             return;
         }
         if state.leases.insert(dir, leased, None).is_some() {

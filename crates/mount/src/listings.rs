@@ -20,7 +20,7 @@ pub(crate) struct Listing {
     entries: Vec<Item>,
     /// When the server was asked for it.
     pub(crate) asked: Instant,
-    /// The last change of this mount when the question was sent.
+    /// The last change of this mount that the server had made when the question was sent.
     pub(crate) sent: Turn,
 }
 

@@ -215,7 +215,7 @@ impl State {
     fn prune_changes(&mut self) {
         if self.changes.is_full() {
             let oldest = self.ops.values().map(|op| op.sent).min();
-            self.changes.prune(oldest.unwrap_or_else(|| self.changes.turn()));
+            self.changes.prune(oldest.unwrap_or_else(|| self.turn_there()));
         }
     }
 

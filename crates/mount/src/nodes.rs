@@ -90,7 +90,7 @@ pub(crate) struct Seen {
     pub(crate) at: Places,
     /// When the server was asked.
     pub(crate) asked: Instant,
-    /// The last change of this mount when the question was sent.
+    /// The last change of this mount that the server had made when the question was sent.
     pub(crate) sent: Turn,
 }
 

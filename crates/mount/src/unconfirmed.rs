@@ -1,5 +1,6 @@
 //! Writes and changes that the server has not confirmed, and who waits for that.
 
+use crate::changes::Turn;
 use crate::core::State;
 use crate::stage::Place;
 use bytes::Bytes;
@@ -61,8 +62,21 @@ pub(crate) enum Sent {
     Appended { bytes: Bytes, is_sent: bool },
     /// Bytes of a file that are in the journal.
     Staged { at: u64, place: Place },
-    /// A change that was decided here, in these directories, and the connection over which it was sent last.
-    Held { edit: Edit, bytes: Bytes, dirs: Vec<StorePath>, attempt: Attempt, sent: Option<u64> },
+    /// A change that was decided here.
+    Held(Held),
+}
+
+/// A change that was decided here.
+pub(crate) struct Held {
+    pub(crate) edit: Edit,
+    pub(crate) bytes: Bytes,
+    /// The directories in which it is made.
+    pub(crate) dirs: Vec<StorePath>,
+    /// The last change of before.
+    pub(crate) before: Turn,
+    pub(crate) attempt: Attempt,
+    /// The connection over which it was sent last.
+    pub(crate) sent: Option<u64>,
 }
 
 impl Sent {
@@ -70,7 +84,7 @@ impl Sent {
         match self {
             Self::Bytes { bytes, .. } | Self::Appended { bytes, .. } => bytes.len() as u64,
             Self::Staged { .. } => STAGED_BYTES,
-            Self::Held { bytes, .. } => bytes.len() as u64 + CHANGE_BYTES,
+            Self::Held(held) => held.bytes.len() as u64 + CHANGE_BYTES,
         }
     }
 }
@@ -97,9 +111,9 @@ impl Writes {
             return None;
         }
         match &mut self.all.get_mut(&id)?.sent {
-            Sent::Held { edit, bytes, attempt, sent, .. } if *sent != Some(epoch) => {
-                *sent = Some(epoch);
-                Some((edit.clone(), *attempt, bytes.clone()))
+            Sent::Held(held) if held.sent != Some(epoch) => {
+                held.sent = Some(epoch);
+                Some((held.edit.clone(), held.attempt, held.bytes.clone()))
             }
             _ => None,
         }
@@ -107,9 +121,9 @@ impl Writes {
 
     pub(crate) fn insert(&mut self, id: u64, write: Write) {
         self.bytes += write.sent.weight();
-        if let Sent::Held { dirs, .. } = &write.sent {
+        if let Sent::Held(held) = &write.sent {
             self.held.insert(id);
-            for dir in dirs {
+            for dir in &held.dirs {
                 *self.held_dirs.entry(dir.clone()).or_default() += 1;
             }
         }
@@ -119,9 +133,9 @@ impl Writes {
     pub(crate) fn remove(&mut self, id: u64) -> Option<Write> {
         let write = self.all.remove(&id)?;
         self.bytes -= write.sent.weight();
-        if let Sent::Held { dirs, .. } = &write.sent {
+        if let Sent::Held(held) = &write.sent {
             self.held.remove(&id);
-            for dir in dirs {
+            for dir in &held.dirs {
                 if let Some(count) = self.held_dirs.get_mut(dir) {
                     *count -= 1;
                     if *count == 0 {
@@ -168,6 +182,14 @@ impl Writes {
         self.held.last().copied()
     }
 
+    /// The last change before the first one that was decided here and is not confirmed.
+    pub(crate) fn before_held(&self) -> Option<Turn> {
+        match &self.all.get(self.held.first()?)?.sent {
+            Sent::Held(held) => Some(held.before),
+            _ => None,
+        }
+    }
+
     /// Whether something in a directory was decided here and is not confirmed.
     pub(crate) fn holds_in(&self, dir: &StorePath) -> bool {
         self.held_dirs.contains_key(dir)
@@ -189,8 +211,8 @@ impl Writes {
             return Vec::new();
         }
         for id in &self.held {
-            if let Some(Write { sent: Sent::Held { attempt, .. }, .. }) = self.all.get_mut(id) {
-                *attempt = Attempt::Again;
+            if let Some(Write { sent: Sent::Held(held), .. }) = self.all.get_mut(id) {
+                held.attempt = Attempt::Again;
             }
         }
         self.held.iter().copied().collect()
