@@ -46,7 +46,8 @@ impl Core {
         state.nodes.observe_absent(path);
         state.note_change(path);
         if kind == Kind::Dir {
-            state.leases.made(path, now);
+            let turn = state.changes.turn();
+            state.leases.made(path, (now, turn));
         }
         let sent = state.changes.turn();
         let number = state.observe(path, Seen { found, link, at, asked: now, sent });

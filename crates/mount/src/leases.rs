@@ -52,6 +52,8 @@ struct Lease {
     extent: Extent,
     /// What was told of the directory from then on holds.
     since: Instant,
+    /// The last change of this mount that the server had made when it was asked.
+    sent: Turn,
     /// All entries, as they are here, where this mount decides.
     names: Option<Names>,
 }
@@ -109,6 +111,11 @@ impl Leases {
         self.dirs.get(dir).filter(|_| self.is_trusted(now)).map(|lease| lease.since)
     }
 
+    /// How old what was told with a lease is.
+    pub(crate) fn told(&self, dir: &StorePath) -> Option<(Instant, Turn)> {
+        self.dirs.get(dir).map(|lease| (lease.since, lease.sent))
+    }
+
     /// The entries of a directory in which this mount decides.
     pub(crate) fn names(&self, dir: &StorePath, now: Instant) -> Option<&Names> {
         let lease = self.dirs.get(dir).filter(|_| self.is_trusted(now))?;
@@ -121,9 +128,9 @@ impl Leases {
     }
 
     /// A directory was made here.
-    pub(crate) fn made(&mut self, dir: &StorePath, now: Instant) {
+    pub(crate) fn made(&mut self, dir: &StorePath, (since, sent): (Instant, Turn)) {
         let names = Some(Names::new());
-        let lease = Lease { number: None, extent: Extent::Write, since: now, names };
+        let lease = Lease { number: None, extent: Extent::Write, since, sent, names };
         self.dirs.insert(dir.clone(), lease);
     }
 
@@ -168,14 +175,19 @@ impl Leases {
     }
 
     /// Takes a lease that was granted. `None` if it was recalled already, or nothing may be relied on.
-    fn insert(&mut self, dir: &StorePath, leased: &Leased, names: Option<Names>) -> Option<()> {
+    fn insert(
+        &mut self,
+        dir: &StorePath,
+        (leased, sent): (&Leased, Turn),
+        names: Option<Names>,
+    ) -> Option<()> {
         let now = Instant::now();
         if self.recalled.contains(&leased.lease) || !self.is_trusted(now) {
             return None;
         }
         self.removed(dir);
         let (number, extent) = (Some(leased.lease), leased.extent);
-        self.dirs.insert(dir.clone(), Lease { number, extent, since: now, names });
+        self.dirs.insert(dir.clone(), Lease { number, extent, since: now, sent, names });
         self.numbers.insert(leased.lease, dir.clone());
         Some(())
     }
@@ -311,7 +323,7 @@ impl Core {
         if state.leases.names(dir, Instant::now()).is_some() || !state.changes.serves(dir, sent) {
             return;
         }
-        if state.leases.insert(dir, leased, None).is_some() {
+        if state.leases.insert(dir, (leased, sent), None).is_some() {
             let asked = Instant::now();
             let at = crate::crew::Places::only(0);
             state.observe(dir, Seen { found: leased.found, link: None, at, asked, sent });
@@ -359,9 +371,8 @@ impl Core {
         let sent = listing.as_ref().map(|listing| listing.sent);
         let is_right = sent.is_some_and(|sent| state.serves_entries(dir, sent));
         let names = listing.filter(|_| is_right).map(Listing::into_names);
-        if let Some(leased) = leased
-            && state.leases.insert(dir, leased, names).is_some()
-            && let Some(sent) = sent
+        if let (Some(leased), Some(sent)) = (leased, sent)
+            && state.leases.insert(dir, (leased, sent), names).is_some()
         {
             let at = crate::crew::Places::only(0);
             state.observe(dir, Seen { found: leased.found, link: None, at, asked: now, sent });
@@ -402,12 +413,7 @@ impl State {
 
     /// The entries of a directory in which this mount decides.
     pub(crate) fn own_listing(&self, dir: &StorePath, now: Instant) -> Option<Listing> {
-        let names = self.leases.names(dir, now)?;
-        let item = |item: &Item| {
-            let path = dir.join(&item.name).ok();
-            let node = path.and_then(|path| self.nodes.of_path(&path)).map(|(_, node)| node);
-            node.map_or_else(|| item.clone(), |node| Item { found: node.found, ..item.clone() })
-        };
-        Some(Listing::of_items(names.values().map(item).collect(), (now, self.changes.turn())))
+        let items = self.leases.names(dir, now)?.values().cloned().collect();
+        Some(Listing::of_items(items, (now, self.changes.turn()), self.leases.told(dir)?))
     }
 }

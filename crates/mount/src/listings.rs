@@ -22,6 +22,8 @@ pub(crate) struct Listing {
     pub(crate) asked: Instant,
     /// The last change of this mount that the server had made when the question was sent.
     pub(crate) sent: Turn,
+    /// The same two of its directories, whose times change with their entries.
+    dirs: (Instant, Turn),
 }
 
 /// An entry of a directory.
@@ -61,12 +63,17 @@ impl Listing {
         let mut entries: Vec<Item> = listed.into_iter().filter_map(item).collect();
         entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         entries.dedup_by(|a, b| a.name == b.name);
-        Self { entries, asked, sent }
+        Self { entries, asked, sent, dirs: (asked, sent) }
     }
 
-    /// Entries in the order of their names.
-    pub(crate) const fn of_items(entries: Vec<Item>, (asked, sent): (Instant, Turn)) -> Self {
-        Self { entries, asked, sent }
+    /// The entries of a directory in which this mount decides, as they are now, in the order of their names. What is known of
+    /// directories among them is as old as `dirs` says.
+    pub(crate) const fn of_items(
+        entries: Vec<Item>,
+        (asked, sent): (Instant, Turn),
+        dirs: (Instant, Turn),
+    ) -> Self {
+        Self { entries, asked, sent, dirs }
     }
 
     /// The entries by name.
@@ -88,9 +95,12 @@ impl Listing {
         rest(self.asked, limit, now)
     }
 
-    /// When the server was asked for it, as what is known of its entries says so.
-    pub(crate) const fn when(&self) -> (Instant, Turn) {
-        (self.asked, self.sent)
+    /// What it tells of an entry.
+    pub(crate) fn seen(&self, item: &Item) -> Seen {
+        item.seen(match item.found.kind {
+            Kind::Dir => self.dirs,
+            _ => (self.asked, self.sent),
+        })
     }
 }
 

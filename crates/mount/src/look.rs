@@ -237,7 +237,7 @@ impl State {
         }
         let listing = self.listings.of(&dir)?;
         self.listing_fresh(&dir, listing, limit, now)?;
-        Some(listing.find(name.as_bytes())?.seen(listing.when()))
+        Some(listing.seen(listing.find(name.as_bytes())?))
     }
 
     /// How long a listing of a directory may be used.

@@ -100,7 +100,7 @@ impl Core {
         let shown = listing.entries().iter().enumerate().skip(from);
         for (at, item) in shown.filter(|(_, item)| !is_hidden(&item.name)) {
             let Ok(path) = path.join(&item.name) else { continue };
-            let child = state.observe(&path, item.seen(listing.when()));
+            let child = state.observe(&path, listing.seen(item));
             let Some(node) = state.nodes.at(child) else { continue };
             let attributes = attributes(child, &node.found, owner);
             let time = state.fresh(node, limit, now).unwrap_or_default().min(time);

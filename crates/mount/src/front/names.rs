@@ -139,19 +139,18 @@ impl Core {
                 return Some(Known::Absent(limit));
             };
             let known = state.nodes.of_path(path).filter(|(_, node)| node.found.kind == Kind::Dir);
-            let asked = match (item.found.kind, known) {
+            let seen = item.seen(match (item.found.kind, known) {
                 // It is there. Whoever wants to know its time asks.
                 (Kind::Dir, Some((number, _))) => return Some(Known::There(number)),
-                (Kind::Dir, None) => state.leases.since(&dir, now)?,
-                _ => now,
-            };
-            let seen = item.seen((asked, state.changes.turn()));
+                (Kind::Dir, None) => state.leases.told(&dir)?,
+                _ => (now, state.changes.turn()),
+            });
             return Some(Known::There(state.observe(path, seen)));
         }
         let listing = state.listings.of(&dir)?.clone();
         let time = state.listing_fresh(&dir, &listing, limit, now)?;
         match listing.find(name.as_bytes()) {
-            Some(item) => Some(Known::There(state.observe(path, item.seen(listing.when())))),
+            Some(item) => Some(Known::There(state.observe(path, listing.seen(item)))),
             None => Some(Known::Absent(time)),
         }
     }

@@ -26,10 +26,17 @@ fn leased(lease: u64, extent: Extent) -> Leased {
 fn leases_are_relied_on_while_the_server_is_heard_of() {
     let (mut leases, now) = (Leases::default(), Instant::now());
     let at = dir("d");
-    assert!(leases.insert(&at, &leased(1, Extent::Read), None).is_none(), "nothing is heard");
+    assert!(
+        leases.insert(&at, (&leased(1, Extent::Read), Turn::default()), None).is_none(),
+        "nothing is heard"
+    );
     let trust = Trust { until: now + Duration::from_secs(10), ..Trust::begin() };
     leases.trusted = Some(trust);
-    assert!(leases.insert(&at, &leased(1, Extent::Write), Some(Names::new())).is_some());
+    assert!(
+        leases
+            .insert(&at, (&leased(1, Extent::Write), Turn::default()), Some(Names::new()))
+            .is_some()
+    );
     assert!(leases.since(&at, now).is_some() && leases.names(&at, now).is_some());
     let late = now + Duration::from_secs(10);
     assert!(leases.since(&at, late).is_none() && leases.names(&at, late).is_none());
@@ -48,10 +55,10 @@ fn a_lease_that_was_recalled_before_it_came_is_not_used() {
     let (mut leases, now) = (Leases::default(), Instant::now());
     leases.trusted = Some(Trust::begin());
     leases.recalled.push_back(7);
-    assert!(leases.insert(&dir("d"), &leased(7, Extent::Read), None).is_none());
+    assert!(leases.insert(&dir("d"), (&leased(7, Extent::Read), Turn::default()), None).is_none());
     assert!(leases.since(&dir("d"), now).is_none());
     // A directory that was made here is used before the server has confirmed it.
-    leases.made(&dir("new"), now);
+    leases.made(&dir("new"), (now, Turn::default()));
     assert!(leases.names(&dir("new"), now).is_some());
     assert!(leases.confirm(&dir("new"), &leased(7, Extent::Write)), "it is wanted back");
     assert!(!leases.confirm(&dir("new"), &leased(8, Extent::Write)));

@@ -235,8 +235,7 @@ fn check(mode: Mode, seed: u64, count: usize) {
 #[test]
 fn a_mount_answers_random_operations_as_a_local_directory_does() {
     if can_mount() {
-        // With leases it fails now and then on a busy machine (docs/NEXT.md); the night shows that.
-        for mode in [Mode::Plain, Mode::Stage] {
+        for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
             (1..3).for_each(|seed| check(mode, seed, 500));
         }
     }
