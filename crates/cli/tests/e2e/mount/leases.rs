@@ -24,6 +24,31 @@ fn until_it_decides(place: &Place, name: &str) {
 }
 
 #[test]
+fn a_file_that_was_written_before_its_directory_was_leased_is_opened_after_a_listing() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-leases-written", LEASING);
+    fs::create_dir(place.root("d")).unwrap();
+    fs::write(place.root("d/f"), "0").unwrap();
+    place.mount(&[]);
+    // Its time is that of this machine until the server is asked.
+    let mut open = File::options().append(true).open(place.mnt("d/f")).unwrap();
+    open.write_all(b"1").unwrap();
+    open.sync_all().unwrap();
+    until_it_decides(&place, "d/other");
+    assert_eq!(fs::read_dir(place.mnt("d")).unwrap().count(), 1);
+    // The lease ends with the name, so that the server is asked.
+    fs::rename(place.mnt("d"), place.mnt("e")).unwrap();
+    File::options().append(true).open(place.mnt("e/f")).unwrap().write_all(b"2").unwrap();
+    open.write_all(b"3").unwrap();
+    drop(open);
+    assert_eq!(fs::read(place.mnt("e/f")).unwrap(), b"0123");
+    assert!(place.umount(&[]).status.success());
+    assert_eq!(fs::read(place.root("e/f")).unwrap(), b"0123");
+}
+
+#[test]
 fn what_is_leased_is_not_asked_for_and_changes_of_others_are_seen_at_once() {
     if !can_mount() {
         return;
