@@ -9,7 +9,8 @@ use std::time::SystemTime;
 
 /// Where `hikyaku` is: `HK_BIN`, or what cargo has made beside the tests. It is built if it is older than its sources.
 ///
-/// A run of all tests has built it. `cargo build -p` would select other features of its dependencies and compile them again.
+/// A run of all tests has built it, and cargo notes its sources only if it is asked for by name. `-p` would select other
+/// features of its dependencies, and compile most of them again.
 pub fn program() -> Result<PathBuf> {
     if let Some(named) = env::var_os("HK_BIN") {
         return Ok(named.into());
@@ -21,7 +22,7 @@ pub fn program() -> Result<PathBuf> {
     if !is_fresh(&program) {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--package", "hikyaku-cli", "--bin", "hikyaku"]);
+        build.args(["build", "--quiet", "--workspace", "--bin", "hikyaku"]);
         if folder.ends_with("release") {
             build.arg("--release");
         }
