@@ -235,7 +235,7 @@ fn one_cubic_flow_in_a_deep_queue_stays_detected() {
 // spec: rate-4
 #[test]
 fn who_has_half_of_a_deep_queue_beside_bbr_does_not_take_it_for_gone() {
-    half_of_a_deep_queue_is_kept([5.5]);
+    half_of_a_deep_queue_is_kept([7.5]);
 }
 
 // spec: rate-4
