@@ -13,6 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 
 #[allow(dead_code, unreachable_pub, reason = "a file of another crate")]
 #[path = "../../crates/copy/src/patterns.rs"]
+// It would look for the tests of that file in another folder.
+#[rustfmt::skip]
 mod patterns;
 
 fuzz_target!(|bytes: &[u8]| {

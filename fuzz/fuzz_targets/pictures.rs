@@ -16,6 +16,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mut pixels = Pixels::default();
     if picture.window(&file, Part { region, step, smaller }, &mut pixels).is_ok() {
         assert_eq!((pixels.width, pixels.height), region.window(step));
-        assert_eq!(pixels.rgba.len() as u64, 4 * u64::from(pixels.width) * u64::from(pixels.height));
+        assert_eq!(
+            pixels.rgba.len() as u64,
+            4 * u64::from(pixels.width) * u64::from(pixels.height)
+        );
     }
 });

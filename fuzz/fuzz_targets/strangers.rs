@@ -34,7 +34,9 @@ fuzz_target!(|bytes: &[u8]| {
             let answer = match verdict {
                 Verdict::Silence => continue,
                 Verdict::Accept(..) => Vec::new(),
-                Verdict::Prove(stranger) => retry(&stranger, key.mint(now, from, stranger.destination)),
+                Verdict::Prove(stranger) => {
+                    retry(&stranger, key.mint(now, from, stranger.destination))
+                }
                 Verdict::Versions(packet) => packet,
             };
             assert!(datagram.len() >= MIN_INITIAL_LEN && answer.len() < datagram.len());

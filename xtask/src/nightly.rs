@@ -71,7 +71,7 @@ pub(crate) fn run(args: &NightlyArgs) -> Result<ExitCode> {
 
 fn ignored(packages: &[&str], filter: &[&str]) -> Result<Command> {
     let mut command =
-        cargo_test(&[packages, &["--no-fail-fast", "--", "--ignored"]].concat(), TEST_LIMIT)?;
+        cargo_test(&[packages, &["--no-fail-fast", "--", "--ignored"]].concat(), TEST_LIMIT, &[])?;
     command.args(filter).args(NO_TESTS.iter().flat_map(|name| ["--skip", name]));
     // Those of buckets and of mounts have steps of their own.
     if packages == ["--workspace"] {
@@ -119,7 +119,7 @@ fn buckets(session: &mut Session) -> Result<()> {
     let packages = ["-p", "hikyaku-store-s3", "-p", "hikyaku-cli", "--features", "hikyaku-cli/s3"];
     // `stores` is in the suite too, where the programs of buckets are missing.
     let all = [&packages[..], &["--no-fail-fast", "--", "--include-ignored"]].concat();
-    let mut command = cargo_test(&all, TEST_LIMIT)?;
+    let mut command = cargo_test(&all, TEST_LIMIT, &[])?;
     command.args(["s3::", "tests::real", "stores::"]);
     command.env("PATH", with_programs(&programs));
     session.step("buckets", command);

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 
 /// Where `hikyaku` is: `HK_BIN`, or what cargo has made beside the tests. It is built if it is older than its sources.
 ///
-/// A run of all tests has built it. `cargo build -p` would select other features of its dependencies and compile them again.
+/// A run of all tests has built it, and cargo notes its sources only if it is asked for by name. `-p` would select other
+/// features of its dependencies, and compile most of them again.
 pub fn program() -> Result<PathBuf> {
     if let Some(named) = env::var_os("HK_BIN") {
         return Ok(named.into());
@@ -21,7 +22,7 @@ pub fn program() -> Result<PathBuf> {
     if !is_fresh(&program) {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--package", "hikyaku-cli", "--bin", "hikyaku"]);
+        build.args(["build", "--quiet", "--workspace", "--bin", "hikyaku"]);
         if folder.ends_with("release") {
             build.arg("--release");
         }
@@ -43,7 +44,26 @@ fn is_fresh(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
     use std::time::Duration;
+
+    /// Or what others wrote is compiled once for tests and once more for programs and documents.
+    #[test]
+    fn programs_and_tests_have_one_selection_of_features() {
+        let selected = |edges: &str| -> BTreeSet<String> {
+            let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let words = ["tree", "--workspace", "--offline", "--prefix=none", "--no-dedupe"];
+            let mut tree = Command::new(cargo);
+            tree.args(words).args(["--format={p} [{f}]", "--edges", edges]);
+            let output = tree.current_dir(crate::workspace()).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+        };
+        let (programs, tests) = (selected("normal,build"), selected("normal,build,dev"));
+        let differ: Vec<_> = programs.difference(&tests).collect();
+        assert!(programs.len() > 100, "{programs:?}");
+        assert!(differ.is_empty(), "{differ:#?}: what tests use has to stand in fuzz/Cargo.toml");
+    }
 
     #[test]
     fn a_program_is_as_old_as_its_sources() {

@@ -32,8 +32,10 @@ pub(crate) struct TestArgs {
 /// A test that takes longer hangs. The slowest one takes two minutes on two busy processors.
 const TEST_LIMIT: Duration = Duration::from_secs(600);
 
-/// The test programs but `e2e`, as a pattern of cargo's.
-const OTHERS: &str = "[!e]*";
+/// The test program that waits most of its time: for links, servers, and limits of rates.
+const END_TO_END: &str = "e2e";
+/// Test programs that compute, in virtual time.
+const SIMULATIONS: [&str; 3] = ["chaos", "model", "sim"];
 
 /// Runs all steps, failing ones included, then prints the table and the tests' own sums.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
@@ -51,8 +53,6 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
         doc.env("RUSTDOCFLAGS", "-D warnings");
         session.step("doc", doc);
     }
-    session.tests()?;
-    session.rows.push(namespaces());
     if macos::is_installed() {
         session.step("macos", macos::check());
     } else {
@@ -60,9 +60,22 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     }
     if !args.quick {
         session.deny();
-        fuzz::smoke(&mut session)?;
     }
+    session.tests(args)?;
+    session.rows.push(namespaces());
     Ok(session.finish())
+}
+
+/// A command with the name of what it does.
+struct Step {
+    name: String,
+    command: Command,
+}
+
+impl Step {
+    fn new(name: &str, command: Command) -> Self {
+        Self { name: name.to_owned(), command }
+    }
 }
 
 pub(crate) fn cargo(args: &[&str]) -> Command {
@@ -74,17 +87,26 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// `cargo test`, with its tests watched. A shell that starts a command in the background lets it ignore three signals, and
+/// `cargo test`, with its tests watched, but for some test programs. A shell that starts a command in the background lets it ignore three signals, and
 /// all that the command starts inherits that; tests send these signals.
-pub(crate) fn cargo_test(args: &[&str], limit: Duration) -> Result<Command> {
-    let cargo = cargo(&[]);
-    let mut command = Command::new("env");
-    let (variable, runner) = watch::runner(&host()?, limit)?;
-    command.args(["--default-signal=INT,QUIT,HUP"]).arg(cargo.get_program()).arg("test").args(args);
-    command
-        .envs(cargo.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .env(variable, runner);
-    Ok(command)
+pub(crate) fn cargo_test(args: &[&str], limit: Duration, left_out: &[&str]) -> Result<Command> {
+    let (variable, runner) = watch::runner(&host()?, limit, left_out)?;
+    let mut test = cargo(&["test"]);
+    test.args(args).env(variable, runner);
+    Ok(through("env", "--default-signal=INT,QUIT,HUP", &test))
+}
+
+/// What computes waits for what runs beside it and has to be in time.
+fn later(command: &Command) -> Command {
+    through("nice", "--adjustment=10", command)
+}
+
+/// A command that is started by another program.
+fn through(program: &str, option: &str, command: &Command) -> Command {
+    let mut outer = Command::new(program);
+    outer.arg(option).arg(command.get_program()).args(command.get_args());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer
 }
 
 /// The steps done so far.
@@ -100,52 +122,58 @@ impl Session {
     }
 
     pub(crate) fn step(&mut self, name: &str, command: Command) {
-        self.steps(vec![(name.to_owned(), command)]);
+        self.beside(vec![vec![Step::new(name, command)]]);
     }
 
-    /// Runs commands beside each other, at most one a processor. Their lines come as they are said.
-    fn steps(&mut self, commands: Vec<(String, Command)>) {
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let (root, threads) = (&self.root, processors.min(commands.len()));
-        let waiting = Mutex::new(commands.into_iter());
+    /// Runs lists of steps beside each other, each in its order. Their lines come as they are said.
+    fn beside(&mut self, lists: Vec<Vec<Step>>) {
+        let root = &self.root;
         let done = Mutex::new((&mut self.rows, &mut self.heard));
-        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let one = || {
-            while let Some((name, mut command)) = next() {
-                println!("\n--- {name}");
-                let (begin, mut heard) = (Instant::now(), Heard::default());
-                let outcome = match echo(command.current_dir(root), &mut heard) {
-                    Ok(true) => Outcome::Ok,
-                    Ok(false) => Outcome::Failed("see above".to_owned()),
-                    Err(error) => Outcome::Failed(format!("{error:#}")),
-                };
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                done.0.push(Row { name, outcome, took: begin.elapsed() });
-                done.1.add(heard);
-            }
+        let run = |Step { name, mut command }: Step| {
+            println!("\n--- {name}");
+            let (begin, mut heard) = (Instant::now(), Heard::default());
+            let outcome = match echo(command.current_dir(root), &mut heard) {
+                Ok(true) => Outcome::Ok,
+                Ok(false) => Outcome::Failed("see above".to_owned()),
+                Err(error) => Outcome::Failed(format!("{error:#}")),
+            };
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0.push(Row { name, outcome, took: begin.elapsed() });
+            done.1.add(heard);
         };
         thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(one);
+            for list in lists {
+                scope.spawn(|| list.into_iter().for_each(&run));
             }
         });
     }
 
-    /// All tests, each once. The end-to-end tests wait most of their time, the others compute.
-    fn tests(&mut self) -> Result<()> {
+    /// All tests, each once, and the fuzz targets. What waits most of its time goes first; what computes runs beside it.
+    fn tests(&mut self, args: &TestArgs) -> Result<()> {
         self.step("test build", cargo(&["test", "--workspace", "--no-run"]));
-        if self.rows.last().is_some_and(|row| matches!(row.outcome, Outcome::Failed(_))) {
-            return Ok(());
+        let (mut waiting, mut computing) = (Vec::new(), Vec::new());
+        if self.rows.last().is_some_and(|row| matches!(row.outcome, Outcome::Ok)) {
+            let all = |targets: &[&str], left_out: &[&str]| {
+                // Of all packages: a selection of packages would select other features, and be compiled again.
+                let args = [targets, &["--workspace", "--no-fail-fast"]].concat();
+                cargo_test(&args, TEST_LIMIT, left_out)
+            };
+            let mut end_to_end = all(&["--test", END_TO_END], &[])?;
+            end_to_end.env("RUST_TEST_THREADS", (2 * processors()).to_string());
+            waiting.push(vec![Step::new("end-to-end tests", end_to_end)]);
+            let elsewhere = [&[END_TO_END][..], &SIMULATIONS].concat();
+            waiting.push(vec![
+                Step::new("tests", all(&["--tests"], &elsewhere)?),
+                Step::new("doc tests", all(&["--doc"], &[])?),
+            ]);
+            let simulations = all(&SIMULATIONS.map(|name| ["--test", name]).concat(), &[])?;
+            computing.push(Step::new("simulations", later(&simulations)));
         }
-        let all = |targets: &[&str]| {
-            // Of all packages: a selection of packages would select other features, and be compiled again.
-            cargo_test(&[targets, &["--workspace", "--no-fail-fast"]].concat(), TEST_LIMIT)
-        };
-        self.steps(vec![
-            ("end-to-end tests".to_owned(), all(&["--test", "e2e"])?),
-            ("tests".to_owned(), all(&["--lib", "--bins", "--test", OTHERS])?),
-        ]);
-        self.step("doc tests", all(&["--doc"])?);
+        if !args.quick {
+            computing.extend(fuzz::smoke(&self.root)?);
+        }
+        waiting.push(computing);
+        self.beside(waiting);
         Ok(())
     }
 
@@ -214,33 +242,14 @@ fn namespaces() -> Row {
     }
 }
 
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// The compiler's name for this machine.
 fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc does not say for whom it compiles")?.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use xtask::own_files;
-
-    #[test]
-    fn each_test_program_is_run_by_one_step() {
-        let files = own_files(&workspace()).unwrap();
-        let names: Vec<String> = files.iter().filter_map(|path| program_of(path)).collect();
-        assert!(names.iter().any(|name| name == "sim") && names.iter().any(|name| name == "e2e"));
-        let begins = OTHERS.trim_start_matches("[!").trim_end_matches("]*");
-        let is_in_none = |name: &&String| *name != "e2e" && name.starts_with(begins);
-        assert!(!names.iter().any(|name| is_in_none(&name)), "{names:?}");
-    }
-
-    /// The test program of which this file is the root.
-    fn program_of(path: &str) -> Option<String> {
-        let below = path.split_once("/tests/")?.1.strip_suffix(".rs")?;
-        let name = below.strip_suffix("/main").unwrap_or(below);
-        (!path.contains("/src/") && !name.contains('/')).then(|| name.to_owned())
-    }
 }

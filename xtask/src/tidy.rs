@@ -4,7 +4,6 @@ mod budgets;
 mod citations;
 mod floors;
 mod heads;
-mod locks;
 mod purity;
 mod readers;
 mod size;
@@ -90,7 +89,6 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(unsafety::check(&tree.sources));
     findings.extend(readers::check(&tree.sources));
     findings.extend(heads::check(&tree.sources));
-    findings.extend(locks::check(&tree.packages, &tree.files));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
     match tree.document(budgets::DOCUMENT) {

@@ -196,17 +196,25 @@ struct SimKey(u64);
 
 impl SimKey {
     fn tag(&self, packet_number: u64, header: &[u8], body: &[u8]) -> [u8; 16] {
-        let mut state = self.0 ^ packet_number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let state = self.0 ^ packet_number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // A processor computes four of them at once. Most of a simulation's time is spent here.
+        let mut lanes = [0, 1, 2, 3].map(|lane| mixed(state.rotate_left(lane)));
         for part in [header, body] {
-            let mut words = part.chunks_exact(8);
-            for word in &mut words {
-                let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-                state = mixed(state.rotate_left(23) ^ word);
+            let (blocks, rest) = part.as_chunks::<32>();
+            for block in blocks {
+                for (lane, word) in lanes.iter_mut().zip(block.as_chunks().0) {
+                    *lane = mixed(lane.rotate_left(23) ^ u64::from_le_bytes(*word));
+                }
             }
-            for &byte in words.remainder() {
-                state = mixed(state.rotate_left(7) ^ u64::from(byte));
+            let (words, rest) = rest.as_chunks();
+            for (lane, word) in lanes.iter_mut().zip(words) {
+                *lane = mixed(lane.rotate_left(11) ^ u64::from_le_bytes(*word));
+            }
+            for byte in rest {
+                lanes[3] = mixed(lanes[3].rotate_left(7) ^ u64::from(*byte));
             }
         }
+        let state = lanes.into_iter().fold(0, |sum: u64, lane| mixed(sum.rotate_left(23) ^ lane));
         let mut tag = [0; 16];
         tag[..8].copy_from_slice(&state.to_le_bytes());
         tag[8..].copy_from_slice(&state.rotate_left(32).to_le_bytes());

@@ -1,7 +1,7 @@
 //! A smoke run of each fuzz target.
 
-use super::{Session, cargo, host};
-use anyhow::Result;
+use super::{Step, cargo, later};
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,32 +16,27 @@ const LONGER: [(&str, u32); 4] =
 const STORIES: u64 = 64;
 const STORY: usize = 404;
 
-/// What makes the compiler tell a fuzzer which ways are taken (libFuzzer's own flags).
-const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
-
-/// Builds the fuzz targets and runs each for a moment, on the compiler at hand: a sanitizer would
-/// need another, and there is nothing unsafe in what is fuzzed. (`cargo fuzz` takes them too.)
-pub(super) fn smoke(session: &mut Session) -> Result<()> {
-    let folder = session.root.join("fuzz");
-    let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
-    build.arg(folder.join("Cargo.toml")).args(["--target", &host()?]);
-    // With a target of its own, what runs while it is built is not instrumented.
-    build.env("RUSTFLAGS", COVERAGE).arg("--target-dir").arg(folder.join("target"));
-    session.step("fuzz build", build);
+/// Builds the fuzz targets and runs each for a moment, on the compiler at hand: a sanitizer would need another, and there
+/// is nothing unsafe in what is fuzzed. (`cargo fuzz --features libfuzzer` takes them too, and instruments all crates.)
+pub(super) fn smoke(root: &Path) -> Result<Vec<Step>> {
+    let folder = root.join("fuzz");
     std::fs::create_dir_all(folder.join("artifacts"))?;
-    let mut runs = Vec::new();
-    for target in targets(&folder.join("fuzz_targets"))? {
-        runs.push((format!("fuzz {target}"), run(&folder, &target)?));
+    let targets = targets(&folder.join("fuzz_targets"))?;
+    let mut build = cargo(&["build", "--workspace", "--features", "hikyaku-fuzz/libfuzzer"]);
+    build.args(targets.iter().flat_map(|target| ["--bin", target]));
+    // What is not of the workspace is that of the tests.
+    build.env("RUSTC_WORKSPACE_WRAPPER", folder.join("instrument"));
+    let mut steps = vec![Step::new("fuzz build", later(&build))];
+    for target in targets {
+        steps.push(Step::new(&format!("fuzz {target}"), later(&run(root, &target)?)));
     }
-    session.steps(runs);
-    Ok(())
+    Ok(steps)
 }
 
-fn run(folder: &Path, target: &str) -> Result<Command> {
-    let program = folder.join("target").join(host()?).join("release").join(target);
-    let mut run = Command::new(program);
+fn run(root: &Path, target: &str) -> Result<Command> {
+    // Cargo puts it beside this program.
+    let this = std::env::current_exe().context("this program has no name")?;
+    let mut run = Command::new(this.with_file_name(target));
     let longer = LONGER.iter().find(|(name, _)| *name == target);
     let runs = longer.map_or(SMOKE, |(_, runs)| *runs);
     run.args([
@@ -52,7 +47,7 @@ fn run(folder: &Path, target: &str) -> Result<Command> {
         "-print_funcs=0",
     ]);
     if target == "connection" {
-        run.arg(stories(&folder.join("target").join("stories"))?);
+        run.arg(stories(&root.join("target").join("stories"))?);
     }
     // What it fails on is kept there.
     run.arg(format!("-artifact_prefix=fuzz/artifacts/{target}-"));

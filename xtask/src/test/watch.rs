@@ -22,25 +22,34 @@ pub(crate) struct WatchArgs {
     /// How long one test may take, in seconds.
     #[arg(long)]
     limit: u64,
+    /// Test binaries that are not run.
+    #[arg(long, value_name = "NAME")]
+    leave_out: Vec<String>,
     /// The test binary and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// How `cargo test` has to be called so that its binaries are watched: variable and value of the environment.
-pub(super) fn runner(host: &str, limit: Duration) -> Result<(String, OsString)> {
+/// How `cargo test` has to be called so that its binaries, but those that are left out, are watched: variable and value of
+/// the environment.
+pub(super) fn runner(host: &str, limit: Duration, left_out: &[&str]) -> Result<(String, OsString)> {
     let variable = format!("CARGO_TARGET_{}_RUNNER", host.to_uppercase().replace(['-', '.'], "_"));
     let mut value = std::env::current_exe().context("this program has no name")?.into_os_string();
-    value.push(format!(" watch --limit {} --", limit.as_secs()));
+    value.push(format!(" watch --limit {}", limit.as_secs()));
+    left_out.iter().for_each(|name| value.push(format!(" --leave-out {name}")));
+    value.push(" --");
     Ok((variable, value))
 }
 
 /// Runs the binary to its end, or to the end of a test's time.
 pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode> {
     let (program, rest) = args.command.split_first().context("no test binary is named")?;
+    let binary = short(program);
+    if args.leave_out.contains(&binary) {
+        return Ok(ExitCode::SUCCESS);
+    }
     let limit = Duration::from_secs(args.limit);
     let mut tests = Tests::new(limit, threads(rest), listed(program, rest));
-    let binary = short(program);
     let mut command = Command::new(program);
     let mut child = command
         .args(rest)

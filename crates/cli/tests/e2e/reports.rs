@@ -198,10 +198,11 @@ fn a_target_far_below_the_link_is_met_on_a_long_path() {
     let mut lab = crate::common::perf::hikyaku(&state);
     lab.args(["lab", "run", "--rate", "200mbit", "--rtt", "200ms", "--server-cmd"]);
     lab.arg(format!("{program} perf -s")).args(["--", program, "perf", "-c", "server", "-J"]);
-    let output = lab.args(["--sweep", "2M,8M", "-t", "2"]).output().unwrap();
+    let output = lab.args(["--sweep", "2M,8M", "-t", "5"]).output().unwrap();
     fs::remove_dir_all(&state).unwrap();
     let curve = crate::common::perf::report(&output);
-    // A start-up of half a second of these two would be a fifth of the result.
+    // A start-up of half a second would be a tenth of the result. A target is met to 97 %, so that a busy machine may be
+    // late by 150 ms.
     assert_eq!(curve["knee_bits_per_second"], 8e6, "{curve}");
     assert!(curve["omitted_seconds"].as_f64() >= Some(4.0), "{curve}");
 }

@@ -8,12 +8,15 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
 
 /// Of each family.
 const FORGED: usize = 500_000;
 /// More transfers than there is time for while these are sent.
 const MOST_TRANSFERS: usize = 2000;
 const BYTES: u64 = 20_000_000;
+/// For one transfer. A kernel that believes the messages lets small packets pass only, so that the connection goes on.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a family calls its messages.
 struct Family {
@@ -140,11 +143,19 @@ fn they_end_nothing(family: &Family) {
     let lab = Lab::with(&address.to_string(), |_| {});
     let (client, server) = lab.connect();
     let transfer = || {
+        let (transferring, ended) = mpsc::channel::<()>();
+        let late = client.clone();
+        thread::spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                late.close(AppCode::FIRST, "the transfer does not end");
+            }
+        });
         let mut stream = block_on(client.open_stream()).unwrap();
         let sender = thread::spawn(move || block_on(send_pattern(stream.halves().0, BYTES)));
         let mut other = block_on(server.accept_stream()).unwrap();
         assert_eq!(block_on(receive_pattern(other.halves().1)).unwrap(), BYTES);
         sender.join().unwrap();
+        drop(transferring);
     };
     // What a path carries that nobody tells lies about.
     transfer();

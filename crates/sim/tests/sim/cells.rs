@@ -1,8 +1,8 @@
 //! A grid of rate, round-trip time, loss, queue and jitter: 1,350 cells, each a transfer with a
 //! maximum duration.
 //!
-//! `cargo test -p hikyaku-sim --test sim cells -- --nocapture` prints the late cells; `CELL=17` runs
-//! one.
+//! `cargo test -p hikyaku-sim --test sim cells -- --ignored --nocapture` prints the late cells; `CELL=17`
+//! runs one.
 
 use hikyaku_sim::{RandomPath, shares_of_bound};
 use hikyaku_units::{DataSize, Rate};
@@ -20,6 +20,8 @@ const CELLS: usize = RATES_BITS_PER_SECOND.len()
     * LOSSES.len()
     * QUEUES.len()
     * JITTERS.len();
+/// Every seventh cell has each pair of values: seven has no divisor in common with the numbers of values.
+const SHARE_STEP: usize = 7;
 /// Packets of the longest transfer.
 const TRANSFER_PACKETS_MAX: f64 = 20_000.0;
 /// The accepted fraction of late cells, which this test prints. The goal is none.
@@ -51,14 +53,24 @@ fn cell(number: usize) -> RandomPath {
 
 #[test]
 fn cells_are_done_in_time() {
+    done_in_time((0..CELLS).step_by(SHARE_STEP).collect());
+}
+
+#[test]
+#[ignore = "takes minutes: cargo xtask nightly"]
+fn all_cells_are_done_in_time() {
     let one = std::env::var("CELL").ok().and_then(|text| text.parse().ok());
-    let cells: Vec<usize> = one.map_or_else(|| (0..CELLS).collect(), |one| vec![one]);
+    done_in_time(one.map_or_else(|| (0..CELLS).collect(), |one| vec![one]));
+}
+
+fn done_in_time(cells: Vec<usize>) {
+    let one = cells.len() == 1;
     let paths: Vec<_> = cells.iter().map(|&number| cell(number)).collect();
     let (mut late, mut wrong) = (0, 0);
     for (path, share) in paths.iter().zip(shares_of_bound(&paths)) {
         let queue = path.queue;
         match share {
-            Ok(share) if share <= 1.0 && one.is_none() => {}
+            Ok(share) if share <= 1.0 && !one => {}
             Ok(share) => {
                 late += usize::from(share > 1.0);
                 println!("{path}, queue {queue}: {share:.3} of the bound");
@@ -71,5 +83,5 @@ fn cells_are_done_in_time() {
     }
     println!("{late} of {} late, {wrong} wrong; one again: CELL=...", cells.len());
     assert!(wrong == 0, "wrong bytes, or none");
-    assert!(late as f64 <= LATE_FRACTION_MAX * cells.len() as f64 || one.is_some(), "{late} late");
+    assert!(late as f64 <= LATE_FRACTION_MAX * cells.len() as f64 || one, "{late} late");
 }

@@ -1,20 +1,24 @@
 //! Random paths: all bytes arrive unchanged, and on most paths within the maximum duration.
 //!
-//! `SEEDS=300 cargo test --release -p hikyaku-sim --test sim paths -- --nocapture` runs all, and
-//! `SEED=17,40` some of them.
+//! `SEED=17,40 cargo test --release -p hikyaku-sim --test sim paths -- --ignored --nocapture` runs some of them.
 
 use hikyaku_sim::{RandomPath, shares_of_bound};
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
+#[test]
+fn random_paths_are_done_in_time() {
+    done_in_time((0..20).collect());
 }
 
 #[test]
-fn random_paths_are_done_in_time() {
-    let seeds: Vec<u64> = match std::env::var("SEED") {
+#[ignore = "takes minutes: cargo xtask nightly"]
+fn three_hundred_random_paths_are_done_in_time() {
+    done_in_time(match std::env::var("SEED") {
         Ok(list) => list.split(',').filter_map(|seed| seed.parse().ok()).collect(),
-        Err(_) => (0..number("SEEDS").unwrap_or(40)).collect(),
-    };
+        Err(_) => (0..300).collect(),
+    });
+}
+
+fn done_in_time(seeds: Vec<u64>) {
     let paths: Vec<_> = seeds.into_iter().map(RandomPath::new).collect();
     let runs = shares_of_bound(&paths);
     let (count, mut late, mut wrong) = (runs.len(), 0, 0);

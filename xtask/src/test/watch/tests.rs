@@ -82,3 +82,14 @@ fn children_of_children_are_ended() {
         thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn a_binary_that_is_left_out_is_not_started() {
+    let run = |name: &str| {
+        let leave_out = vec!["left".to_owned()];
+        let command = vec![OsString::from(format!("/nowhere/deps/{name}-0123456789abcdef"))];
+        run(&WatchArgs { limit: 1, leave_out, command })
+    };
+    assert_eq!(format!("{:?}", run("left").unwrap()), format!("{:?}", ExitCode::SUCCESS));
+    assert!(run("left_over").is_err());
+}
