@@ -12,10 +12,11 @@ mod known_peers;
 mod man;
 mod mount_helper;
 mod serve;
+mod standard;
 #[cfg(test)]
 mod tests;
 
-use anyhow::{Error, Result};
+use anyhow::{Context, Error, Result};
 use args::Verb;
 use hikyaku_console::{
     CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, Keys, leave, print, print_error,
@@ -25,7 +26,8 @@ use hikyaku_mount::MountArgs;
 
 fn main() {
     hikyaku_crypto::leave_no_core();
-    leave(run())
+    let replaced = standard::replace_unusable().context("standard input or output is closed");
+    leave(replaced.map_or_else(|error| fail(&error), |()| run()))
 }
 
 /// Runs the command. Returns the number of its exit code.

@@ -6,7 +6,7 @@ use crate::images;
 use crate::shares::{KeyRate, PerKey};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgGroup, Args};
-use hikyaku_console::{Folder, Interrupt, begun, with_remedy};
+use hikyaku_console::{Folder, Interrupt, announce, begun, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern, Share};
 use hikyaku_net::blocking::Stop;
@@ -138,7 +138,7 @@ pub fn run(
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }
-    println!("serving {name} at {}, key {fingerprint}", daemon.local_addr());
+    announce(format!("serving {name} at {}, key {fingerprint}\n", daemon.local_addr()))?;
     interrupt.listen().context("cannot listen for signals")?;
     let stop = Stop::default();
     let (scope, told, main) = (interrupt.scope(), stop.clone(), thread::current());

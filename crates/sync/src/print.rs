@@ -5,11 +5,10 @@ use crate::line::Escape;
 use crate::plan::{Plan, Reason, dir_line};
 use crate::side::Kind;
 use crate::walk::Told;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use hikyaku_console::unwritten;
+use hikyaku_units::counted;
 use std::io::{self, BufWriter, Stdout, Write, stdout};
-
-/// What is said if nobody takes what is printed.
-pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
 
 /// Prints names as the user wants them.
 pub(crate) struct Printer {
@@ -78,21 +77,21 @@ impl Printer {
         let (copied, all) = (plan.copied, plan.all);
         writeln!(
             self.out,
-            "\n{} files ({} bytes) to copy, {} names to delete; total size is {} bytes in {} files{rehearsed}",
-            copied.files,
-            copied.bytes,
-            plan.deletions(),
-            all.bytes,
-            all.files,
+            "\n{} ({}) to copy, {} to delete; total size is {} in {}{rehearsed}",
+            counted(copied.files, "file"),
+            counted(copied.bytes, "byte"),
+            counted(plan.deletions(), "name"),
+            counted(all.bytes, "byte"),
+            counted(all.files, "file"),
         )
-        .context(CANNOT_WRITE)
+        .map_err(unwritten)
     }
 
     /// Prints a line, if names are printed.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<()> {
         match self.printing {
             Printing::Nothing => Ok(()),
-            Printing::Names | Printing::Letters => self.write(line).context(CANNOT_WRITE),
+            Printing::Names | Printing::Letters => self.write(line).map_err(unwritten),
         }
     }
 
@@ -103,6 +102,6 @@ impl Printer {
 
     /// What was printed is out then.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.out.flush().context(CANNOT_WRITE)
+        self.out.flush().map_err(unwritten)
     }
 }
