@@ -15,7 +15,7 @@ use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
-use hikyaku_store_local::{Local, NewModes};
+use hikyaku_store_local::{Local, NewModes, Sizes};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -237,9 +237,10 @@ impl Served {
     }
 }
 
-fn open(root: &Path) -> Result<Arc<Local>> {
-    let store = Local::open(root, NewModes::default());
-    let store = store.map(|store| store.recorded(begun().as_deref()));
+/// The tree below `root`, as clients see it.
+pub(crate) fn open(root: &Path) -> Result<Arc<Local>> {
+    let store = Local::open(root, NewModes::default())
+        .map(|store| store.recorded(begun().as_deref()).with_sizes(Sizes::Known));
     Ok(Arc::new(store.with_context(|| format!("cannot serve {}", root.display()))?))
 }
 
