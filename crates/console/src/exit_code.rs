@@ -122,9 +122,19 @@ fn of_console(error: &Error) -> Option<ExitCode> {
     error.chain().any(is_lasting).then_some(ExitCode::WillFail)
 }
 
+/// All errors of a chain. What an [`io::Error`] was made of is no link of it, and its own cause is; here both are.
+fn links(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    error.chain().flat_map(|link| {
+        let made_of = link.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        [Some(link), made_of.map(|made_of| made_of as &(dyn std::error::Error + 'static))]
+            .into_iter()
+            .flatten()
+    })
+}
+
 /// The code of an error of a file of this machine.
 fn of_file(error: &Error) -> Option<ExitCode> {
-    let error = error.chain().find_map(|link| link.downcast_ref::<FsError>())?;
+    let error = links(error).find_map(|link| link.downcast_ref::<FsError>())?;
     Some(match (error, error.errno()) {
         (FsError::Busy { .. }, _) => ExitCode::MayPass,
         (FsError::System { .. }, Some(Errno::IO)) => ExitCode::Failed,
@@ -189,6 +199,15 @@ mod tests {
         let wrapped = wrapped.context("cannot connect").unwrap_err();
         assert_eq!(ExitCode::of(&wrapped, &[]), ExitCode::MayPass);
         assert_eq!(ExitCode::of(&anyhow!("odd"), &[]), ExitCode::Failed);
+    }
+
+    #[test]
+    fn an_error_of_a_file_counts_where_another_one_was_made_of_it() {
+        for (errno, code) in [(Errno::NOSPC, ExitCode::WillFail), (Errno::IO, ExitCode::Failed)] {
+            let of_file = FsError::io("write", b"f", &io::Error::from(errno));
+            let error = Error::from(io::Error::other(of_file)).context("a transfer");
+            assert_eq!(ExitCode::of(&error, &[]), code, "{error:#}");
+        }
     }
 
     #[test]

@@ -227,6 +227,9 @@ fn a_lasting_failure_is_6() {
         ("lab run --report /no/such/file -- true", "cannot write /no/such/file: No such file"),
         (&format!("lab run --schedule {schedule} -- true"), "line 1: '5' needs a unit"),
         ("report /no/such/file", "cannot read /no/such/file"),
+        ("proxy on", "try: hikyaku proxy HOST"),
+        ("proxy off", "no gateway of this user runs"),
+        ("proxy drain", "no gateway of this user runs"),
     ] {
         home.check(line, 6, text);
     }
