@@ -4,13 +4,13 @@ use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
 use crate::engine::{Choice as Patterns, Existing, Options};
 use crate::log::Direction;
-use crate::settings::{CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW, add_keys};
 use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Effect, Key, Keys, Scope, Settings, Way, misuse};
+use hikyaku_console::{Effect, Key, Scope, Settings, Way, misuse};
 use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
+use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_store::StorePath;
 
 /// Tells whether a name is left out.
@@ -39,7 +39,7 @@ impl<'a> Order<'a> {
         let options = args.options()?;
         let patterns = Patterns::new(&options.patterns)?;
         let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
-        let (settings, hosts) = (Settings::of_user(&add_keys(Keys::default()))?, transfer.hosts());
+        let (settings, hosts) = (settings::of_user()?, transfer.hosts());
         let mut parameters = args.parameters();
         let client = &mut parameters.client;
         client.rate = least(&settings, &hosts, client.rate, &RATE)?;
