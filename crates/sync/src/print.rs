@@ -4,7 +4,7 @@ use crate::args::{Printing, SyncArgs};
 use crate::line::Escape;
 use crate::plan::{Plan, Reason, dir_line};
 use crate::side::Kind;
-use crate::walk::Told;
+use crate::walk::{Skipped, Told};
 use anyhow::Result;
 use hikyaku_console::unwritten;
 use hikyaku_units::counted;
@@ -13,6 +13,7 @@ use std::io::{self, BufWriter, Stdout, Write, stdout};
 /// Prints names as the user wants them.
 pub(crate) struct Printer {
     printing: Printing,
+    is_quiet: bool,
     escape: Escape,
     out: BufWriter<Stdout>,
     ending: Ending,
@@ -31,16 +32,22 @@ pub(crate) enum Ending {
 impl Printer {
     pub(crate) fn new(args: &SyncArgs) -> Self {
         let out = BufWriter::new(stdout());
-        Self { printing: args.printing(), escape: args.escape(), out, ending: args.ending() }
+        let (is_quiet, ending) = (args.is_quiet(), args.ending());
+        Self { printing: args.printing(), is_quiet, escape: args.escape(), out, ending }
     }
 
     /// Tells what the walk has found.
     pub(crate) fn tell(&mut self, told: &Told<'_>) -> io::Result<()> {
         let line = match (told, self.printing) {
-            (_, Printing::Nothing) => return Ok(()),
-            (Told::Skipped(what, path), _) => {
-                [&b"skipping "[..], what.as_bytes(), b" \"", *path, b"\""].concat()
+            // What is not copied is told without -v too.
+            (Told::Skipped(..), _) if self.is_quiet => return Ok(()),
+            (Told::Skipped(Skipped::Directory, path), _) => {
+                [&b"skipping directory "[..], *path].concat()
             }
+            (Told::Skipped(Skipped::NoFile, path), _) => {
+                [&b"skipping non-regular file \""[..], *path, b"\""].concat()
+            }
+            (_, Printing::Nothing) => return Ok(()),
             (Told::Deletion(name), _) => [self.deleting(), *name].concat(),
             (Told::Change(_, name), Printing::Names) => name.to_vec(),
             (Told::Change(letters, name), Printing::Letters) => {

@@ -15,7 +15,7 @@ use crate::print::Printer;
 use crate::review::{Review, review};
 use crate::side::{Absent, Renamed, Side, Why};
 use crate::table::TABLE;
-use crate::walk::{NoPlan, Target, Walk};
+use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
 use clap::error::ErrorKind as Usage;
 use hikyaku_console::{Interrupt, Way as Carried, misuse, unwritten, with_remedy};
@@ -100,7 +100,8 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let list = list.or_else(|| source.only.clone().map(Names::one));
     let mut out = Printer::new(args);
     if source.kind == SourceKind::Directory && !options.is_recursive {
-        out.line(&[&b"skipping directory "[..], source.only.as_deref().unwrap_or(b".")].concat())?;
+        let name = source.only.as_deref().unwrap_or(b".");
+        out.tell(&Told::Skipped(Skipped::Directory, name)).map_err(unwritten)?;
         return out.flush().map(|()| Outcome::Done);
     }
     let to = target_root(target, &source, client, options.is_rehearsal)?;
