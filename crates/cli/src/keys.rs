@@ -140,7 +140,7 @@ impl Fetch {
         match codes.len() {
             0 => Ok(()),
             missed => {
-                let text = format!("nothing is known of {}", counted(missed, "server"));
+                let text = format!("the keys of {} are missing", counted(missed, "server"));
                 Err(ExitCode::of_pieces(codes).error(text))
             }
         }
