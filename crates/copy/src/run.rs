@@ -21,7 +21,7 @@ use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, UPDATE_EVERY, Way, headline, misuse, print_end,
+    Audience, Counts, ExitCode, Interrupt, UPDATE_EVERY, Way, headline, misuse, print_end, printed,
     unwritten, with_remedy,
 };
 use hikyaku_fs::write_whole;
@@ -135,7 +135,12 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
 fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = ExitCode::of(&error, &[exit_code]);
-        print_end(&Counts::default(), Duration::ZERO, code.number(), Some(&headline(&error)))?;
+        printed(print_end(
+            &Counts::default(),
+            Duration::ZERO,
+            code.number(),
+            Some(&headline(&error)),
+        ))?;
     }
     Err(error)
 }

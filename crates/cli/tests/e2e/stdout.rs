@@ -106,6 +106,9 @@ fn a_command_whose_result_nobody_takes_fails() {
         format!("sync -i -r {at}/tree/ {at}/synced/"),
         format!("sync -v -r {at}/tree/ {at}/again/"),
         format!("report {at}/log -o -"),
+        "get --json http://127.0.0.1:9/x".to_owned(),
+        "cp --json hikyaku://127.0.0.1:9/x /tmp/x".to_owned(),
+        "cp --json nohost-of-nobody::x y".to_owned(),
         "keys new".to_owned(),
         "keys show".to_owned(),
         "doctor --json".to_owned(),
@@ -122,6 +125,17 @@ fn a_command_whose_result_nobody_takes_fails() {
                 "{line} {redirection}: {error}"
             );
         }
+    }
+}
+
+#[test]
+fn the_same_holds_under_other_names() {
+    for program in [env!("CARGO_BIN_EXE_hscp"), env!("CARGO_BIN_EXE_hsftp")] {
+        let mut shell = Command::new("sh");
+        let ended = shell.args(["-c", "exec \"$0\" --help >&-", program]).output().unwrap();
+        assert!(!ended.status.success(), "{program}");
+        let error = String::from_utf8_lossy(&ended.stderr);
+        assert!(error.contains("standard output: it is closed"), "{program}: {error}");
     }
 }
 
