@@ -108,7 +108,6 @@ fn a_command_whose_result_nobody_takes_fails() {
         format!("report {at}/log -o -"),
         "get --json http://127.0.0.1:9/x".to_owned(),
         "cp --json hikyaku://127.0.0.1:9/x /tmp/x".to_owned(),
-        "cp --json nohost-of-nobody::x y".to_owned(),
         "keys new".to_owned(),
         "keys show".to_owned(),
         "doctor --json".to_owned(),
