@@ -7,7 +7,7 @@ use hikyaku_fan::{
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
 use hikyaku_store::StorePath;
-use hikyaku_units::{DataSize, parse_duration, parse_limit};
+use hikyaku_units::{DataSize, counted, parse_duration, parse_limit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -258,6 +258,6 @@ fn told(failed: &[hikyaku_fan::Failed]) -> String {
     };
     match failed.len() {
         1 => text,
-        count => format!("{text}; {} more files failed", count - 1),
+        count => format!("{text}; {} failed too", counted(count - 1, "file")),
     }
 }

@@ -2,10 +2,11 @@
 
 use anyhow::{Context, Error, Result, bail};
 use clap::{Args, Subcommand};
-use hikyaku_console::{ExitCode, Folder, Keys, Settings, print, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Settings, print, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers, LoadIdentity, PeerName, PublicKey, Recorded};
 use hikyaku_reach::dial::Address;
 use hikyaku_reach::{Destination, NO_CONNECTION, SshOptions};
+use hikyaku_units::counted;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -125,7 +126,7 @@ impl Which {
 impl Fetch {
     fn run(&self) -> Result<()> {
         let list = KnownPeers::at(Folder::State.of_user()?.join(KnownPeers::FILE_NAME));
-        let settings = Settings::of_user(&hikyaku_copy::add_keys(Keys::default()))?;
+        let settings = hikyaku_reach::settings::of_user()?;
         let mut codes = Vec::new();
         for address in self.addresses(&settings)? {
             match self.one(&address, &list) {
@@ -139,7 +140,7 @@ impl Fetch {
         match codes.len() {
             0 => Ok(()),
             missed => {
-                let text = format!("the keys of {missed} servers are missing");
+                let text = format!("the keys of {} are missing", counted(missed, "server"));
                 Err(ExitCode::of_pieces(codes).error(text))
             }
         }

@@ -12,20 +12,20 @@ mod known_peers;
 mod man;
 mod mount_helper;
 mod serve;
+mod standard;
 #[cfg(test)]
 mod tests;
 
-use anyhow::{Error, Result};
+use anyhow::{Context, Error, Result};
 use args::Verb;
 use hikyaku_console::{
-    CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, Keys, leave, print, print_error,
-    start_logging,
+    CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, leave, print, print_error, start_logging,
 };
-use hikyaku_mount::MountArgs;
 
 fn main() {
     hikyaku_crypto::leave_no_core();
-    leave(run())
+    let replaced = standard::replace_unusable().context("standard input or output is closed");
+    leave(replaced.map_or_else(|error| fail(&error), |()| run()))
 }
 
 /// Runs the command. Returns the number of its exit code.
@@ -53,7 +53,7 @@ fn run() -> u8 {
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::number),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Mount(args) => mount(&args, &interrupt),
+        Verb::Mount(args) => hikyaku_mount::run(&args, &interrupt),
         Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt).map(success),
@@ -87,14 +87,9 @@ fn fail(error: &Error) -> u8 {
     failure.code().number()
 }
 
-/// Mounts, with the settings of all commands.
-fn mount(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
-    hikyaku_mount::run(args, &hikyaku_copy::add_keys(Keys::default()), interrupt)
-}
-
 /// Prints the settings of all commands.
 fn config(args: &ConfigArgs) -> Result<()> {
-    print(hikyaku_console::config(args, &hikyaku_copy::add_keys(Keys::default()))?)
+    print(hikyaku_console::config(args, &hikyaku_reach::settings::keys())?)
 }
 
 const fn success((): ()) -> u8 {

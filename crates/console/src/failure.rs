@@ -112,6 +112,7 @@ fn default_remedy(error: &Error) -> Option<String> {
     }
     let remedy = match io_kind(error)? {
         ErrorKind::PermissionDenied => "the same command as root (sudo)",
+        ErrorKind::ConnectionRefused => "check the address: no program listens there",
         ErrorKind::AddrInUse => "another port, or stop the program that uses this one",
         _ => return None,
     };

@@ -23,7 +23,7 @@ pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use logging::{LogError, start_logging};
-pub use output::{print, print_error, printed};
+pub use output::{announce, print, print_error, printed, unwritten};
 pub use progress::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures, Screen,
     Totals, UPDATE_EVERY, print_end,

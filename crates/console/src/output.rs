@@ -1,7 +1,7 @@
 //! Standard output and standard error. Failing to write standard output is an error, except that a reader may close it
 //! (`| head`). Failing to write standard error is ignored, because there is nowhere to report it.
 
-use anyhow::{Context, Result};
+use anyhow::{Error, Result};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
 
@@ -14,6 +14,19 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<()> {
     printed(out.write_all(text.as_ref()).and_then(|()| out.flush()))
 }
 
+/// Prints a line by which a command that goes on running tells where it can be found. Nobody wants it where standard output
+/// was closed.
+///
+/// # Errors
+/// Standard output is open, and cannot be written.
+pub fn announce(text: impl AsRef<[u8]>) -> Result<()> {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
+        Err(error) if is_closed(&error) => Ok(()),
+        written => printed(written),
+    }
+}
+
 /// The result of a command whose output was `written` to standard output.
 ///
 /// # Errors
@@ -21,8 +34,23 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<()> {
 pub fn printed(written: io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write to standard output"),
+        Err(error) => Err(unwritten(error)),
+        Ok(()) => Ok(()),
     }
+}
+
+/// What is said of an error of standard output.
+pub fn unwritten(error: io::Error) -> Error {
+    let cause = match is_closed(&error) {
+        true => io::Error::new(error.kind(), "it is closed"),
+        false => error,
+    };
+    Error::new(cause).context("cannot write to standard output")
+}
+
+/// Whether standard output was closed before the command began: a socket without another end stands in its place.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotConnected
 }
 
 /// Prints `text` on standard error.

@@ -10,15 +10,12 @@ mod way;
 use crate::engine::{Existing, Options, Patterns};
 use crate::location::{Location, LocationError};
 use crate::patterns::{Allowed, Depth};
-use crate::settings::size;
 use crate::unfinished::{Reader, Wish};
 use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::{Audience, Given};
-use hikyaku_crypto::{UnknownCipher, parse_cipher};
-use hikyaku_net::{NoPolicy, Policy};
 use hikyaku_reach::bootstrap::Consent;
-use hikyaku_reach::options::{ports, silence};
+use hikyaku_reach::options::{cipher, limit, policy, ports, silence, size};
 use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
 use hikyaku_reach::{Family, SshOptions};
 use hikyaku_units::{DataSize, Rate, parse_duration};
@@ -459,29 +456,6 @@ impl CopyArgs {
 
 /// A night, and the day after it.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
-
-pub(crate) fn cipher(text: &str) -> std::result::Result<String, UnknownCipher> {
-    parse_cipher(text).map(|_| text.to_owned())
-}
-
-pub(crate) fn policy(text: &str) -> std::result::Result<String, NoPolicy> {
-    text.parse::<Policy>().map(|_| text.to_owned())
-}
-
-/// scp's and ascp's limit: a bare number is Kbit/s, one with a unit is what it says.
-pub(crate) fn limit(text: &str) -> std::result::Result<Rate, String> {
-    let rate = match text.parse::<u64>() {
-        Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
-        Err(_) if text.ends_with(['B', 'o']) => {
-            return Err("a limit is bits a second, not bytes: 80m is ten megabytes".to_owned());
-        }
-        Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
-    };
-    match rate {
-        Some(rate) if rate > Rate::ZERO => Ok(rate),
-        _ => Err("a limit is more than nothing, in Kbit/s (8000) or with a unit (8m)".to_owned()),
-    }
-}
 
 /// `auto` or a number.
 pub(crate) fn pipes(text: &str) -> std::result::Result<Pipes, String> {

@@ -16,10 +16,10 @@ use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
 use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures,
-    UPDATE_EVERY, headline, misuse, print_end,
+    UPDATE_EVERY, headline, misuse, print_end, printed, unwritten,
 };
 use hikyaku_fan::{
     Direction, Done, Download, Failed, Meter, Pass, Session, Upload, Watch, remote_path,
@@ -95,7 +95,7 @@ pub(crate) fn run(
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
         let number = error.as_ref().map_or_else(|| code.number(), |_| interrupt.number(code));
-        print_end(&outcome.counts, begin.elapsed(), number, error.as_deref())?;
+        printed(print_end(&outcome.counts, begin.elapsed(), number, error.as_deref()))?;
     }
     done.map(|()| code)
 }
@@ -259,7 +259,7 @@ impl Display {
         }
         self.board.finish(self.id, self.ending, Instant::now());
         match self.board.into_lost() {
-            Some(error) => Err(Error::new(error).context("cannot write to standard output")),
+            Some(error) => Err(unwritten(error)),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use hikyaku_console::remedy_for_scheme;
 use hikyaku_fs::Shown;
-use hikyaku_reach::dial::{NotAnAddress, Servers};
+use hikyaku_reach::dial::{Ending, NotAnAddress, Servers};
 use hikyaku_reach::{BadDestination, Destination, unescape};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -31,18 +31,9 @@ pub struct S3Path {
     pub bucket: String,
     /// The path below the root of the bucket; empty for all of it.
     pub path: Vec<u8>,
-    /// Whether it was written with a slash at its end, or names the bucket only: a target is then a directory, also if
-    /// nothing is in it.
+    /// How the path was written. A target that was written as a directory, or that is the bucket, is one, also if nothing
+    /// is in it.
     pub ending: Ending,
-}
-
-/// How a path was written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// As a name.
-    Name,
-    /// As a directory.
-    Slash,
 }
 
 /// A path in a Gfarm file system.
@@ -52,6 +43,8 @@ pub struct GfarmPath {
     pub server: Option<hikyaku_gfarm::Address>,
     /// The path below the root of the file system.
     pub path: Vec<u8>,
+    /// How it was written.
+    pub ending: Ending,
 }
 
 /// A path on another machine.
@@ -206,8 +199,8 @@ fn parse_gfarm(rest: &[u8]) -> Option<GfarmPath> {
         "" => None,
         host => Some(hikyaku_gfarm::Address::parse(host)?),
     };
-    let names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
-    Some(GfarmPath { server, path: names.collect::<Vec<_>>().join(&b'/') })
+    let (names, ending) = (names(path), Ending::of(path));
+    Some(GfarmPath { server, path: names, ending })
 }
 
 // fuzz: lines
@@ -215,9 +208,13 @@ fn parse_s3(rest: &[u8]) -> Option<S3Path> {
     let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
     let (bucket, path) = rest.split_at(slash);
     let bucket = str::from_utf8(bucket).ok().filter(|bucket| !bucket.is_empty())?.to_owned();
-    let ending = if path.is_empty() || path.ends_with(b"/") { Ending::Slash } else { Ending::Name };
+    Some(S3Path { bucket, path: names(path), ending: Ending::of(path) })
+}
+
+/// The names of a path, with one slash between them.
+fn names(path: &[u8]) -> Vec<u8> {
     let names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
-    Some(S3Path { bucket, path: names.collect::<Vec<_>>().join(&b'/'), ending })
+    names.collect::<Vec<_>>().join(&b'/')
 }
 
 impl fmt::Display for S3Path {

@@ -6,6 +6,7 @@ use crate::session::{LostConnection, Refused};
 use anyhow::Error;
 use hikyaku_console::ExitCode;
 use hikyaku_net::ConnectError;
+use hikyaku_reach::dial::DialError;
 use hikyaku_reach::tcp::TcpError;
 use hikyaku_reach::{ReachError, SshFailed};
 use hikyaku_transfer::FailureKind;
@@ -18,6 +19,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
             || link.is::<LostConnection>()
             || link.is::<ConnectError>()
             || link.is::<TcpError>()
+            || link.is::<DialError>()
             || is_blocked(link)
     };
     if error.chain().any(|link| link.is::<LocationError>()) {

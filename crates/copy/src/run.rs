@@ -13,20 +13,20 @@ use crate::interrupt::Interrupted;
 use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
-use crate::outcome::{code_of_failures, exit_code, failed};
+use crate::outcome::{code_of_failures, exit_code};
 use crate::session::Refused;
-use crate::settings::add_keys;
 use crate::sftp::OpenSftp;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, Way, headline, misuse,
-    print_end, with_remedy,
+    Audience, Counts, ExitCode, Interrupt, UPDATE_EVERY, Way, headline, misuse, print_end, printed,
+    unwritten, with_remedy,
 };
-use hikyaku_fs::{FsError, write_whole};
+use hikyaku_fs::write_whole;
 use hikyaku_reach::dial::Servers;
+use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash};
 use opened::Opened;
@@ -99,8 +99,7 @@ pub fn run_over(
     done?;
     match sum.lost {
         Some(error) if error.kind() != ErrorKind::BrokenPipe && code == ExitCode::Success => {
-            let cause = FsError::io("write", b"standard output", &error);
-            Err(failed(FailureKind::Other, cause.to_string()))
+            Err(unwritten(error))
         }
         _ => Ok(code),
     }
@@ -136,7 +135,12 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
 fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = ExitCode::of(&error, &[exit_code]);
-        print_end(&Counts::default(), Duration::ZERO, code.number(), Some(&headline(&error)))?;
+        printed(print_end(
+            &Counts::default(),
+            Duration::ZERO,
+            code.number(),
+            Some(&headline(&error)),
+        ))?;
     }
     Err(error)
 }
@@ -144,7 +148,7 @@ fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
 /// The transfer from or to servers, if it is one.
 fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
     let (mut sources, mut target) = args.locations().map_err(explained)?;
-    let settings = Settings::of_user(&add_keys(Keys::default()))?;
+    let settings = settings::of_user()?;
     for location in sources.iter_mut().chain([&mut target]) {
         // A user or a port belongs to ssh.
         if let Location::Remote(Remote { login, path }) = location
@@ -239,7 +243,7 @@ fn run_all(
     if let Location::Local(path) = &target {
         check_target(path)?;
     }
-    let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
+    let (settings, options) = (settings::of_user()?, args.options()?);
     let parts = parts(sources, target)?;
     let (mut first, attempt) = (None, Attempt::First);
     let claims = may_meet(&parts, &options).then(Claims::default);

@@ -4,15 +4,15 @@ mod table;
 
 use crate::cluster::explained;
 use crate::outcome::exit_code;
-use crate::settings::add_keys;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use hikyaku_console::{ExitCode, Folder, Keys, Settings, misuse, print, printed};
+use hikyaku_console::{ExitCode, Folder, misuse, print, printed};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
 use hikyaku_reach::dial::{Address, Carrier, Dialler, Servers, Via, trust};
+use hikyaku_reach::settings;
 use hikyaku_remote::{Client, RemoteError, Report};
 use hikyaku_store::Space;
 use hikyaku_units::parse_duration;
@@ -133,7 +133,7 @@ fn daemons(name: &str) -> Result<Servers> {
 ///
 /// The names mean nothing, or this machine cannot ask anybody.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
-    let settings = Settings::of_user(&add_keys(Keys::default()))?;
+    let settings = settings::of_user()?;
     let mut all = Vec::new();
     for name in &args.of {
         let servers = match settings.cluster(name.strip_suffix(':').unwrap_or(name)) {

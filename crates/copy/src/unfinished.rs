@@ -7,12 +7,11 @@ use crate::engine::{Content, Known, Unfinished, unfinished};
 use crate::location::Location;
 use crate::outcome::{code_of_failures, failed};
 use anyhow::{Result, bail};
-use hikyaku_console::ExitCode;
-use hikyaku_fs::{FsError, Shown};
+use hikyaku_console::{ExitCode, print};
+use hikyaku_fs::Shown;
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -139,18 +138,6 @@ fn partial_path(base: &Path, path: &[u8], partial: &[u8]) -> PathBuf {
 /// Bytes of a part that reached the disk, and bytes that were written since.
 fn progress(part: &Part) -> (u64, u64) {
     (part.proven.bytes(), part.claimed.bytes())
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            let cause = FsError::io("write", b"standard output", &error);
-            Err(failed(FailureKind::Other, cause.to_string()))
-        }
-        Ok(()) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub(crate) use load::Load;
 
 use crate::check::{Check, Id, State};
 use hikyaku_udp::{Granted, SocketOptions, Support, UdpSocket};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, counted};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread;
@@ -66,8 +66,7 @@ fn processor() -> Check {
     let has_aes =
         aes.first().is_some_and(|&first| hikyaku_crypto::cipher_name(first) == "aegis128l");
     let check = |state, aes: &str| {
-        let plural = if cores == 1 { "core" } else { "cores" };
-        Check::new(Id::Processor, state, format!("{cores} {plural}, {aes}"))
+        Check::new(Id::Processor, state, format!("{}, {aes}", counted(cores, "core")))
             .measured(cores as f64, "cores")
     };
     if has_aes {

@@ -63,8 +63,8 @@ pub enum Why {
     /// Two servers have files of this name with other sizes or times.
     #[error("the servers have different files of this name")]
     Differs,
-    /// A FIFO, a socket or a device.
-    #[error("it is a FIFO, a socket or a device")]
+    /// A FIFO, a socket, a device, or a file of the kernel's whose size a daemon cannot tell.
+    #[error("it is a FIFO, a socket, a device or a file without a size (/proc)")]
     Special,
     /// Its name cannot be that of a file here.
     #[error("the name is not possible here")]

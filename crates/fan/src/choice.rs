@@ -2,7 +2,7 @@
 //! daemons, Gfarm file systems and buckets decide both here.
 
 use hikyaku_remote::Seen;
-use hikyaku_store::{Found, Kind};
+use hikyaku_store::{Found, Kind, StorePath};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -16,6 +16,8 @@ pub struct Choice<'a> {
     pub leaves_out: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
     /// The only paths below each source that are copied, into the target itself; everything if there are none.
     pub listed: &'a [Vec<u8>],
+    /// Paths of servers, of sources or of the target, that were written as directories: no other file is meant.
+    pub dirs: &'a [StorePath],
     /// What happens to files of the same name at the target.
     pub older: Older,
     /// Whether anything is written.
@@ -64,6 +66,7 @@ impl Choice<'_> {
         trees: Trees::Refused,
         leaves_out: &nothing,
         listed: &[],
+        dirs: &[],
         older: Older::Replaced,
         pass: Pass::Copy,
     };

@@ -35,7 +35,7 @@ use hikyaku_crypto::{Fingerprint, KnownPeers};
 use hikyaku_fs::Shown;
 use hikyaku_net::code;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, trust};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Ending, Servers, trust};
 use hikyaku_remote::Client;
 use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
@@ -278,7 +278,7 @@ impl Session {
     fn shown(&self, path: &StorePath) -> String {
         let servers = self.members.iter().map(|member| member.address.clone()).collect();
         let path = path.as_bytes().to_vec();
-        Servers { servers, path, keys: Vec::new() }.to_string()
+        Servers { servers, path, ending: Ending::Name, keys: Vec::new() }.to_string()
     }
 
     /// Notes how much each server has moved in a call, for the next question for the status.

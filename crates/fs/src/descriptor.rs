@@ -2,6 +2,8 @@
 //! `/proc/self/fd/1`. What comes is written into it, behind what stands there; to open its name anew would
 //! begin at the start of the file that a shell has redirected it to.
 
+use rustix::io::Errno;
+use rustix::net::getpeername;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,11 +30,16 @@ pub fn descriptor_number(path: &Path) -> Option<u32> {
 ///
 /// There is no such descriptor, or the kernel is older than 5.6 and it is that of a regular file.
 pub fn open_descriptor(number: u32) -> io::Result<File> {
-    match number {
-        0 => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),
-        1 => Ok(io::stdout().as_fd().try_clone_to_owned()?.into()),
-        2 => Ok(io::stderr().as_fd().try_clone_to_owned()?.into()),
-        _ => other(number),
+    let file: File = match number {
+        0 => io::stdin().as_fd().try_clone_to_owned()?.into(),
+        1 => io::stdout().as_fd().try_clone_to_owned()?.into(),
+        2 => io::stderr().as_fd().try_clone_to_owned()?.into(),
+        _ => other(number)?,
+    };
+    // A socket without another end stands for a standard descriptor that was closed.
+    match getpeername(&file) {
+        Err(Errno::NOTCONN) => Err(Errno::BADF.into()),
+        _ => Ok(file),
     }
 }
 
@@ -42,7 +49,7 @@ fn other(number: u32) -> io::Result<File> {
         .and_then(|us| pidfd_getfd(us, raw, PidfdGetfdFlags::empty()));
     match duplicate {
         Ok(file) => Ok(File::from(file)),
-        Err(rustix::io::Errno::BADF) => Err(rustix::io::Errno::BADF.into()),
+        Err(Errno::BADF) => Err(Errno::BADF.into()),
         // Before Linux 5.6: a pipe is the same pipe when its name is opened.
         Err(_) => {
             let file = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}"))?;

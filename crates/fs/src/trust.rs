@@ -4,8 +4,7 @@
 //! folder of several users anybody may have made a file of the name that a program looks for. The question is asked of the
 //! open descriptor, so that the file that is looked at is the one that is used.
 
-use crate::dir::Kind;
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::os::fd::AsFd;
@@ -32,8 +31,8 @@ pub enum Others {
 /// Why a file or folder is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Distrust {
-    /// It is neither a regular file nor a directory.
-    #[error("it is neither a file nor a directory")]
+    /// It is of another kind, such as a device.
+    #[error("it is of the wrong kind, such as a device")]
     Kind,
     /// It belongs to another user.
     #[error("it belongs to another user (uid {0})")]
@@ -63,14 +62,39 @@ const OTHERS_BITS: u32 = 0o077;
 /// # Errors
 ///
 /// The first reason that is found.
-// The types of these fields differ between systems.
-#[allow(clippy::useless_conversion)]
 pub fn trust(file: impl AsFd, owners: Owners, others: Others) -> Result<(), Distrust> {
     let stat = fstat(file).map_err(Distrust::Unknown)?;
-    let kind = Kind::new(FileType::from_raw_mode(stat.st_mode));
-    if !matches!(kind, Some(Kind::File | Kind::Dir)) {
-        return Err(Distrust::Kind);
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Directory => judge(&stat, owners, others),
+        _ => Err(Distrust::Kind),
     }
+}
+
+/// The same of a list of who may enter. It may also be a pipe, which is judged as a file is, and the null device, which nobody
+/// can put anything into: an empty list.
+///
+/// # Errors
+///
+/// The first reason that is found.
+pub fn trust_list(list: impl AsFd) -> Result<(), Distrust> {
+    let stat = fstat(list).map_err(Distrust::Unknown)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::CharacterDevice if is_null_device(&stat) => Ok(()),
+        FileType::RegularFile | FileType::Fifo => judge(&stat, Owners::UserOrRoot, Others::Read),
+        _ => Err(Distrust::Kind),
+    }
+}
+
+fn is_null_device(stat: &Stat) -> bool {
+    rustix::fs::stat("/dev/null").is_ok_and(|null| {
+        FileType::from_raw_mode(null.st_mode) == FileType::CharacterDevice
+            && null.st_rdev == stat.st_rdev
+    })
+}
+
+// The types of these fields differ between systems.
+#[allow(clippy::useless_conversion)]
+fn judge(stat: &Stat, owners: Owners, others: Others) -> Result<(), Distrust> {
     let owner = stat.st_uid;
     let is_roots = owner == 0 && owners == Owners::UserOrRoot;
     if owner != geteuid().as_raw() && !is_roots {
@@ -84,8 +108,9 @@ pub fn trust(file: impl AsFd, owners: Owners, others: Others) -> Result<(), Dist
         return Err(Distrust::Readable(mode));
     }
     // The links of a directory are its subdirectories.
+    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     match u64::from(stat.st_nlink) {
-        names if kind == Some(Kind::File) && names > 1 => Err(Distrust::Names(names)),
+        names if !is_dir && names > 1 => Err(Distrust::Names(names)),
         _ => Ok(()),
     }
 }

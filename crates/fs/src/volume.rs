@@ -1,7 +1,7 @@
 //! A whole file system that is synced at once: one wait for the disk for a group of files, rather
-//! than one a file.
+//! than one a file; and file systems whose files have no size.
 
-use crate::dir::Dir;
+use crate::dir::{Dir, Kind, Meta};
 use crate::error::FsError;
 use crate::system::{is_error_reporting, sync_file_system};
 use rustix::fs::fstat;
@@ -20,6 +20,12 @@ pub struct Volume {
 
 /// The first Linux version whose `syncfs` reports write-back errors (syncfs(2)).
 const LINUX_VERSION_MIN: (u32, u32) = (5, 8);
+
+/// Whether the file of this metadata may have content that its size does not tell: a file of the kernel, as in `/proc`, whose
+/// content is made when it is read. `beside` is it or its directory, open.
+pub fn is_sizeless(meta: &Meta, beside: impl AsFd) -> bool {
+    meta.kind == Kind::File && meta.size == 0 && crate::system::is_sizeless(beside)
+}
 
 impl Volume {
     /// Opens the file system that holds `dir`; `None` if its `syncfs` does not report errors. The
@@ -75,6 +81,21 @@ mod tests {
         for release in ["5.7.19", "4.19.0-25", "5", "", "x.y", "3.100"] {
             assert!(!is_new_enough(release), "{release}");
         }
+    }
+
+    #[test]
+    fn files_of_the_kernel_have_no_size_and_empty_files_have() {
+        let told = |dir: &str, name: &[u8]| {
+            let dir = Dir::open(std::path::Path::new(dir)).unwrap();
+            let meta = dir.meta(&crate::Name::new(name).unwrap()).unwrap().unwrap();
+            is_sizeless(&meta, &dir)
+        };
+        assert!(told("/proc", b"version"));
+        assert!(!told("/proc", b"self") && !told("/proc", b"sys"));
+        let empty = format!("hikyaku-sizeless-{}", std::process::id());
+        std::fs::write(std::env::temp_dir().join(&empty), "").unwrap();
+        assert!(!told(std::env::temp_dir().to_str().unwrap(), empty.as_bytes()));
+        std::fs::remove_file(std::env::temp_dir().join(&empty)).unwrap();
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     }
     let of_server = error.chain().find_map(|link| link.downcast_ref::<FtpError>())?;
     Some(match of_server {
+        // The error of a file here says more.
+        FtpError::Local(_) => return None,
         error if error.may_pass() => ExitCode::MayPass,
         FtpError::NotReached(_) => ExitCode::WillFail,
         FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,

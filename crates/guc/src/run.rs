@@ -19,7 +19,7 @@ use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, misuse,
-    print_end, with_remedy,
+    print_end, printed, with_remedy,
 };
 use hikyaku_fs::{Dir, FilePlace, Name, Shown};
 use hikyaku_gridftp::{Credentials, Facts, Guard, Kind, Listed, Login, Server};
@@ -94,7 +94,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
         let code = code.map_or(0, |code| interrupt.number(code));
-        print_end(&show.counts(), show.elapsed(), code, error.as_deref())?;
+        printed(print_end(&show.counts(), show.elapsed(), code, error.as_deref()))?;
     }
     done.map(|()| ExitCode::Success)
 }

@@ -3,6 +3,7 @@
 use hikyaku_console::{Audience, Message, Totals};
 use hikyaku_gridftp::Transferred;
 use hikyaku_tuner::Decision;
+use hikyaku_units::counted;
 use serde_json::json;
 
 /// A chunk is done.
@@ -24,9 +25,8 @@ pub(crate) fn chunk(show: &Totals, asked: &Decision, bytes: u64, done: &Transfer
             show.tell(Message::Event(event.to_string()));
         }
         Audience::Lines => {
-            let n = done.connections;
-            let noun = if n == 1 { "connection" } else { "connections" };
-            show.remark(format!("{n} {noun}: {:.1} Mbit/s ({phase})", goodput / 1e6));
+            let connections = counted(done.connections, "connection");
+            show.remark(format!("{connections}: {:.1} Mbit/s ({phase})", goodput / 1e6));
         }
         Audience::Person | Audience::Quiet => {}
     }

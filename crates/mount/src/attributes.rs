@@ -51,14 +51,14 @@ pub(crate) fn attributes(number: u64, found: &Found, owner: Option<(u32, u32)>) 
     }
 }
 
-/// The kind as the kernel knows it. What is neither a file nor a directory nor a link is shown as a FIFO, which cannot be
-/// opened through a mount.
+/// The kind as the kernel knows it. What is neither a file nor a directory nor a link is shown as a socket: to open it
+/// fails at once (ENXIO, open(2)), where a FIFO would be waited for.
 pub(crate) const fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,
         Kind::Dir => FileType::Directory,
         Kind::Link => FileType::Symlink,
-        Kind::Special => FileType::NamedPipe,
+        Kind::Special => FileType::Socket,
     }
 }
 

@@ -9,7 +9,7 @@ use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, NoService, STORE, SUCCESSORS, WRITES};
+use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, STORE, SUCCESSORS, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::{Client, Holder, RemoteError};
 use std::sync::Arc;
@@ -224,15 +224,12 @@ enum NoLink {
 impl NoLink {
     /// The error for the user, with what can be done about it.
     fn explained(self, key: &str) -> Error {
-        match self {
-            Self::Dial(DialError::Service(NoService::NotAuthorised(text))) => Error::msg(text)
-                .context(format!(
-                    "try: let the server's administrator put this line into its list of keys: {key}"
-                )),
-            Self::Dial(DialError::Service(error)) => error.into(),
-            Self::Dial(DialError::Connect(error)) => error.into(),
-            Self::Dial(DialError::Tcp(error)) => error.into(),
-            error => error.into(),
-        }
+        let Self::Dial(error) = self else { return self.into() };
+        let remedy = error.remedy(key);
+        let error = match error.code() {
+            Some(code) => code.error(error.to_string()),
+            None => error.into(),
+        };
+        with_remedy(error, Some(remedy))
     }
 }

@@ -16,7 +16,7 @@ use fuser::{Errno, ReplyXattr};
 use hikyaku_console::ExitCode;
 use hikyaku_remote::{Edit, RemoteError};
 use hikyaku_store::{ErrorKind, Found, StorePath};
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, counted};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -458,7 +458,7 @@ impl Unsent {
 /// How many files, with the names of some of them.
 fn listed(count: usize, names: &[String]) -> String {
     let more = if count > names.len() { ", ..." } else { "" };
-    format!("{count} {}: {}{more}", if count == 1 { "file" } else { "files" }, names.join(", "))
+    format!("{}: {}{more}", counted(count, "file"), names.join(", "))
 }
 
 /// The end of a path, for people.

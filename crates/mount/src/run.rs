@@ -16,12 +16,12 @@ use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print, with_remedy};
+use hikyaku_console::{ExitCode, Interrupt, print, with_remedy};
 use hikyaku_reach::daemon::SUCCESSORS;
 use hikyaku_reach::dial::Servers;
 use hikyaku_remote::{Client, Holder, RemoteError};
 use hikyaku_store::{Kind, StorePath};
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, counted};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -48,13 +48,13 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long the end may take to reach the servers.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// Mounts. `keys` are all settings of the program. Returns the number of the exit code, which is that of the process in the
+/// Mounts. Returns the number of the exit code, which is that of the process in the
 /// background if that failed.
 ///
 /// # Errors
 ///
 /// The arguments are wrong, the server cannot be used, or FUSE refuses the mount.
-pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<u8> {
+pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
     if let Some(directory) = &args.status {
         let status = attribute(directory, STATUS_ATTRIBUTE);
         let none = || format!("hikyaku has mounted nothing at {}", directory.display());
@@ -68,7 +68,7 @@ pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<u8> {
         return in_background();
     }
     let options = Options::parse(&args.options)?;
-    let servers = servers(source, keys)?;
+    let servers = servers(source)?;
     ensure!(
         mounted::at(&mounted::absolute(directory)?).is_none(),
         "{} is a mount already; try: hikyaku umount {0}",
@@ -84,7 +84,7 @@ pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<u8> {
 }
 
 /// The servers and the path that the user means.
-fn servers(source: &OsStr, keys: &Keys) -> Result<Servers> {
+fn servers(source: &OsStr) -> Result<Servers> {
     let text = source.as_bytes();
     if let Some(servers) = Servers::parse(text) {
         return Ok(servers?);
@@ -94,7 +94,7 @@ fn servers(source: &OsStr, keys: &Keys) -> Result<Servers> {
         bail!("'{shown}': expected hikyaku://HOST[:PORT]/PATH or CLUSTER:/PATH");
     };
     let name = String::from_utf8_lossy(&text[..colon]);
-    let settings = UserSettings::of_user(keys)?;
+    let settings = hikyaku_reach::settings::of_user()?;
     match settings.cluster(&name) {
         Some(cluster) => Ok(Servers::of_cluster(cluster, &text[colon + 1..])),
         None => bail!(
@@ -294,7 +294,8 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
     let replayed = replayed.context("cannot send what an earlier mount has left")?;
     if replayed.files > 0 {
         let size = DataSize::from_bytes(replayed.bytes);
-        eprintln!("hikyaku: {size} of {} files of an earlier mount were sent", replayed.files);
+        let files = counted(replayed.files, "file");
+        eprintln!("hikyaku: {size} of {files} of an earlier mount were sent");
     }
     for (path, why, kept) in &replayed.aside {
         eprintln!(

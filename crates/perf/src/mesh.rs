@@ -11,8 +11,8 @@ mod output;
 pub(crate) use hosts::Hosts;
 
 use crate::output::Sink;
-use anyhow::{Result, bail};
-use hikyaku_console::Scope;
+use anyhow::{Error, Result, bail};
+use hikyaku_console::{ExitCode, Scope, with_remedy};
 use hikyaku_reach::SshOptions;
 use hosts::rounds;
 use output::Table;
@@ -35,7 +35,20 @@ pub(crate) struct MeshArgs {
 pub(crate) struct Pair {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    pub(crate) measured: Result<Measured, String>,
+    pub(crate) measured: Result<Measured, Failed>,
+}
+
+/// Why a pair was not measured, and what that means for the command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failed {
+    pub(crate) text: String,
+    pub(crate) code: ExitCode,
+}
+
+impl Failed {
+    fn of(error: &Error) -> Self {
+        Self { text: format!("{error:#}"), code: ExitCode::of(error, &[]) }
+    }
 }
 
 /// The figures of a pair.
@@ -59,7 +72,7 @@ pub(crate) fn run(args: &MeshArgs, scope: &Scope, sink: &Sink) -> Result<()> {
                 threads.spawn(move || {
                     [(a, b), (b, a)].map(|(from, to)| {
                         let measured = one::test(args, (from, to), scope);
-                        Pair { from, to, measured: measured.map_err(|error| format!("{error:#}")) }
+                        Pair { from, to, measured: measured.map_err(|error| Failed::of(&error)) }
                     })
                 })
             };
@@ -77,8 +90,11 @@ pub(crate) fn run(args: &MeshArgs, scope: &Scope, sink: &Sink) -> Result<()> {
     if scope.stop_cause().is_some() {
         bail!("stopped by the user");
     }
-    match table.has_any() {
-        true => Ok(()),
-        false => bail!("no pair of hosts could be tested"),
+    match table.failures() {
+        Some(codes) => {
+            let error = ExitCode::of_pieces(codes).error("no pair of hosts could be tested");
+            Err(with_remedy(error, Some("hikyaku perf HOST for one of them, which tells more")))
+        }
+        None => Ok(()),
     }
 }

@@ -35,6 +35,7 @@ use gather::Gathered;
 use hikyaku_console::{Interrupt, Scope};
 use hikyaku_crypto::ServerCredentials;
 use hikyaku_net::{AppCode, Connection, Listener, ListenerConfig};
+use hikyaku_tcp::{Standard, was_closed};
 use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -82,7 +83,11 @@ fn end_with_input(scope: &Scope) -> Result<()> {
 /// Serves until a signal arrives, or until one test is done with `-1`.
 pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<()> {
     interrupt.listen().context("cannot listen for Ctrl-C")?;
-    let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
+    let sink = match args.common.logfile.as_deref() {
+        // Nobody wants to hear of the tests.
+        None if was_closed(Standard::Output) => Sink::silent(),
+        file => Sink::open(args.common.format, file)?,
+    };
     let identity = home::identity()?;
     let budget = Budget::new(&args.rules);
     let mut common = args.common.clone();

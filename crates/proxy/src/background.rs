@@ -6,7 +6,7 @@
 use crate::near::Ready;
 use crate::output::tell_listeners;
 use anyhow::{Context, Result};
-use hikyaku_console::print;
+use hikyaku_console::announce;
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -51,7 +51,7 @@ pub(crate) fn start() -> Result<()> {
     let output = child.stdout.take().context("the program has no output")?;
     for line in BufReader::new(output).lines() {
         let line = line.context("cannot read what the program prints")?;
-        print(format!("{line}\n"))?;
+        announce(format!("{line}\n"))?;
         if line.starts_with(READY) {
             return Ok(());
         }
@@ -65,7 +65,7 @@ pub(crate) fn start() -> Result<()> {
 /// Tells where the gateway listens, and leaves the terminal: a session of its own, and no output.
 pub(crate) async fn leave(ready: &Ready) -> Result<()> {
     tell_listeners(ready)?;
-    print(format!("{READY}{}\n", std::process::id()))?;
+    announce(format!("{READY}{}\n", std::process::id()))?;
     // This fails only for the first of a group of processes, which is not of a shell's job then either.
     let _ = rustix::process::setsid();
     let nothing = File::options().read(true).write(true).open("/dev/null");

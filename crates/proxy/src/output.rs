@@ -3,7 +3,7 @@
 use crate::near::Ready;
 use crate::status_socket::Format;
 use anyhow::Result;
-use hikyaku_console::print;
+use hikyaku_console::{announce, print};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -25,16 +25,16 @@ impl Format {
 /// Tells where the gateway listens.
 pub(crate) fn tell_listeners(ready: &Ready) -> Result<()> {
     for (address, label) in &ready.ports {
-        print(format!("listening on {address} ({label})\n"))?;
+        announce(format!("listening on {address} ({label})\n"))?;
     }
     for (place, label) in &ready.others {
-        print(format!("listening on {place} ({label})\n"))?;
+        announce(format!("listening on {place} ({label})\n"))?;
     }
     if let Some(taken) = &ready.taken {
-        print(format!("taking in {taken}\n"))?;
+        announce(format!("taking in {taken}\n"))?;
     }
     match &ready.page {
-        Some(page) => print(format!("connections are shown at {}\n", page.address())),
+        Some(page) => announce(format!("connections are shown at {}\n", page.address())),
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use crate::board::Board;
 use crate::board::status::Status;
 use crate::switch::{Mode, Switch};
 use anyhow::{Context, Error, Result, bail};
-use hikyaku_console::{Folder, print, print_error, with_remedy};
+use hikyaku_console::{ExitCode, Folder, print, print_error, with_remedy};
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -126,18 +126,22 @@ pub(crate) fn turn(mode: Mode, process: Option<u32>) -> Result<()> {
     let all = folder().map(|folder| ask_all(&folder, Word::Turn(mode), process));
     let all = all.unwrap_or_default();
     if all.is_empty() {
-        let error = Error::msg(match process {
-            Some(number) => format!("no gateway of this user has the process number {number}"),
-            None => "no gateway of this user runs".to_owned(),
-        });
-        return Err(with_remedy(error, Some("try: hikyaku proxy status".to_owned())));
+        let (text, remedy) = match process {
+            Some(number) => (
+                format!("no gateway of this user has the process number {number}"),
+                "hikyaku proxy status shows those that run",
+            ),
+            None => ("no gateway of this user runs".to_owned(), "hikyaku proxy HOST starts one"),
+        };
+        return Err(with_remedy(ExitCode::WillFail.error(text), Some(remedy)));
     }
     for (process, status) in all {
         print(show::text(process, &status))?;
         match status.mode {
             now if now == mode => {}
             Mode::Draining => {
-                bail!("process {process} ends with its last connection, which is not taken back")
+                let text = format!("process {process} ends with its last connection");
+                return Err(ExitCode::WillFail.error(text).context("draining is not taken back"));
             }
             Mode::On | Mode::Off => {
                 bail!("process {process} has not done it, and tells why on its standard error")

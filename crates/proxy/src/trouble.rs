@@ -7,7 +7,6 @@ use hikyaku_console::with_remedy;
 use hikyaku_net::CloseReason;
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Address, DialError};
-use hikyaku_reach::tcp::TcpError;
 use hikyaku_reach::{Fate, Gone, ReachError};
 use std::io::{self, ErrorKind};
 
@@ -27,28 +26,17 @@ pub(crate) fn of_reach(error: ReachError) -> Error {
 
 /// A daemon was not reached, or forwards nothing. `key` is that of this user.
 pub(crate) fn of_dial(address: &Address, error: DialError, key: &str) -> Error {
-    let (text, remedy) = match &error {
-        DialError::Service(NoService::NotAuthorised(_)) => (
-            error.to_string(),
-            format!(
-                "try: let the server's administrator put this line into its list of keys: {key}"
-            ),
-        ),
-        DialError::Service(NoService::Refused(_)) => (
-            error.to_string(),
-            "try: hikyaku serve --allow HOST:PORTS there, and a key without no-forward".to_owned(),
-        ),
-        DialError::Service(NoService::OtherVersion(_)) => {
-            (error.to_string(), "try: the same hikyaku at both ends".to_owned())
+    let remedy = match &error {
+        DialError::Service(NoService::Refused(_)) => {
+            "hikyaku serve --allow HOST:PORTS there, and a key without no-forward".to_owned()
         }
-        DialError::Tcp(TcpError::Other { .. }) => {
-            (error.to_string(), "try: the port at which hikyaku serve listens there".to_owned())
-        }
-        _ => return Error::from(error).context(format!("cannot reach {address}")),
+        error => error.remedy(key),
     };
-    // Another attempt changes nothing.
-    let error = io::Error::new(ErrorKind::PermissionDenied, text);
-    with_remedy(Error::from(error).context(format!("cannot use {address}")), Some(remedy))
+    let (error, what) = match error.code() {
+        Some(code) => (code.error(error.to_string()), "use"),
+        None => (Error::from(error), "reach"),
+    };
+    with_remedy(error.context(format!("cannot {what} {address}")), Some(remedy))
 }
 
 /// A port cannot be listened on.

@@ -26,7 +26,7 @@ use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument};
 use click::Click;
 use gateways::refusal;
 use handler::Handler;
-use hikyaku_console::{ExitCode, Interrupt, Scope, print, with_remedy};
+use hikyaku_console::{ExitCode, Interrupt, Scope, announce, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::{OsStr, OsString};
@@ -218,15 +218,15 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
         let page = ready.page.context("there is no proxy")?;
         let (Some(program), Some(url)) = (program, &args.url) else {
             let file = pac_file::write(args.proxy_port, &page.pac())?;
-            print(how_to_set(&page, &args.site, &file))?;
+            announce(how_to_set(&page, &args.site, &file))?;
             if let Some(folder) = &args.extension {
                 extension::write(folder, &page, &args.site)?;
-                print(how_to_load(folder))?;
+                announce(how_to_load(folder))?;
             }
             return std::future::pending().await;
         };
         let (proxy, _) = ready.ports.first().context("no port is listened on")?;
-        print(format!("downloads are shown at {}\n", page.address()))?;
+        announce(format!("downloads are shown at {}\n", page.address()))?;
         let made = Profile::new(args.browser, *proxy, args.downloads.as_deref())?;
         let command = made.command(&program, url, args.headless);
         profile = Some(made);
@@ -272,7 +272,7 @@ async fn browse(mut command: Command, scope: &Scope) -> Result<()> {
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut child = spawned.with_context(|| format!("cannot start {name}"))?;
     let _registration = scope.end_child(&child);
-    print(format!("{name} runs; its connections are carried until it is closed\n"))?;
+    announce(format!("{name} runs; its connections are carried until it is closed\n"))?;
     let status = spawn_blocking(move || child.wait()).await?;
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
     match status.success() {

@@ -3,6 +3,7 @@
 use hikyaku_fan::{Failed, Kind, SessionError};
 use hikyaku_fs::Shown;
 use hikyaku_transfer::FailureKind;
+use hikyaku_units::counted;
 use pyo3::prelude::*;
 
 /// The exception for an error of a session.
@@ -22,7 +23,7 @@ pub(crate) fn of_files(py: Python<'_>, failed: &[Failed]) -> PyErr {
     let path = Shown::new(&first.path).to_string();
     let text = match failed.len() {
         1 => first.text.clone(),
-        count => format!("{}; {} more files failed", first.text, count - 1),
+        count => format!("{}; {} failed too", first.text, counted(count - 1, "file")),
     };
     make(py, Some(first.kind), &text, Some(&path), failed)
 }

@@ -2,8 +2,9 @@
 
 mod closed;
 mod servers;
+mod trouble;
 
-pub use servers::{Servers, trust};
+pub use servers::{Ending, Servers, trust};
 
 use crate::blocked::{is_udp_blocked, note_udp};
 use crate::carrier::Connection;

@@ -25,6 +25,7 @@ mod observer;
 pub mod options;
 mod pace;
 mod service;
+pub mod settings;
 mod sftp_server;
 mod speaks;
 mod ssh;

@@ -177,10 +177,8 @@ impl Way {
                 self.observer.tell(format_args!("connected to {remote} by TCP after {took} ms"));
                 let (watched, of_tcp) = (called.connection.clone(), fate.clone());
                 spawn("reach-ssh", move || watch(output, &watched, &of_tcp, why))?;
-                let is_news = self.carriers == Carriers::Auto;
-                let text = "over several TCP connections";
-                let advice = is_news.then(|| self.no_udp(destination, &addresses, text));
-                (called.connection, advice)
+                let how = "over several TCP connections";
+                (called.connection, self.without_udp(destination, &addresses, how))
             }
             None if self.carriers == Carriers::Udp => {
                 return Err(ReachError::NoUdp {
@@ -200,9 +198,7 @@ impl Way {
                 let watch = (fate.clone(), why);
                 let connection = self.through_ssh((&mut ssh, output), watch)?;
                 self.observer.tell(format_args!("the data go through ssh"));
-                let is_news = self.carriers == Carriers::Auto;
-                let advice = is_news.then(|| self.no_udp(destination, &addresses, "through ssh"));
-                (connection, advice)
+                (connection, self.without_udp(destination, &addresses, "through ssh"))
             }
         };
         connection.set_payload_rate(self.tuning.payload_rate());
@@ -210,16 +206,26 @@ impl Way {
         Ok(Reached { connection, agreed, fate, advice, side })
     }
 
-    /// What to say when the data go by a slower carrier.
-    fn no_udp(&self, destination: &Destination, addresses: &[SocketAddr], how: &str) -> String {
-        format!(
-            "no UDP gets through to {} ({}): the data go {how}, which is slower\n\
+    /// What to say when the data do not go by UDP: that it is slower, unless the user wanted that, and what has no effect.
+    fn without_udp(
+        &self,
+        destination: &Destination,
+        addresses: &[SocketAddr],
+        how: &str,
+    ) -> Option<String> {
+        let idle = self.tuning.idle_without_udp();
+        if self.carriers != Carriers::Auto {
+            return idle.map(|idle| format!("the data go {how}: {idle}"));
+        }
+        Some(format!(
+            "no UDP gets through to {} ({}): the data go {how}, which is slower{}\n\
              try: let UDP ports {} to {} through to it, or name others: --udp-ports",
             destination.host,
             tried(addresses),
+            idle.map_or_else(String::new, |idle| format!("; {idle}")),
             self.ports.start(),
             self.ports.end(),
-        )
+        ))
     }
 
     /// Where the far side may be reached.

@@ -12,6 +12,7 @@ use hikyaku_net::Rate;
 use hikyaku_units::DataSize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A piece of payload is at most what may pass in this time, so that pieces are evenly spaced.
@@ -22,6 +23,8 @@ const PIECE_BYTES_MIN: usize = 256;
 const BURST_TIME: Duration = Duration::from_millis(50);
 /// A slot that cannot be reached, as at rate zero, begins after this time.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// A thread that waits looks this often whether nothing is wanted any more.
+const LOOK_OF_THREAD: Duration = Duration::from_millis(100);
 /// A piece that waits looks this often whether its connection has ended.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -46,6 +49,25 @@ impl Pace {
     /// Gives the next time slot, of so many bytes. Returns its start, until which whoever moves them has to wait.
     pub fn reserve(&self, now: Instant, bytes: usize) -> Instant {
         lock(&self.slots).reserve(now, self.rate, bytes)
+    }
+
+    /// Waits until the slot of so many bytes is over, or `is_over` holds: a piece may be as long as a second, and has passed
+    /// only then.
+    pub fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
+        let now = Instant::now();
+        let due = {
+            let mut slots = lock(&self.slots);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            slots.reserve(now, self.rate, bytes);
+            slots.end.unwrap_or(now)
+        };
+        while !is_over() {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(LOOK_OF_THREAD));
+        }
     }
 
     /// When the next slot would start.

@@ -37,6 +37,19 @@ impl Tuning {
         self.rate.map(Rate::from_bits_per_sec)
     }
 
+    /// What of it only data over UDP have, in words for the user; `None` if nothing of that is set.
+    pub(crate) fn idle_without_udp(&self) -> Option<String> {
+        let set = [
+            ("--cipher", self.cipher.is_some()),
+            ("--policy", self.policy.is_some()),
+            ("--buffer", self.buffer.is_some()),
+        ];
+        let idle: Vec<&str> =
+            set.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
+        (!idle.is_empty())
+            .then(|| format!("what is set as {} has no effect there", idle.join(" and ")))
+    }
+
     /// The settings of a connection through a pipe.
     pub(crate) fn of_pipes(&self, service: &Service) -> hikyaku_pipes::Config {
         let usual = hikyaku_pipes::Config::default();

@@ -4,6 +4,7 @@ use crate::axis::{Axis, Unit};
 use crate::chart::{HEIGHT, class_of, frame, place_across, svg_head};
 use crate::escape::{Text, shortened};
 use hikyaku_run_log::{FileLine, FileStage, MachineId, Run};
+use hikyaku_units::counted;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -84,7 +85,7 @@ pub(crate) fn html(run: &Run, spans: &[FileSpan], end: f64) -> String {
     let up = Axis { end: 1.0, unit: "", ticks: Vec::new() };
     let failed = spans.iter().filter(|span| span.outcome == Outcome::Failed).count();
     let untold = run.end.as_ref().map_or(0, |end| end.untold_files);
-    let mut words = format!("{} files", spans.len());
+    let mut words = counted(spans.len(), "file").to_string();
     for (count, text) in [
         (failed as u64, "failed"),
         ((spans.len() - shown.len()) as u64, "are not drawn"),

@@ -63,8 +63,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let (runs, left_out) = runs(&args.logs, args.last as usize)?;
     let page = page::page(&runs, &left_out);
     match &args.output {
-        None => print(page),
-        Some(path) => write(path, &page),
+        Some(path) if path.as_os_str() != "-" => write(path, &page),
+        Some(_) | None => print(page),
     }
 }
 

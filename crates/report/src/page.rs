@@ -7,6 +7,7 @@ use crate::limits::{Cause, Part};
 use crate::series::{Series, mean};
 use crate::view::View;
 use hikyaku_run_log::Run;
+use hikyaku_units::counted;
 use std::fmt::Write;
 
 const CSS: &str = include_str!("page.css");
@@ -16,7 +17,7 @@ pub(crate) fn page(runs: &[Run], left_out: &[String]) -> String {
     let views: Vec<View<'_>> = runs.iter().map(View::of).collect();
     let title = match runs {
         [run] => run.begin.title.clone(),
-        _ => format!("{} runs", runs.len()),
+        _ => counted(runs.len(), "run").to_string(),
     };
     // The page may load nothing and run nothing, whatever a log has.
     let mut html = format!(
@@ -115,12 +116,12 @@ fn section(view: &View<'_>, number: Option<usize>) -> String {
     };
     let skipped = match view.run.skipped {
         0 => String::new(),
-        count => format!("; {count} lines of the log are not understood"),
+        count => format!("; {} of the log not understood", counted(count, "line")),
     };
     let _ = writeln!(html, "{ended}{skipped}</p>");
     let [time, bytes, rate, largest, lost, _] = sums(view);
     let files = view.run.end.as_ref().and_then(|end| end.files);
-    let files = files.map_or_else(String::new, |files| format!("{files} files, "));
+    let files = files.map_or_else(String::new, |files| format!("{}, ", counted(files, "file")));
     if view.bytes() > 0.0 {
         let _ = writeln!(
             html,

@@ -6,7 +6,7 @@ use crate::images;
 use crate::shares::{KeyRate, PerKey};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgGroup, Args};
-use hikyaku_console::{Folder, Interrupt, begun, with_remedy};
+use hikyaku_console::{Folder, Interrupt, announce, begun, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern, Share};
 use hikyaku_net::blocking::Stop;
@@ -15,7 +15,7 @@ use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
-use hikyaku_store_local::{Local, NewModes};
+use hikyaku_store_local::{Local, NewModes, Sizes};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ pub fn run(
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }
-    println!("serving {name} at {}, key {fingerprint}", daemon.local_addr());
+    announce(format!("serving {name} at {}, key {fingerprint}\n", daemon.local_addr()))?;
     interrupt.listen().context("cannot listen for signals")?;
     let stop = Stop::default();
     let (scope, told, main) = (interrupt.scope(), stop.clone(), thread::current());
@@ -237,9 +237,10 @@ impl Served {
     }
 }
 
-fn open(root: &Path) -> Result<Arc<Local>> {
-    let store = Local::open(root, NewModes::default());
-    let store = store.map(|store| store.recorded(begun().as_deref()));
+/// The tree below `root`, as clients see it.
+pub(crate) fn open(root: &Path) -> Result<Arc<Local>> {
+    let store = Local::open(root, NewModes::default())
+        .map(|store| store.recorded(begun().as_deref()).with_sizes(Sizes::Known));
     Ok(Arc::new(store.with_context(|| format!("cannot serve {}", root.display()))?))
 }
 

@@ -4,13 +4,14 @@ use anyhow::{Context, Result, anyhow};
 use hikyaku_console::with_remedy;
 use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
 use hikyaku_forward::{AllowList, Pattern, Permits, Share};
-use hikyaku_fs::{Others, Owners, trust};
+use hikyaku_fs::{descriptor_number, trust_list};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
 use hikyaku_units::{Rate, parse_limit};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -20,11 +21,19 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub(crate) struct Authorized {
     path: PathBuf,
-    state: Mutex<(Option<Stamp>, Keys)>,
+    state: Mutex<(Stamp, Keys)>,
 }
 
-/// A file's time and size.
-type Stamp = (SystemTime, u64);
+/// What a change of the list is seen by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stamp {
+    /// There is nothing of this name.
+    Nothing,
+    /// A pipe or the null device, which is read once.
+    Once,
+    /// A file with this time and size.
+    File(SystemTime, u64),
+}
 
 /// A list of keys: a line each, `OPTIONS ed25519:KEY COMMENT`.
 #[derive(Debug, Default)]
@@ -83,7 +92,7 @@ impl Permit {
 impl Authorized {
     /// Reads a list.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let (stamp, keys) = (stamp(path), Keys::read(path)?);
+        let (stamp, keys) = (Stamp::of(path), Keys::read(path)?);
         Ok(Self { path: path.to_owned(), state: Mutex::new((stamp, keys)) })
     }
 
@@ -91,9 +100,14 @@ impl Authorized {
     /// holds, and standard error tells why.
     pub(crate) fn find(&self, key: &Fingerprint) -> Option<Permit> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = stamp(&self.path);
+        let now = Stamp::of(&self.path);
         if now != state.0 {
-            match Keys::read(&self.path) {
+            // Nobody waits here for the writer of a pipe that has come in place of the file.
+            let read = match now {
+                Stamp::Once => Err(anyhow!("{} is no file any more", self.path.display())),
+                Stamp::Nothing | Stamp::File(..) => Keys::read(&self.path),
+            };
+            match read {
                 Ok(keys) => state.1 = keys,
                 Err(error) => eprintln!("hikyaku: {error:#}; the last list of keys holds"),
             }
@@ -103,9 +117,14 @@ impl Authorized {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = fs::metadata(path).ok()?;
-    Some((meta.modified().ok()?, meta.len()))
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        match fs::metadata(path) {
+            Ok(meta) if !meta.is_file() => Self::Once,
+            Ok(meta) => Self::File(meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len()),
+            Err(_) => Self::Nothing,
+        }
+    }
 }
 
 impl Keys {
@@ -117,7 +136,9 @@ impl Keys {
             })
             .with_context(|| format!("cannot read {}", path.display()))?;
         // Whoever may write to the list lets in whom they want. sshd(8) refuses such a list too.
-        if let Err(reason) = trust(&file, Owners::UserOrRoot, Others::Read) {
+        if let Err(reason) = trust_list(&file)
+            && !is_handed_over(path, &file)
+        {
             let error = anyhow!("the list of keys {} is not used: {reason}", path.display());
             return Err(with_remedy(error, reason.remedy(path)));
         }
@@ -142,6 +163,13 @@ impl Keys {
         }
         Ok(Self(keys))
     }
+}
+
+/// Whether a list comes through a pipe that this process was begun with (`/dev/stdin`, `<(COMMAND)`): whoever began it chose
+/// what is at the other end, as they chose its options.
+fn is_handed_over(path: &Path, file: &fs::File) -> bool {
+    let is_pipe = || file.metadata().is_ok_and(|meta| meta.file_type().is_fifo());
+    descriptor_number(path).is_some() && is_pipe()
 }
 
 fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {

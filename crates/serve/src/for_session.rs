@@ -1,10 +1,11 @@
 //! A daemon for one session, which ssh has started: it lets the client in whose key is the first line of its standard input,
 //! serves what its user may read and write, and ends with its standard input.
 
+use crate::args::open;
 use crate::authorized::Permit;
 use crate::daemon::{Admission, Carries, Daemon, Forward, Grant, Settings};
 use anyhow::{Context, Result};
-use hikyaku_console::{begun, print};
+use hikyaku_console::print;
 use hikyaku_crypto::{Fingerprint, Identity, PublicKey, random_u64};
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::launch::LAUNCHED;
@@ -12,7 +13,6 @@ use hikyaku_reach::options::UDP_PORTS;
 use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
-use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::DataSize;
 use std::io::{self, BufRead, BufReader, Read, stdin};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -43,10 +43,8 @@ pub fn run_for_session(forward: Forward, memory: DataSize) -> Result<()> {
     input.by_ref().take(LINE_BYTES_MAX).read_line(&mut line).context("cannot read the key")?;
     let client: PublicKey = line.trim().parse()?;
     let identity = Identity::generate()?;
-    let store = Local::open(Path::new(ROOT), NewModes::default())
-        .map(|store| store.recorded(begun().as_deref()));
-    let store = store.context("cannot serve /")?;
-    let daemon = bind(&identity, client.fingerprint(), Arc::new(store), (forward, memory))?;
+    let store = open(Path::new(ROOT))?;
+    let daemon = bind(&identity, client.fingerprint(), store, (forward, memory))?;
     let (port, key) = (daemon.local_addr().port(), identity.fingerprint());
     print(format!("{LAUNCHED} {port} {key}\n"))?;
     let (stop, main) = (Stop::default(), thread::current());

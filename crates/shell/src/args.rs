@@ -2,12 +2,14 @@
 
 use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::shell::Noise;
+use anyhow::Result as Done;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::{Given, Scope, Way as Carried};
 use hikyaku_reach::bootstrap::Programs;
-use hikyaku_reach::options::{UDP_PORTS, ports, silence};
+use hikyaku_reach::options::{limit, ports, silence};
+use hikyaku_reach::settings::{self, Chosen, Typed};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way, is_harmless};
+use hikyaku_reach::{Family, Observer, SshOptions, Way, is_harmless};
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -297,21 +299,30 @@ impl SftpArgs {
         }
     }
 
+    /// What the command line says of the way to `host`, or else the user has set.
+    pub(crate) fn chosen(&self, host: &str) -> Done<Chosen> {
+        let typed = Typed {
+            rate: self.transfers.limit,
+            timeout: self.ours.timeout,
+            ports: self.ours.udp_ports.clone(),
+            udp: self.ours.no_udp.then_some(false),
+            remote_path: self.ours.remote_path.clone(),
+            ..Typed::default()
+        };
+        Ok(typed.or_set(&settings::of_user()?, host)?)
+    }
+
     /// How hikyaku at the far side is reached. `memory` is what this process may take.
-    pub(crate) fn way(&self, memory: DataSize, scope: Scope) -> Way {
+    pub(crate) fn way(&self, chosen: Chosen, memory: DataSize, scope: Scope) -> Way {
         Way {
             service: crate::SERVICE,
             ssh: self.ssh(),
-            remote_path: self.ours.remote_path.clone(),
+            remote_path: chosen.remote_path,
             programs: Programs::own(),
-            ports: self.ours.udp_ports.clone().unwrap_or(UDP_PORTS),
-            carriers: if self.ours.no_udp { Carriers::NoUdp } else { Carriers::Auto },
+            ports: chosen.ports,
+            carriers: chosen.carriers,
             pipes: Pipes::Auto,
-            tuning: Tuning {
-                rate: self.transfers.limit.map(Rate::bits_per_sec),
-                timeout: self.ours.timeout.map(|time| time.as_secs()),
-                ..Tuning::default()
-            },
+            tuning: chosen.tuning,
             memory,
             observer: match self.session.verbose {
                 0 => Observer::default(),
@@ -320,16 +331,6 @@ impl SftpArgs {
             scope,
         }
     }
-}
-
-/// As of `hikyaku cp`: a bare number is Kbit/s, one with a unit is what it says.
-fn limit(text: &str) -> Result<Rate, String> {
-    let rate = match text.parse::<u64>() {
-        Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
-        Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
-    };
-    let none = || "a limit is more than nothing, in Kbit/s (8000) or with a unit (8m)".to_owned();
-    rate.filter(|rate| *rate > Rate::ZERO).ok_or_else(none)
 }
 
 fn extra(text: &str) -> Result<(Extra, usize), String> {

@@ -12,7 +12,7 @@ use crate::show::Shown;
 use crate::target::Target;
 use crate::transfer::{Flow, Meter};
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{Interrupt, misuse};
+use hikyaku_console::{Interrupt, misuse, printed};
 use hikyaku_units::DataSize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
@@ -73,9 +73,7 @@ pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
             "the batch with a command 'get', or the file without -b",
         )),
         Err(Fault::Told | Fault::Stopped) => Ok(Outcome::Failed),
-        // Who reads the output has gone.
-        Err(Fault::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Outcome::Done),
-        Err(Fault::Output(error)) => Err(Error::new(error).context("cannot write the output")),
+        Err(Fault::Output(error)) => printed(Err(error)).map(|()| Outcome::Done),
         Err(Fault::Lost(error)) => {
             let lost = std::io::Error::new(ErrorKind::ConnectionAborted, error.clone());
             Err(Error::new(lost).context(error.to_string()))
@@ -118,8 +116,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn begin(&self, link: &Link) -> Done<Shell> {
-        let limit = self.args.transfers.limit;
-        let flow = Flow::new(&link.client, link.carrier, self.args.requests(), limit)?;
+        let flow = Flow::new(&link.client, link.carrier, self.args.requests(), link.limit)?;
         let mut shell = Shell::new(link.client.clone(), flow, self.stop.clone())?;
         shell.noise = self.args.noise();
         shell.how = self.args.how();

@@ -9,9 +9,10 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, Way, headline, with_remedy};
 use hikyaku_net::blocking::block_on;
+use hikyaku_reach::settings::Chosen;
 use hikyaku_reach::{Commands, FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,6 +28,8 @@ pub struct Link {
     pub(crate) advice: Option<String>,
     /// What of the options of the command line has no effect on it, for the user.
     pub(crate) notes: Vec<String>,
+    /// The most that all transfers together move in a second.
+    pub(crate) limit: Option<Rate>,
     way: Way,
     /// What is known of commands of a machine where hikyaku cannot be started.
     commands: Option<Commands>,
@@ -87,15 +90,30 @@ impl Link {
             let words = words.context("-D: not a command")?;
             let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
             let carried = (Carrier::Wide, Way::Direct);
-            return Self::start(&words.collect::<Vec<_>>(), carried, scope)
-                .map_err(|(error, _)| error);
+            let link = Self::start(&words.collect::<Vec<_>>(), carried, scope);
+            let mut link = link.map_err(|(error, _)| error)?;
+            link.limit = args.transfers.limit;
+            return Ok(link);
         }
         let destination = args.destination.as_deref().unwrap_or_default();
         let target = Target::of_user(destination.as_bytes())?;
+        let chosen = args.chosen(&target.login.host)?;
+        let limit = chosen.tuning.rate.map(Rate::from_bits_per_sec);
+        let mut link = Self::to(args, &target, (chosen, memory), scope)?;
+        link.limit = limit;
+        Ok(link)
+    }
+
+    fn to(
+        args: &SftpArgs,
+        target: &Target,
+        (chosen, memory): (Chosen, DataSize),
+        scope: &Scope,
+    ) -> Result<Self> {
         if args.by() == By::Sftp {
-            return Self::through_ssh(args, &target, scope);
+            return Self::through_ssh(args, target, scope);
         }
-        match Self::native(args, &target, memory, scope) {
+        match Self::native(args, target, (chosen, memory), scope) {
             Err(error) if args.by() == By::Auto && is_the_way_out(&error) => {
                 let host = &target.login.host;
                 let notes = TABLE.check(&args.given_without_hikyaku(), &[Way::Sftp]);
@@ -105,7 +123,7 @@ impl Link {
                     refused
                         .context(format!("{host} has no hikyaku that can be started, and {text}"))
                 })?;
-                let mut link = Self::through_ssh(args, &target, scope)?;
+                let mut link = Self::through_ssh(args, target, scope)?;
                 link.notes = notes;
                 link.commands = commands(&error);
                 if error.is::<NoServer>() {
@@ -121,8 +139,13 @@ impl Link {
         }
     }
 
-    fn native(args: &SftpArgs, target: &Target, memory: DataSize, scope: &Scope) -> Result<Self> {
-        let reached = args.way(memory, scope.clone()).open(&target.login);
+    fn native(
+        args: &SftpArgs,
+        target: &Target,
+        (chosen, memory): (Chosen, DataSize),
+        scope: &Scope,
+    ) -> Result<Self> {
+        let reached = args.way(chosen, memory, scope.clone()).open(&target.login);
         let Reached { connection, advice, side, .. } = reached.map_err(explained)?;
         let stream = block_on(connection.open_stream()).context("no stream")?;
         let (send, receive) = stream.split();
@@ -131,7 +154,16 @@ impl Link {
             Error::new(error).context(NoServer(why.unwrap_or_default()))
         })?;
         let (carrier, way, end) = (Carrier::Wide, Way::Ssh, LinkEnd::Far { _side: side });
-        Ok(Self { client, carrier, advice, notes: Vec::new(), way, commands: None, end })
+        Ok(Self {
+            client,
+            carrier,
+            advice,
+            notes: Vec::new(),
+            limit: None,
+            way,
+            commands: None,
+            end,
+        })
     }
 
     fn through_ssh(args: &SftpArgs, target: &Target, scope: &Scope) -> Result<Self> {
@@ -175,7 +207,8 @@ impl Link {
         match Client::start(output, input) {
             Ok(client) => {
                 let (notes, end) = (Vec::new(), LinkEnd::Child(child));
-                Ok(Self { client, carrier, advice: None, notes, way, commands: None, end })
+                let (advice, limit, commands) = (None, None, None);
+                Ok(Self { client, carrier, advice, notes, limit, way, commands, end })
             }
             Err(error) => Err((Error::new(error), ended(&mut child))),
         }

@@ -37,7 +37,7 @@ pub(crate) struct Shell {
     /// How requests of a transfer follow each other.
     pub(crate) flow: Flow,
     /// Set by Ctrl-C.
-    stop: Arc<AtomicBool>,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 /// What follows a command.

@@ -5,11 +5,13 @@ mod get;
 mod put;
 
 use crate::fault::{Done, Fault, told};
+use crate::shell::Shell;
 use crate::show::Shown;
+use hikyaku_reach::Pace;
 use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits, NO_SUCH_TIME};
 use hikyaku_units::Rate;
 use std::io::{Write, stderr};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Directories within each other, as in OpenSSH's sftp.
@@ -99,25 +101,23 @@ struct Progress<'a> {
     begin: Instant,
     printed: Option<Instant>,
     meter: Meter,
-    limit: Option<Rate>,
+    pace: Option<Pace>,
+    stop: &'a AtomicBool,
 }
 
 impl<'a> Progress<'a> {
     /// Of a file of so many bytes, of which `first` are there.
-    fn new(name: &'a [u8], (first, total): (u64, u64), meter: Meter, limit: Option<Rate>) -> Self {
-        let begin = Instant::now();
-        Self { name, total, first, done: first, begin, printed: None, meter, limit }
+    fn new(name: &'a [u8], (first, total): (u64, u64), shell: &'a Shell) -> Self {
+        let (begin, meter, stop) = (Instant::now(), shell.meter, &*shell.stop);
+        let pace = shell.flow.limit.map(Pace::new);
+        Self { name, total, first, done: first, begin, printed: None, meter, pace, stop }
     }
 
-    /// More bytes are copied. Waits if there are more of them than the limit allows.
+    /// More bytes are copied. Waits for their time if there is a limit, unless the transfer is to end.
     fn add(&mut self, bytes: usize) {
         self.done += bytes as u64;
-        if let Some(limit) = self.limit {
-            let due = (self.done - self.first) as f64 * 8.0 / limit.bits_per_sec() as f64;
-            let early = due - self.begin.elapsed().as_secs_f64();
-            if early > 0.0 {
-                thread::sleep(Duration::from_secs_f64(early.min(1.0)));
-            }
+        if let Some(pace) = &self.pace {
+            pace.wait(bytes as u64, || self.stop.load(Ordering::Relaxed));
         }
         if self.printed.is_none_or(|at| at.elapsed() >= UPDATE) {
             self.print("");

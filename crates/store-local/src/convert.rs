@@ -1,6 +1,7 @@
 //! Conversion between the types of the file system and those of a store.
 
-use hikyaku_fs::{Meta, set_attribute};
+use crate::local::Sizes;
+use hikyaku_fs::{Meta, is_sizeless, set_attribute};
 use hikyaku_store::{Attribute, Doing, Found, Identity, Kind, Owner, Result, Time, Version};
 use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,6 +29,16 @@ pub(crate) fn found(meta: &Meta) -> Found {
         modified: Time { secs: meta.modified.0, nanos: meta.modified.1 },
         identity: Identity { device: meta.identity.0, number: meta.identity.1 },
         version: version(meta),
+    }
+}
+
+impl Sizes {
+    /// The same for a client of the store. `beside` is the file or its directory, open.
+    pub(crate) fn found(self, meta: &Meta, beside: impl AsFd) -> Found {
+        match self == Self::Known && is_sizeless(meta, beside) {
+            true => Found { kind: Kind::Special, ..found(meta) },
+            false => found(meta),
+        }
     }
 }
 

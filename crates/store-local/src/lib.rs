@@ -14,4 +14,4 @@ mod listing;
 mod local;
 mod open;
 
-pub use local::{Local, NewModes, Opening};
+pub use local::{Local, NewModes, Opening, Sizes};

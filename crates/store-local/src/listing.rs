@@ -1,6 +1,6 @@
 //! Listing a directory by pages.
 
-use crate::convert::found;
+use crate::local::Sizes;
 use hikyaku_fs::{Dir, Name, Token as Copy};
 use hikyaku_store::{Cursor, Doing, ErrorKind, Item, Page, Result};
 
@@ -30,7 +30,7 @@ impl Position {
 
 /// The entries after `after`, at most `room` of them.
 pub(crate) fn page(
-    dir: &Dir,
+    (dir, sizes): (&Dir, Sizes),
     after: Option<&Cursor>,
     room: usize,
     doing: Doing<'_>,
@@ -41,7 +41,7 @@ pub(crate) fn page(
         None => None,
     };
     if !dir.has_lasting_positions() {
-        return by_name(dir, position.as_ref(), room, doing);
+        return by_name((dir, sizes), position.as_ref(), room, doing);
     }
     let offset = match position {
         Some(Position::Offset(offset)) => Some(offset),
@@ -49,14 +49,19 @@ pub(crate) fn page(
         None => None,
     };
     let listed = doing.or(dir.names_from(offset, room))?;
-    let items = items(dir, listed.names, doing)?;
+    let items = items((dir, sizes), listed.names, doing)?;
     let next = listed.next.map(|offset| Position::Offset(offset).write());
     Ok(Page { items, next, skipped: listed.skipped })
 }
 
 /// Reads all names for each page. This is needed on file systems whose directory positions are not
 /// stable.
-fn by_name(dir: &Dir, position: Option<&Position>, room: usize, doing: Doing<'_>) -> Result<Page> {
+fn by_name(
+    (dir, sizes): (&Dir, Sizes),
+    position: Option<&Position>,
+    room: usize,
+    doing: Doing<'_>,
+) -> Result<Page> {
     let after = match position {
         Some(Position::After(name)) => name.as_slice(),
         Some(Position::Offset(_)) => return doing.fail(ErrorKind::Gone),
@@ -70,17 +75,21 @@ fn by_name(dir: &Dir, position: Option<&Position>, room: usize, doing: Doing<'_>
     names.truncate(room);
     let next = names.last().filter(|_| !is_last);
     let next = next.map(|name| Position::After(name.as_bytes().to_vec()).write());
-    Ok(Page { items: items(dir, names, doing)?, next, skipped: all.skipped })
+    Ok(Page { items: items((dir, sizes), names, doing)?, next, skipped: all.skipped })
 }
 
 /// The metadata of each name, without drafts and without names that were removed in the meantime.
-fn items(dir: &Dir, names: impl IntoIterator<Item = Name>, doing: Doing<'_>) -> Result<Vec<Item>> {
+fn items(
+    (dir, sizes): (&Dir, Sizes),
+    names: impl IntoIterator<Item = Name>,
+    doing: Doing<'_>,
+) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for name in names {
         if Copy::of(&name).is_none()
             && let Some(meta) = doing.or(dir.meta(&name))?
         {
-            items.push(Item { name, found: found(&meta) });
+            items.push(Item { name, found: sizes.found(&meta, dir) });
         }
     }
     Ok(items)

@@ -1,6 +1,6 @@
 //! The store on a local directory.
 
-use crate::convert::{found, kind, owner, set_attributes, time};
+use crate::convert::{found, owner, set_attributes, time};
 use crate::draft::LocalDraft;
 use crate::listing::page;
 use crate::open::LocalOpen;
@@ -29,6 +29,7 @@ pub struct Local {
     group: Copy,
     /// Where its drafts are noted.
     recorded: Option<Recorded>,
+    sizes: Sizes,
     /// The target that its user named, if it takes bytes in order only.
     stream: Option<Pour>,
 }
@@ -68,6 +69,15 @@ pub enum Opening {
     Never,
 }
 
+/// What a file is told to be whose size the kernel tells as zero, whatever reading it gives (`/proc`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// An empty file. Whoever reads it by itself may find more.
+    AsTold,
+    /// [`Kind::Special`]: whoever believes the size would have an empty file.
+    Known,
+}
+
 /// Permission bits of new files for which the caller names none. The application subtracts the
 /// user's umask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +105,21 @@ impl Local {
     }
 
     fn within(root: Dir, modes: NewModes) -> std::result::Result<Self, FsError> {
-        Ok(Self { root, modes, group: Copy::random()?, recorded: None, stream: None })
+        Ok(Self {
+            root,
+            modes,
+            group: Copy::random()?,
+            recorded: None,
+            sizes: Sizes::AsTold,
+            stream: None,
+        })
+    }
+
+    /// The same, with another answer for files whose size is not known.
+    #[must_use]
+    pub const fn with_sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = sizes;
+        self
     }
 
     /// The same, for a store that is written to. It notes its drafts in `folder`, and removes what stores of processes that
@@ -124,7 +148,7 @@ impl Local {
     pub fn below(&self, path: &StorePath) -> std::result::Result<Self, FsError> {
         let root = self.dir(path)?;
         let recorded = self.recorded.as_ref().and_then(|it| Recorded::new(&it.folder, &root));
-        Ok(Self { recorded, ..Self::within(root, self.modes)? })
+        Ok(Self { recorded, sizes: self.sizes, ..Self::within(root, self.modes)? })
     }
 
     /// The store in which a file lands that is copied to `target`, which the user named, and its name there; no name if
@@ -200,13 +224,13 @@ impl Local {
         }
     }
 
-    fn meta(&self, doing: Doing<'_>) -> Result<Meta> {
+    fn meta(&self, doing: Doing<'_>) -> Result<Found> {
         if doing.path().below_root().is_none() {
-            return doing.or(Meta::of(&self.root));
+            return doing.or(Meta::of(&self.root)).map(|meta| found(&meta));
         }
         let (dir, name) = self.parent(doing)?;
         match doing.or(dir.meta(&name))? {
-            Some(meta) => Ok(meta),
+            Some(meta) => Ok(self.sizes.found(&meta, &dir)),
             None => doing.fail(ErrorKind::NotFound),
         }
     }
@@ -250,13 +274,13 @@ impl Store for Local {
     }
 
     fn look(&self, path: &StorePath) -> Result<Found> {
-        self.meta(doing("look at", path)).map(|meta| found(&meta))
+        self.meta(doing("look at", path))
     }
 
     fn list(&self, dir: &StorePath, after: Option<&Cursor>, room: usize) -> Result<Page> {
         let doing = doing("list", dir);
         let open = doing.or(self.dir(dir))?;
-        page(&open, after, room.max(1), doing)
+        page((&open, self.sizes), after, room.max(1), doing)
     }
 
     fn open(&self, path: &StorePath, access: Access) -> Result<Box<dyn Open>> {
@@ -270,7 +294,7 @@ impl Store for Local {
             Access::Update => self.root.write(below),
         })?;
         let meta = doing.or(Meta::of(&file))?;
-        match kind(meta.kind) {
+        match self.sizes.found(&meta, &file).kind {
             Kind::File => Ok(Box::new(LocalOpen::new(file, path.clone(), access, meta))),
             Kind::Dir => doing.fail(ErrorKind::IsDir),
             Kind::Link => doing.fail(ErrorKind::Link),
@@ -327,7 +351,7 @@ impl Store for Local {
             Err(error) if error.kind == ErrorKind::IsDir => return doing.fail(ErrorKind::Busy),
             parent => parent?,
         };
-        let have = kind(self.meta(doing)?.kind);
+        let have = self.meta(doing)?.kind;
         match (have, wanted) {
             (Kind::Dir, Kind::Dir) => doing.or(dir.remove_dir(&name)),
             (Kind::Dir, _) => doing.fail(ErrorKind::IsDir),
@@ -367,11 +391,11 @@ impl Store for Local {
     fn change(&self, path: &StorePath, change: &Change) -> Result<()> {
         let doing = doing("change", path);
         let meta = self.meta(doing)?;
-        if kind(meta.kind) == Kind::Link {
+        if meta.kind == Kind::Link {
             return self.change_link(doing, change);
         }
         let (owner, modified) = (change.owner.map(owner), change.modified.map(time));
-        if kind(meta.kind) == Kind::Dir {
+        if meta.kind == Kind::Dir {
             let dir = doing.or(self.dir(path))?;
             owner.map_or(Ok(()), |owner| doing.or(Meta::set_owner(&dir, owner)))?;
             change.mode.map_or(Ok(()), |mode| doing.or(Meta::set_dir_mode(&dir, mode)))?;
@@ -390,7 +414,7 @@ impl Store for Local {
 
     fn attributes(&self, path: &StorePath) -> Result<Vec<Attribute>> {
         let doing = doing("read the attributes of", path);
-        let all = match (kind(self.meta(doing)?.kind), path.below_root()) {
+        let all = match (self.meta(doing)?.kind, path.below_root()) {
             (Kind::File, Some(below)) => attributes(doing.or(self.root.read(below))?),
             (Kind::Dir, _) => attributes(doing.or(self.dir(path))?),
             _ => Ok(Vec::new()),
@@ -425,7 +449,7 @@ impl Local {
     /// There is no such file or directory, or it is another's.
     pub fn set_mode(&self, path: &StorePath, mode: u32) -> Result<()> {
         let doing = doing("change", path);
-        let opened = match (kind(self.meta(doing)?.kind), path.below_root()) {
+        let opened = match (self.meta(doing)?.kind, path.below_root()) {
             (Kind::File, Some(below)) => self.root.read(below).or_else(|_| self.root.write(below)),
             (Kind::Dir, _) => {
                 return doing.or(self.dir(path).and_then(|dir| Meta::set_all_bits(&dir, mode)));

@@ -6,9 +6,10 @@ use crate::run::usage;
 use crate::side::{Here, Side, There};
 use anyhow::{Error, Result, ensure};
 use clap::{Args, Command, FromArgMatches};
-use hikyaku_console::{Interrupt, Keys, Settings, Way, with_remedy};
-use hikyaku_copy::{Location, Remote, add_keys};
+use hikyaku_console::{Interrupt, Way, with_remedy};
+use hikyaku_copy::{Location, Remote};
 use hikyaku_fs::{FsError, Shown};
+use hikyaku_reach::settings;
 use hikyaku_sftp::{Attributes, Client, Failed, Kind, Request, Status};
 use hikyaku_shell::{Link, SftpArgs, connect};
 use hikyaku_units::DataSize;
@@ -92,7 +93,7 @@ pub(crate) fn far_end(ends: [&Location; 2]) -> Result<Option<&Remote>> {
         _ => return Err(usage(NO_DAEMONS)),
     };
     // A name of daemons in the settings stands for them in every command.
-    let settings = Settings::of_user(&add_keys(Keys::default()))?;
+    let settings = settings::of_user()?;
     let is_plain = remote.login.user.is_none() && remote.login.port.is_none();
     ensure!(!is_plain || settings.cluster(&remote.login.host).is_none(), usage(NO_DAEMONS));
     Ok(Some(remote))

@@ -4,16 +4,16 @@ use crate::args::{Printing, SyncArgs};
 use crate::line::Escape;
 use crate::plan::{Plan, Reason, dir_line};
 use crate::side::Kind;
-use crate::walk::Told;
-use anyhow::{Context, Result};
+use crate::walk::{Skipped, Told};
+use anyhow::Result;
+use hikyaku_console::unwritten;
+use hikyaku_units::counted;
 use std::io::{self, BufWriter, Stdout, Write, stdout};
-
-/// What is said if nobody takes what is printed.
-pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
 
 /// Prints names as the user wants them.
 pub(crate) struct Printer {
     printing: Printing,
+    is_quiet: bool,
     escape: Escape,
     out: BufWriter<Stdout>,
     ending: Ending,
@@ -32,16 +32,22 @@ pub(crate) enum Ending {
 impl Printer {
     pub(crate) fn new(args: &SyncArgs) -> Self {
         let out = BufWriter::new(stdout());
-        Self { printing: args.printing(), escape: args.escape(), out, ending: args.ending() }
+        let (is_quiet, ending) = (args.is_quiet(), args.ending());
+        Self { printing: args.printing(), is_quiet, escape: args.escape(), out, ending }
     }
 
     /// Tells what the walk has found.
     pub(crate) fn tell(&mut self, told: &Told<'_>) -> io::Result<()> {
         let line = match (told, self.printing) {
-            (_, Printing::Nothing) => return Ok(()),
-            (Told::Skipped(what, path), _) => {
-                [&b"skipping "[..], what.as_bytes(), b" \"", *path, b"\""].concat()
+            // What is not copied is told without -v too.
+            (Told::Skipped(..), _) if self.is_quiet => return Ok(()),
+            (Told::Skipped(Skipped::Directory, path), _) => {
+                [&b"skipping directory "[..], *path].concat()
             }
+            (Told::Skipped(Skipped::NoFile, path), _) => {
+                [&b"skipping non-regular file \""[..], *path, b"\""].concat()
+            }
+            (_, Printing::Nothing) => return Ok(()),
             (Told::Deletion(name), _) => [self.deleting(), *name].concat(),
             (Told::Change(_, name), Printing::Names) => name.to_vec(),
             (Told::Change(letters, name), Printing::Letters) => {
@@ -78,21 +84,21 @@ impl Printer {
         let (copied, all) = (plan.copied, plan.all);
         writeln!(
             self.out,
-            "\n{} files ({} bytes) to copy, {} names to delete; total size is {} bytes in {} files{rehearsed}",
-            copied.files,
-            copied.bytes,
-            plan.deletions(),
-            all.bytes,
-            all.files,
+            "\n{} ({}) to copy, {} to delete; total size is {} in {}{rehearsed}",
+            counted(copied.files, "file"),
+            counted(copied.bytes, "byte"),
+            counted(plan.deletions(), "name"),
+            counted(all.bytes, "byte"),
+            counted(all.files, "file"),
         )
-        .context(CANNOT_WRITE)
+        .map_err(unwritten)
     }
 
     /// Prints a line, if names are printed.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<()> {
         match self.printing {
             Printing::Nothing => Ok(()),
-            Printing::Names | Printing::Letters => self.write(line).context(CANNOT_WRITE),
+            Printing::Names | Printing::Letters => self.write(line).map_err(unwritten),
         }
     }
 
@@ -103,6 +109,6 @@ impl Printer {
 
     /// What was printed is out then.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.out.flush().context(CANNOT_WRITE)
+        self.out.flush().map_err(unwritten)
     }
 }

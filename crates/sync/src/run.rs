@@ -11,18 +11,18 @@ use crate::item::Way;
 use crate::names::Names;
 use crate::options::{EmptySource, Excluded, Options, Sources, Window};
 use crate::plan::Plan;
-use crate::print::{CANNOT_WRITE, Printer};
+use crate::print::Printer;
 use crate::review::{Review, review};
 use crate::side::{Absent, Renamed, Side, Why};
 use crate::table::TABLE;
-use crate::walk::{NoPlan, Target, Walk};
+use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
 use clap::error::ErrorKind as Usage;
-use hikyaku_console::{Interrupt, Way as Carried, misuse, with_remedy};
+use hikyaku_console::{Interrupt, Way as Carried, misuse, unwritten, with_remedy};
 use hikyaku_copy::{Location, OpenSftp};
 use hikyaku_fs::Shown;
 use hikyaku_shell::Link;
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, counted};
 use std::io::{self, ErrorKind};
 
 /// How a synchronization ended that had begun.
@@ -100,7 +100,8 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let list = list.or_else(|| source.only.clone().map(Names::one));
     let mut out = Printer::new(args);
     if source.kind == SourceKind::Directory && !options.is_recursive {
-        out.line(&[&b"skipping directory "[..], source.only.as_deref().unwrap_or(b".")].concat())?;
+        let name = source.only.as_deref().unwrap_or(b".");
+        out.tell(&Told::Skipped(Skipped::Directory, name)).map_err(unwritten)?;
         return out.flush().map(|()| Outcome::Done);
     }
     let to = target_root(target, &source, client, options.is_rehearsal)?;
@@ -287,7 +288,8 @@ fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
 
 fn empty_source(deleted: u64) -> Error {
     let text = format!(
-        "the source has no file at all, and {deleted} names at the target would be deleted"
+        "the source has no file at all, and {} at the target would be deleted",
+        counted(deleted, "name")
     );
     let refused = io::Error::new(ErrorKind::PermissionDenied, text);
     let remedy = "try: --delete-all, if that is meant; is the disk of the source mounted?";
@@ -312,6 +314,6 @@ fn ended(why: Why) -> Error {
 fn no_plan(no: NoPlan) -> Error {
     match no {
         NoPlan::End(why) => ended(why),
-        NoPlan::Output(error) => Error::new(error).context(CANNOT_WRITE),
+        NoPlan::Output(error) => unwritten(error),
     }
 }

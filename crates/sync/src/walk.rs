@@ -47,7 +47,16 @@ pub(crate) enum Told<'a> {
     /// A name that is deleted because it is in a directory that makes way.
     Deletion(&'a [u8]),
     /// A name that takes no part: what it is.
-    Skipped(&'static str, &'a [u8]),
+    Skipped(Skipped, &'a [u8]),
+}
+
+/// What takes no part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Skipped {
+    /// A directory, without `-r`.
+    Directory,
+    /// A FIFO, a socket or a device, or a link that is not kept.
+    NoFile,
 }
 
 /// Takes what the walk tells.

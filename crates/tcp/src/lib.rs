@@ -5,7 +5,8 @@
 //! (tcp(7)). The streams are those of `std`.
 //!
 //! [`Diag`] sees the queues of any socket of this machine, and [`file_pages()`] those of a file in the kernel's cache: the
-//! buffers through which a download of another program passes.
+//! buffers through which a download of another program passes. [`was_closed()`] knows which of the standard descriptors a shell
+//! has left out.
 
 mod congestion;
 mod diag;
@@ -13,6 +14,7 @@ mod file_pages;
 mod info;
 mod queue;
 mod socket;
+mod standard;
 mod transparent;
 mod unsent;
 
@@ -22,5 +24,6 @@ pub use file_pages::{FilePages, file_pages, start_write_back};
 pub use info::{Info, info};
 pub use queue::unacknowledged;
 pub use socket::{Buffers, ConnectError, Options, buffers, connect, listen, reset};
+pub use standard::{Standard, was_closed};
 pub use transparent::set_transparent;
 pub use unsent::limit_unsent;

@@ -1,5 +1,5 @@
 //! Types for units: [`Instant`], [`Rate`], [`DataSize`] and [`Probability`], with text forms for
-//! users.
+//! users. [`counted()`] says how many there are of something.
 //!
 //! Rates are in bits per second (`110M` and `110mbit` are both 110,000,000 bit/s). Sizes are in
 //! bytes; `5MB` is 5,000,000, while `5MiB` and bare `5M` are 5,242,880, as in iperf3 and rsync.
@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod counted;
 mod duration;
 mod instant;
 mod number;
@@ -16,6 +17,7 @@ mod probability;
 mod rate;
 mod size;
 
+pub use counted::{Counted, counted};
 pub use duration::{DurationText, parse_duration, parse_timeout};
 pub use instant::Instant;
 pub use number::ParseUnitError;

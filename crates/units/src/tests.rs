@@ -62,3 +62,9 @@ fn printing() {
     assert_eq!(DataSize::from_bytes(25_000_000).to_string(), "25.0 MB");
     assert_eq!(DurationText(Duration::from_micros(1500)).to_string(), "1.5ms");
 }
+
+#[test]
+fn one_is_no_plural() {
+    let said = [0_u64, 1, 2].map(|count| counted(count, "file").to_string());
+    assert_eq!(said, ["0 files", "1 file", "2 files"]);
+}

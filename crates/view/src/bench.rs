@@ -6,6 +6,7 @@ use crate::frames::{Figures, Frames, Purpose, Wanted};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{Interrupt, print};
 use hikyaku_image_source::{Region, Size, Step};
+use hikyaku_units::counted;
 use serde::Serialize;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ pub(crate) fn run(
         window = shown.and_then(|window| window.size()).with_context(name)?.into();
         first.get_or_insert_with(|| begin.elapsed());
         if scope.stop_cause().is_some() {
-            bail!("interrupted after {} frames", turn + 1);
+            bail!("interrupted after {}", counted(turn + 1, "frame"));
         }
     }
     let seconds = begin.elapsed().as_secs_f64();

@@ -5,7 +5,7 @@ use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_image_source::Picking;
 use hikyaku_net::Memory;
-use hikyaku_reach::daemon::{IMAGES, NoService, PICKS, STORE};
+use hikyaku_reach::daemon::{IMAGES, PICKS, STORE};
 use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::Client;
 use std::collections::BTreeSet;
@@ -91,8 +91,12 @@ impl Phone {
                     reached.push(Server { address, link: Mutex::new(link), keys });
                 }
                 Err(error) => {
-                    let remedy = self.remedy(&error);
-                    let error = anyhow::Error::new(error).context(format!("cannot use {address}"));
+                    let remedy = Some(error.remedy(&self.own_key));
+                    let error = match error.code() {
+                        Some(code) => code.error(error.to_string()),
+                        None => error.into(),
+                    };
+                    let error = error.context(format!("cannot use {address}"));
                     if servers.servers.len() > 1 {
                         eprintln!("hikyaku: {error:#}");
                     }
@@ -104,13 +108,6 @@ impl Phone {
             (true, Some(error)) => Err(error),
             _ => Ok(reached),
         }
-    }
-
-    /// What the user can do about a daemon that cannot be used.
-    fn remedy(&self, error: &DialError) -> Option<String> {
-        let DialError::Service(NoService::NotAuthorised(_)) = error else { return None };
-        let key = &self.own_key;
-        Some(format!("let the server's administrator put this line into its list of keys: {key}"))
     }
 
     fn dial(&self, address: &Address, keys: &Arc<[Fingerprint]>) -> Result<Dialled, DialError> {

@@ -4,7 +4,7 @@ use crate::args::ViewArgs;
 use crate::fleet::{Phone, Server};
 use crate::pattern::{Pattern, natural};
 use anyhow::{Context, Result, ensure};
-use hikyaku_console::{ExitCode, Keys, Settings, misuse};
+use hikyaku_console::{ExitCode, misuse};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::dial::{Address, Servers, Via};
 use hikyaku_remote::{RemoteError, Seen};
@@ -101,9 +101,8 @@ fn far(text: &OsStr) -> Result<Option<Servers>> {
     let (Ok(name), path) = (str::from_utf8(&bytes[..colon]), &bytes[colon + 1..]) else {
         return Ok(None);
     };
-    // Settings of other commands in the same file are not judged here.
-    let settings = Settings::of_user(&Keys::default());
-    if let Some(cluster) = settings.ok().as_ref().and_then(|settings| settings.cluster(name)) {
+    let settings = hikyaku_reach::settings::of_user()?;
+    if let Some(cluster) = settings.cluster(name) {
         return Ok(Some(Servers::of_cluster(cluster, path)));
     }
     if Path::new(text).exists() {

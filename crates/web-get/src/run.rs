@@ -17,7 +17,7 @@ use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, Screen, Way, causes, headline, host_by_ssh,
-    misuse, print_end, remedy_for_scheme,
+    misuse, print_end, printed, remedy_for_scheme,
 };
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -61,7 +61,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
         let code = code.map_or(0, |code| interrupt.number(code));
-        print_end(&totals.counts(), begin.elapsed(), code, error.as_deref())?;
+        printed(print_end(&totals.counts(), begin.elapsed(), code, error.as_deref()))?;
     }
     done.map(|()| ExitCode::Success)
 }

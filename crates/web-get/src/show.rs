@@ -2,6 +2,7 @@
 
 use hikyaku_console::{Audience, Counts, Message, Totals};
 use hikyaku_tuner::{Phase, Sample};
+use hikyaku_units::counted;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,8 +102,8 @@ impl Show {
                 self.tell(Message::Event(event.to_string()));
             }
             Audience::Lines => {
-                let noun = if n == 1 { "connection" } else { "connections" };
-                self.remark(format!("{n} {noun}: {:.1} Mbit/s ({phase})", goodput / 1e6));
+                let connections = counted(n, "connection");
+                self.remark(format!("{connections}: {:.1} Mbit/s ({phase})", goodput / 1e6));
             }
             Audience::Person | Audience::Quiet => {}
         }

@@ -117,6 +117,26 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "what_others_may_change_or_a_secret_that_they_may_read_is_not_believed",
     ),
     weak(
+        "lists of keys, a device",
+        "crates/fs/src/trust.rs",
+        (
+            "FileType::CharacterDevice if is_null_device(&stat) => Ok(()),",
+            "FileType::CharacterDevice => Ok(()),",
+        ),
+        FS,
+        "a_list_may_be_a_pipe_or_the_null_device_and_no_other_device",
+    ),
+    weak(
+        "files without a size",
+        "crates/fs/src/volume.rs",
+        (
+            "meta.kind == Kind::File && meta.size == 0 &&",
+            "meta.kind == Kind::File && meta.size > 0 &&",
+        ),
+        FS,
+        "files_of_the_kernel_have_no_size_and_empty_files_have",
+    ),
+    weak(
         "journals, of get",
         "crates/web-get/src/journal.rs",
         (

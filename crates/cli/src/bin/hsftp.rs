@@ -2,12 +2,17 @@
 //! `hsftp` as argument 0. `hikyaku` recognizes that name.
 #![forbid(unsafe_code)]
 
+#[path = "../standard.rs"]
+mod standard;
+
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write, stderr};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
+    // What cannot be replaced stays as it is.
+    let _ = standard::replace_unusable();
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name("hikyaku"));
     let beside = beside.filter(|path| path.is_file()).map(OsString::from);
     let program = beside.unwrap_or_else(|| "hikyaku".into());

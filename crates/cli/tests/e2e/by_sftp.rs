@@ -110,12 +110,15 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
     fs::write(sshd.at("tree/a"), b"a").unwrap();
     fs::create_dir_all(sshd.at("taken/tree/a")).unwrap();
     let here = |name: &str| sshd.at(name).display().to_string();
-    let cases: [(Vec<String>, i32, &str); 7] = [
+    let cases: [(Vec<String>, i32, &str); 10] = [
         (vec![here("a"), sshd.far("no/such/b")], 6, "no such file"),
         (vec![sshd.far("nothing"), here("x")], 6, "nothing: no such file"),
         (vec![here("tree"), sshd.far("b")], 6, "-r was not given"),
         (vec![sshd.far("tree"), here("b")], 6, "-r was not given"),
         (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a directory has this name"),
+        (vec!["-r".into(), sshd.far("tree"), here("a")], 6, "a: is in the way of a directory"),
+        (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: is in the way of a directory"),
+        (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: is in the way of a directory"),
         (
             vec!["--verify".into(), here("a"), sshd.far("b")],
             1,
@@ -131,6 +134,7 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
         assert!(!said.contains("panicked"), "{said}");
     }
     assert!(!sshd.at("b").exists());
+    assert_eq!(fs::read(sshd.at("a")).unwrap(), b"a");
     assert!(sshd.at("taken/tree/a").is_dir() && sshd.at("taken/tree/sub").is_dir());
     assert!(partials(&sshd.at("")).is_empty(), "{:?}", partials(&sshd.at("")));
 }

@@ -425,3 +425,58 @@ fn a_file_that_hides_its_size_is_refused_and_nothing_is_made_of_it() {
     let copied = rig.cp(&["empty", &rig.served("d")]);
     assert!(copied.status.success() && rig.at("root/d/empty").exists(), "{}", said(&copied));
 }
+
+#[test]
+fn a_daemon_gives_no_file_whose_size_it_cannot_tell() {
+    let client = Client::new("sizeless-served");
+    let keys = client.authorized("keys", "");
+    let daemon = Daemon::start(&client, Path::new("/proc"), &keys);
+    let (out, copied) = (client.at("out"), client.at("core"));
+    for (source, target) in [("version", &out), ("sys/net/core", &copied)] {
+        let source = format!("hikyaku://{}/{source}", daemon.address);
+        let ended = client.run(&["cp", "-r", &source, text(target)]);
+        assert_eq!(ended.status.code(), Some(6), "{source}: {}", said(&ended));
+        assert!(said(&ended).contains("a file without a size"), "{source}: {}", said(&ended));
+    }
+    assert!(!out.exists());
+    assert_eq!(listing(&copied).len(), 0, "no empty file");
+    // What is empty in truth is a file.
+    fs::create_dir(client.at("plain")).unwrap();
+    fs::write(client.at("plain/empty"), "").unwrap();
+    let plain = Daemon::start(&client, &client.at("plain"), &keys);
+    let source = format!("hikyaku://{}/empty", plain.address);
+    let ended = client.run(&["cp", &source, text(&out)]);
+    assert!(ended.status.success() && out.exists(), "{}", said(&ended));
+}
+
+#[test]
+fn a_slash_behind_a_file_makes_no_other_file_of_it() {
+    let rig = Rig::new("slashes");
+    fs::write(rig.at("root/file"), "there").unwrap();
+    fs::write(rig.at("here"), "here").unwrap();
+    fs::create_dir(rig.at("d")).unwrap();
+    let cases = [
+        (rig.served("file/"), "d".to_owned(), "is not a directory"),
+        (rig.served("file/"), "new".to_owned(), "is not a directory"),
+        ("here".to_owned(), rig.served("file/"), "is not a directory"),
+        ("here".to_owned(), rig.served("new/"), "no such directory"),
+    ];
+    for (from, to, words) in cases {
+        let copied = rig.cp(&["-r", &from, &to]);
+        assert_eq!(copied.status.code(), Some(6), "{from} {to}: {}", said(&copied));
+        assert!(said(&copied).contains(words), "{from} {to}: {}", said(&copied));
+    }
+    assert_eq!(listing(&rig.at("d")).len(), 0);
+    assert!(!rig.at("new").exists() && !rig.at("root/new").exists());
+    assert_eq!(fs::read(rig.at("root/file")).unwrap(), b"there");
+    // A directory is one with and without it.
+    fs::create_dir(rig.at("root/tree")).unwrap();
+    fs::write(rig.at("root/tree/f"), "text").unwrap();
+    for source in ["tree", "tree/"] {
+        let copied = rig.cp(&["-r", &rig.served(source), "d"]);
+        assert!(copied.status.success() && rig.at("d/tree/f").exists(), "{}", said(&copied));
+        fs::remove_dir_all(rig.at("d/tree")).unwrap();
+    }
+    let copied = rig.cp(&["here", &rig.served("tree/")]);
+    assert!(copied.status.success() && rig.at("root/tree/here").exists(), "{}", said(&copied));
+}

@@ -304,3 +304,23 @@ fn settings_that_have_no_effect_on_copies_with_daemons_are_noted() {
         }
     }
 }
+
+#[test]
+fn every_command_says_what_to_do_about_a_daemon_that_is_away() {
+    let client = Client::new("daemons-away");
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("hikyaku://{nobody}/");
+    let here = client.at("here").display().to_string();
+    fs::create_dir(&here).unwrap();
+    for words in [
+        &["cp", "-r", &url, &here][..],
+        &["cp", "-r", &here, &url],
+        &["mount", "--foreground", &url, &here],
+        &["proxy", "-D", "0", &url],
+        &["view", &url],
+    ] {
+        let ended = client.run(words);
+        assert_eq!(ended.status.code(), Some(5), "{words:?}: {}", said(&ended));
+        assert!(said(&ended).contains("\ntry: "), "{words:?}: {}", said(&ended));
+    }
+}

@@ -227,6 +227,9 @@ fn a_lasting_failure_is_6() {
         ("lab run --report /no/such/file -- true", "cannot write /no/such/file: No such file"),
         (&format!("lab run --schedule {schedule} -- true"), "line 1: '5' needs a unit"),
         ("report /no/such/file", "cannot read /no/such/file"),
+        ("proxy on", "try: hikyaku proxy HOST"),
+        ("proxy off", "no gateway of this user runs"),
+        ("proxy drain", "no gateway of this user runs"),
     ] {
         home.check(line, 6, text);
     }
@@ -237,6 +240,9 @@ fn a_lasting_failure_is_6() {
         home.check("cp s3://bucket/f .", 6, "built without S3");
         home.check("cp /dev/null s3://bucket/f", 6, "try: build it with S3");
     }
+    let dir = home.0.join("dir").display().to_string();
+    fs::create_dir_all(home.0.join("dir/sub")).unwrap();
+    home.check(&format!("cp -r {dir} {dir}/sub"), 6, "is not copied into itself");
     let copied = home.write("a", "a");
     home.write("config/hikyaku/config.toml", "[default]\nspeed = 3\n");
     let output = home.run(&["cp", "--json", &copied, &format!("{copied}b")]);

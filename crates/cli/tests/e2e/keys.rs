@@ -7,6 +7,8 @@ use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::process::Command;
+use std::thread;
 
 #[test]
 fn a_client_shows_its_key_and_comes_in_with_it() {
@@ -30,6 +32,39 @@ fn a_client_shows_its_key_and_comes_in_with_it() {
     let copied = client.run(&["cp", &source, client.at("out").to_str().unwrap()]);
     assert!(copied.status.success(), "{}", said(&copied));
     assert_eq!(fs::read(client.at("out")).unwrap(), b"text");
+}
+
+#[test]
+fn a_list_of_keys_may_be_the_null_device_or_a_pipe() {
+    let client = Client::new("keys-lists");
+    let (keys, root, out) = (client.authorized("keys", ""), client.at("root"), client.at("out"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("file"), "text").unwrap();
+    let copy = |daemon: &Daemon| {
+        let source = format!("hikyaku://{}/file", daemon.address);
+        client.run(&["cp", &source, out.to_str().unwrap()])
+    };
+    let nobody = Daemon::start(&client, &root, Path::new("/dev/null"));
+    let refused = copy(&nobody);
+    assert!(!refused.status.success() && !out.exists(), "{}", said(&refused));
+    // What comes through a pipe comes once, and holds.
+    let fifo = client.at("fifo");
+    let made = Command::new("mkfifo").args(["-m", "600"]).arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let (writer, text) = (fifo.clone(), fs::read(&keys).unwrap());
+    let writing = thread::spawn(move || fs::write(writer, text).unwrap());
+    let daemon = Daemon::start(&client, &root, &fifo);
+    writing.join().unwrap();
+    for _ in 0..2 {
+        let copied = copy(&daemon);
+        assert!(copied.status.success(), "{}", said(&copied));
+        fs::remove_file(&out).unwrap();
+    }
+    // No daemon hangs on a FIFO that comes in place of its list.
+    let list = Daemon::start(&client, &root, &keys);
+    fs::rename(&fifo, &keys).unwrap();
+    let copied = copy(&list);
+    assert!(copied.status.success(), "{}", said(&copied));
 }
 
 /// Each kind of client tells the daemon that it ends, before its process is gone.

@@ -78,6 +78,21 @@ fn data_go_by_tcp_or_ssh_if_udp_is_forbidden_on_loopback_too() {
             fs::write(sshd.at("put"), &bytes).unwrap();
         }
     }
+    // What only data over UDP have is named where another carrier was found, and where the user's settings chose it.
+    fs::create_dir_all(sshd.at("config/hikyaku")).unwrap();
+    for (set, flags, named) in [
+        ("", &["--cipher", "aes128gcm", "--policy", "scavenger"][..], "--cipher and --policy has"),
+        ("policy = \"scavenger\"", &[], "; what is set as --policy has no effect there"),
+        ("buffer = \"8MB\"", &["--no-udp"], "what is set as --buffer has no effect there"),
+        ("udp = false", &["--cipher", "aes128gcm"], "what is set as --cipher has no effect there"),
+    ] {
+        fs::write(sshd.at("config/hikyaku/config.toml"), format!("[default]\n{set}\n")).unwrap();
+        let mut command = sshd.cp(&[flags, &[&sshd.far("put"), &got]].concat());
+        let output = command.env("XDG_CONFIG_HOME", sshd.at("config")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{set} {flags:?}: {said}");
+        assert!(said.contains(named), "{set} {flags:?}: {said}");
+    }
     let output = sshd.perf(&["ssh://far", "-n", "1M"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");

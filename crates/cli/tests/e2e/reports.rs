@@ -5,6 +5,7 @@ use crate::common::perf::Server;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -256,4 +257,23 @@ fn a_mesh_is_a_test_in_each_direction_and_a_host_that_fails_costs_its_own_tests_
     let failed = pairs.iter().filter(|pair| pair["error"].is_string());
     assert!(failed.clone().all(|pair| pair["from"] == "nobody" || pair["to"] == "nobody"));
     assert_eq!(failed.count(), 4, "{report}");
+}
+
+#[test]
+fn a_mesh_of_hosts_that_are_away_may_be_tried_again() {
+    let server = Server::start(&["-1"]);
+    let ssh = server.state.join("ssh");
+    // As ssh ends, and as a shell does that finds no program.
+    for (end, code) in [("255", 5), ("127", 6)] {
+        fs::write(&ssh, format!("#!/bin/sh\necho 'no route' >&2\nexit {end}\n")).unwrap();
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+        let words = ["perf", "--mesh", "one,two", "-t", "0.3", "-J", "--ssh"];
+        let output = crate::common::perf::hikyaku(&server.state).args(words).arg(&ssh).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for pair in report["pairs"].as_array().unwrap() {
+            assert!(pair["error"].as_str().unwrap().contains("no route"), "{report}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Lines for people.
 
 use super::figures::{Counts, PathFigures};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, counted};
 use std::time::Duration;
 
 /// How far it is, for how much longer, and what limits it.
@@ -9,12 +9,11 @@ pub(super) fn line(counts: &Counts, rate: Option<Rate>, path: &PathFigures) -> S
     let Counts { total_files, total_bytes, files, bytes, is_counted, .. } = *counts;
     if !is_counted {
         let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
-        let found = if files < total_files { format!("/{total_files}+") } else { String::new() };
-        return format!(
-            "counting  {}  {files}{found} files{rate}{}",
-            so_far(counts),
-            held_back(path)
-        );
+        let files = match files < total_files {
+            true => format!("{files}/{total_files}+ files"),
+            false => counted(files, "file").to_string(),
+        };
+        return format!("counting  {}  {files}{rate}{}", so_far(counts), held_back(path));
     }
     // The other end counts, and may say anything.
     let percent = bytes.saturating_mul(100).checked_div(total_bytes).unwrap_or(0).min(100);
@@ -24,7 +23,8 @@ pub(super) fn line(counts: &Counts, rate: Option<Rate>, path: &PathFigures) -> S
     });
     let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
     let path = held_back(path);
-    format!("{percent:3} %  {}  {files}/{total_files} files{rate}{left}{path}", so_far(counts))
+    let of = counted(total_files, "file");
+    format!("{percent:3} %  {}  {files}/{of}{rate}{left}{path}", so_far(counts))
 }
 
 /// Nothing has arrived for the time `still`.
@@ -75,12 +75,12 @@ pub(super) fn summary(counts: &Counts, took: Duration) -> String {
     let seconds = took.as_secs_f64();
     let rate = Rate::from_bytes_per_sec(counts.sent() as f64 / seconds.max(1e-3));
     let size = DataSize::from_bytes(counts.sent());
-    let files = if counts.files == 1 { "file" } else { "files" };
+    let files = counted(counts.files, "file");
     let kept = match counts.kept_bytes {
         0 => String::new(),
         kept => format!("; {} needed not be sent", DataSize::from_bytes(kept)),
     };
-    format!("{} {files}, {size} in {seconds:.1} s, {rate}{kept}", counts.files)
+    format!("{files}, {size} in {seconds:.1} s, {rate}{kept}")
 }
 
 /// Seconds as people read them.

@@ -3,31 +3,33 @@
 use super::{By, CopyArgs, PATIENCE};
 use crate::far::SERVICE;
 use crate::memory;
-use crate::settings::{
-    BOOTSTRAP, BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS,
-    WINDOW,
-};
 use anyhow::Result;
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_reach::bootstrap::{Consent, Programs};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
-use hikyaku_reach::options;
+use hikyaku_reach::settings::{BOOTSTRAP, RETRY_FOR, Typed};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Observer, Tuning, Way};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_reach::{Carriers, Observer, Way};
+use hikyaku_units::DataSize;
 use std::time::Duration;
 
 impl CopyArgs {
     /// How the far side at `host` is reached: as the flags say, or as the user has set.
     pub(crate) fn way(&self, host: &str, settings: &Settings) -> Result<Way> {
         let flags = &self.transport;
-        let rate = settings.resolve(self.scp.limit, &RATE, host)?;
-        let window = settings.resolve(flags.window, &WINDOW, host)?;
-        let buffer = settings.resolve(flags.buffer, &BUFFER, host)?;
-        let timeout = settings.resolve(flags.timeout, &TIMEOUT, host)?;
-        let ports = settings.resolve(flags.udp_ports.clone(), &UDP_PORTS, host)?;
-        let is_udp = settings.resolve(flags.no_udp.then_some(false), &UDP, host)?;
+        let typed = Typed {
+            rate: self.scp.limit,
+            cipher: flags.cipher.clone(),
+            policy: flags.policy.clone(),
+            window: flags.window,
+            buffer: flags.buffer,
+            timeout: flags.timeout,
+            ports: flags.udp_ports.clone(),
+            udp: flags.no_udp.then_some(false),
+            remote_path: flags.remote_path.clone(),
+        };
+        let chosen = typed.or_set(settings, host)?;
         Ok(Way {
             service: SERVICE,
             ssh: self.ssh(),
@@ -37,28 +39,20 @@ impl CopyArgs {
             },
             scope: Scope::default(),
             memory: DataSize::from_bytes(memory::available()),
-            remote_path: settings.resolve(flags.remote_path.clone(), &REMOTE_PATH, host)?,
+            remote_path: chosen.remote_path,
             programs: match &flags.far_binary {
                 Some(path) => Programs::named(path)?,
                 None => Programs::own(),
             },
-            ports: ports.unwrap_or(options::UDP_PORTS),
-            carriers: match (self.transport.via, is_udp.unwrap_or(true)) {
-                (Some(By::Udp), _) => Carriers::Udp,
-                (Some(By::Tcp), _) => Carriers::Tcp,
-                (Some(By::Ssh), _) => Carriers::Ssh,
-                (_, true) => Carriers::Auto,
-                (_, false) => Carriers::NoUdp,
+            ports: chosen.ports,
+            carriers: match flags.via {
+                Some(By::Udp) => Carriers::Udp,
+                Some(By::Tcp) => Carriers::Tcp,
+                Some(By::Ssh) => Carriers::Ssh,
+                _ => chosen.carriers,
             },
             pipes: flags.pipes.unwrap_or_default(),
-            tuning: Tuning {
-                cipher: settings.resolve(flags.cipher.clone(), &CIPHER, host)?,
-                policy: settings.resolve(flags.policy.clone(), &POLICY, host)?,
-                rate: rate.map(Rate::bits_per_sec),
-                window: window.map(DataSize::bytes),
-                buffer: buffer.map(DataSize::bytes),
-                timeout: timeout.map(|time| time.as_secs()),
-            },
+            tuning: chosen.tuning,
         })
     }
 

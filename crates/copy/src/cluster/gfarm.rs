@@ -12,7 +12,7 @@ use hikyaku_fan::{
     Arriving, Claims, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError,
     Target, failure_kind, gfarm_census, remote_path, unfit,
 };
-use hikyaku_reach::dial::{Address, Servers};
+use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, survey};
 use hikyaku_transfer::FailureKind;
@@ -94,11 +94,11 @@ fn expanded(gfarm: &Gfarm, sources: &[GfarmPath]) -> Result<Vec<GfarmPath>> {
         let matching =
             in_store(gfarm, &root).map_err(|error| told(source, &Trouble::Refused(error.kind)))?;
         let server = || source.server.clone();
-        all.extend(
-            matching
-                .into_iter()
-                .map(|path| GfarmPath { server: server(), path: path.as_bytes().to_vec() }),
-        );
+        all.extend(matching.into_iter().map(|path| GfarmPath {
+            server: server(),
+            path: path.as_bytes().to_vec(),
+            ending: source.ending,
+        }));
     }
     Ok(all)
 }
@@ -147,7 +147,7 @@ fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
     }
     let address = |node: &hikyaku_gfarm::Address| Address { host: node.host.clone(), port };
     let servers = survey.nodes.iter().map(address).collect();
-    let servers = Servers { servers, path: Vec::new(), keys: Vec::new() };
+    let servers = Servers { servers, path: Vec::new(), ending: Ending::Slash, keys: Vec::new() };
     let remedy = "start hikyaku serve --gfarm on the nodes, or leave out --gfarm-daemons";
     start::session(order, &servers).map(Some).map_err(|error| {
         let has_remedy = error.chain().any(|link| link.to_string().starts_with("try: "));

@@ -4,13 +4,14 @@ use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
 use crate::engine::{Choice as Patterns, Existing, Options};
 use crate::log::Direction;
-use crate::settings::{CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW, add_keys};
 use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Effect, Key, Keys, Scope, Settings, Way, misuse};
+use hikyaku_console::{Effect, Key, Scope, Settings, Way, misuse};
 use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
-use hikyaku_reach::dial::Via;
+use hikyaku_reach::dial::{Ending, Servers, Via};
+use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
+use hikyaku_store::StorePath;
 
 /// Tells whether a name is left out.
 type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
@@ -28,6 +29,8 @@ pub(super) struct Order<'a> {
     /// The command line's, read once: a list of files may come through a pipe.
     options: Options,
     leaves_out: LeavesOut,
+    /// Paths of servers that were written as directories.
+    dirs: Vec<StorePath>,
 }
 
 impl<'a> Order<'a> {
@@ -36,7 +39,7 @@ impl<'a> Order<'a> {
         let options = args.options()?;
         let patterns = Patterns::new(&options.patterns)?;
         let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
-        let (settings, hosts) = (Settings::of_user(&add_keys(Keys::default()))?, transfer.hosts());
+        let (settings, hosts) = (settings::of_user()?, transfer.hosts());
         let mut parameters = args.parameters();
         let client = &mut parameters.client;
         client.rate = least(&settings, &hosts, client.rate, &RATE)?;
@@ -54,7 +57,8 @@ impl<'a> Order<'a> {
             Transfer::Down(..) => Direction::In,
             Transfer::Up(..) | Transfer::UpToGfarm(..) | Transfer::UpToS3(..) => Direction::Out,
         };
-        Ok(Self { args, scope, parameters, direction, via, options, leaves_out })
+        let dirs = transfer.dirs();
+        Ok(Self { args, scope, parameters, direction, via, options, leaves_out, dirs })
     }
 
     /// What is copied.
@@ -63,6 +67,7 @@ impl<'a> Order<'a> {
             trees: if self.options.recursive { Trees::Copied } else { Trees::Refused },
             leaves_out: &*self.leaves_out,
             listed: &self.options.files,
+            dirs: &self.dirs,
             older: match self.options.existing {
                 Existing::Replaced => Older::Replaced,
                 Existing::Kept => Older::Kept,
@@ -138,10 +143,29 @@ impl Transfer {
         }
     }
 
+    /// Paths of servers that were written as directories.
+    fn dirs(&self) -> Vec<StorePath> {
+        let paths: Vec<(&[u8], Ending)> = match self {
+            Self::Down(Sources::Daemons(all), _) => {
+                all.iter().map(|from| (&*from.path, from.ending)).collect()
+            }
+            Self::Down(Sources::Gfarm(all), _) => {
+                all.iter().map(|from| (&*from.path, from.ending)).collect()
+            }
+            Self::Down(Sources::S3(all), _) => {
+                all.iter().map(|from| (&*from.path, from.ending)).collect()
+            }
+            Self::Up(_, target) => vec![(&*target.path, target.ending)],
+            Self::UpToGfarm(_, target) => vec![(&*target.path, target.ending)],
+            Self::UpToS3(_, target) => vec![(&*target.path, target.ending)],
+        };
+        let written = paths.into_iter().filter(|(_, ending)| *ending == Ending::Slash);
+        written.filter_map(|(path, _)| StorePath::new(path).ok()).collect()
+    }
+
     /// The names under which the settings know the other end: hosts of daemons, gfmd's host, a bucket.
     fn hosts(&self) -> Vec<String> {
         use crate::location::{GfarmPath, S3Path};
-        use hikyaku_reach::dial::Servers;
         let daemons = |servers: &Servers| -> Vec<String> {
             servers.servers.iter().map(|server| server.host.clone()).collect()
         };

@@ -3,7 +3,7 @@
 use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
 use crate::args::CopyArgs;
-use crate::location::{Ending, S3Path};
+use crate::location::S3Path;
 use crate::outcome::failed;
 use anyhow::{Error, Result};
 use hikyaku_console::{begun, with_remedy};
@@ -11,8 +11,10 @@ use hikyaku_fan::{
     Arriving, Claims, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer,
     Target, UploadPlan, failure_kind, remote_path, store_census, unfit,
 };
+use hikyaku_reach::dial::Ending;
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
+use hikyaku_units::counted;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -141,7 +143,8 @@ fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {
     };
     let store = S3::connect(&path.bucket, &options).map_err(|error| explained(&error, path))?;
     if args.verbosity() > 0 {
-        eprintln!("hikyaku: {}, up to {} connections", store.url(), args.connections());
+        let connections = counted(args.connections(), "connection");
+        eprintln!("hikyaku: {}, up to {connections}", store.url());
     }
     let is_near = ["http://127.", "http://localhost", "http://[::1]"];
     if store.url().starts_with("http://")

@@ -5,11 +5,10 @@ use crate::outcome::failed;
 use crate::patterns::is_pattern;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{causes, misuse, with_remedy};
-use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
+use hikyaku_fan::{HostError, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
 use hikyaku_reach::launch::{Fleet, LaunchError};
-use hikyaku_reach::tcp::TcpError;
 use hikyaku_transfer::FailureKind;
 
 /// A session, and its servers if they were started for it.
@@ -132,20 +131,10 @@ pub(super) fn of_download(error: SessionError, sources: &[Servers]) -> Error {
 
 /// What the user can do about a daemon that cannot be used.
 pub(crate) fn explained(error: DialError, key: &str) -> Error {
-    let remedy = Kind::from(&error).remedy();
-    match error {
-        DialError::Service(NoService::NotAuthorised(text)) => failed(FailureKind::Denied, text)
-            .context(format!(
-                "try: let the server's administrator put this line into its list of keys: {key}"
-            )),
-        DialError::Service(NoService::Later(text) | NoService::Full(text)) => {
-            failed(FailureKind::Busy, text)
-        }
-        DialError::Service(error) => failed(FailureKind::Unsupported, error.to_string()),
-        DialError::Tcp(error @ TcpError::Other { .. }) => {
-            with_remedy(failed(FailureKind::Unsupported, error.to_string()), remedy)
-        }
-        DialError::Connect(error) => with_remedy(error.into(), remedy),
-        DialError::Tcp(error) => with_remedy(error.into(), remedy),
-    }
+    let remedy = Some(error.remedy(key));
+    let error = match error.code() {
+        Some(code) => code.error(error.to_string()),
+        None => error.into(),
+    };
+    with_remedy(error, remedy)
 }

@@ -25,7 +25,7 @@ pub(super) fn objection(source: &Path, target: &Path, options: &Options) -> Opti
     if itself.is_dir() && is_within(&made, &itself) && has_it(source, &made, options) {
         let shown = Shown::new(made.as_os_str().as_bytes());
         let text = format!("is a directory, and is not copied into itself, which {shown} is in");
-        return of(FailureKind::Other, text);
+        return of(FailureKind::Exists, text);
     }
     None
 }

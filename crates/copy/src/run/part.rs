@@ -124,7 +124,10 @@ impl Part {
         {
             let (shown, others) = (Shown::new(path.as_os_str().as_bytes()), sources.len() - 1);
             let others = if others == 0 { String::new() } else { format!(", nor {others} others") };
-            ensure!(!path.as_os_str().is_empty(), "an empty name is no file");
+            ensure!(
+                !path.as_os_str().is_empty(),
+                misuse("an empty name is no file", "'.' for the current directory")
+            );
             let text = format!("{shown}: no such file or directory{others}");
             return Err(failed(FailureKind::NotFound, text));
         }

@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
 use hikyaku_sftp::{Entry, Failed, Kind, Request, Response};
-use hikyaku_store::{Change, ErrorKind, Store, StorePath};
+use hikyaku_store::{Change, ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -227,13 +227,7 @@ impl Walk<'_> {
             }
             let from = join(source, dir);
             let found = Known::of_path(self.run, &from, look(&from)?)?;
-            let to = place(dir)?;
-            let mode = found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
-            match self.target.store.make_dir(&to, mode) {
-                Err(error) if error.kind == ErrorKind::Exists => {}
-                made => made.map_err(stored)?,
-            }
-            self.directories.push((to, Directory { from, found }));
+            self.make(from, found, place(dir)?)?;
         }
         let from = join(source, file);
         let found = look(&from)?;
@@ -310,15 +304,27 @@ impl Walk<'_> {
         }
     }
 
+    /// Makes a directory that this end can write to; one that is there stays.
+    fn make(&mut self, from: Vec<u8>, found: Known, to: StorePath) -> Result<(), Trouble> {
+        let store = &self.target.store;
+        let mode = found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
+        match store.make_dir(&to, mode) {
+            Err(error) if error.kind == ErrorKind::Exists => {
+                if store.look(&to).is_ok_and(|there| there.kind == FileKind::File) {
+                    let text = "is in the way of a directory";
+                    let path = to.as_bytes();
+                    return Err(Trouble::of(End::Here, path, FailureKind::NotDirectory, text));
+                }
+            }
+            made => made.map_err(stored)?,
+        }
+        self.directories.push((to, Directory { from, found }));
+        Ok(())
+    }
+
     fn directory(&mut self, dir: Pending, all: Vec<Entry>, jobs: &Jobs<'_>) -> Result<(), Trouble> {
         if dir.to != StorePath::ROOT && !self.run.options.rehearsal {
-            let mode = dir.found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
-            match self.target.store.make_dir(&dir.to, mode) {
-                Err(error) if error.kind == ErrorKind::Exists => {}
-                made => made.map_err(stored)?,
-            }
-            let made = Directory { from: dir.from.clone(), found: dir.found };
-            self.directories.push((dir.to.clone(), made));
+            self.make(dir.from.clone(), dir.found, dir.to.clone())?;
         }
         let client = &self.run.server.client;
         let mut found = Vec::new();

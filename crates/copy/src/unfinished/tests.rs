@@ -77,7 +77,7 @@ fn a_person_reads_what_where_and_how_much() {
   file     /data/run7/a
            is /data/run7/.a.abcdefghabcde.hikyaku
            3.1 MB of 4.2 MB proven
-  done     1 files have their names
+  done     1 file with the final name
   journal  /state/1.journal2
 ";
     assert_eq!(told::listed(&tree, Reader::Person), expected);

@@ -5,7 +5,7 @@ use super::{Reader, partial_path, progress, target};
 use crate::engine::{Content, Known, State, Unfinished};
 use hikyaku_fs::{Shown, sentence};
 use hikyaku_transfer::{EarlierFile, Remains};
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, counted};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -206,7 +206,7 @@ impl Told {
             row("", &part(*size, *proven_bytes, *claimed_bytes));
         }
         if self.done_files > 0 {
-            row("done", &format!("{} files have their names", self.done_files));
+            row("done", &format!("{} with the final name", counted(self.done_files, "file")));
         }
         row("journal", &self.journal);
         let name = self.target.as_deref().unwrap_or("to a target that its journal does not name");

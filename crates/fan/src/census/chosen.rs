@@ -12,7 +12,8 @@ impl Census {
     ///
     /// # Errors
     ///
-    /// The source is a directory and directories are not copied, or it is a file and a list names files below it.
+    /// The source is a directory and directories are not copied, or it is a file and was written as a directory, or a list
+    /// names files below it.
     pub fn choose(&mut self, root: &StorePath, choice: &Choice<'_>) -> Result<Kind, ErrorKind> {
         let selection = Selection::new(choice);
         let is_root = |path: &PeerPath| path.as_bytes() == root.as_bytes();
@@ -21,6 +22,12 @@ impl Census {
         match (is_dir, selection.is_list()) {
             (true, false) if selection.trees() == Trees::Refused => return Err(ErrorKind::IsDir),
             (false, true) => return Err(ErrorKind::NotDir),
+            (false, _)
+                if choice.dirs.contains(root)
+                    && self.files.iter().any(|file| is_root(&file.path)) =>
+            {
+                return Err(ErrorKind::NotDir);
+            }
             _ => {}
         }
         // Bytes of a path before what is below the source; a source that is a file has its own name.

@@ -169,6 +169,6 @@ impl Renamed {
 pub const fn unfit(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::IsDir => "is a directory, and -r was not given",
-        _ => "is not a directory, and a list names files below it",
+        _ => "is not a directory",
     }
 }

@@ -5,7 +5,7 @@ use crate::kind::Kind;
 use hikyaku_console::{Folder, Settings};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
-use hikyaku_reach::dial::{Address, NotAnAddress, Servers, Via};
+use hikyaku_reach::dial::{Address, Ending, NotAnAddress, Servers, Via};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_units::{DataSize, Rate};
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ pub fn named(hosts: &[impl AsRef<str>]) -> Result<Servers, SessionError> {
     let address =
         |host: &_| AsRef::<str>::as_ref(host).parse().map_err(|error: NotAnAddress| wrong(&error));
     let servers = hosts.iter().map(address).collect::<Result<_, _>>()?;
-    Ok(Servers { servers, path: Vec::new(), keys: Vec::new() })
+    Ok(Servers { servers, path: Vec::new(), ending: Ending::Slash, keys: Vec::new() })
 }
 
 impl Setup {

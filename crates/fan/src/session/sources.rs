@@ -192,7 +192,7 @@ impl Target {
                     return Err(SessionError::refused(ErrorKind::NotDir, text));
                 }
                 true => self.path.clone(),
-                false => self.place(source, sources.all.len() > 1)?,
+                false => self.place(source, (sources.all.len() > 1, choice))?,
             };
             if !names.insert(to.clone()) && !is_contents {
                 let (path, text) = (source.from.to_string(), "another source has this name");
@@ -208,8 +208,17 @@ impl Target {
     }
 
     /// The place of one source.
-    fn place(&self, source: &Source, are_several: bool) -> Result<StorePath, SessionError> {
+    fn place(
+        &self,
+        source: &Source,
+        (are_several, choice): (bool, &Choice<'_>),
+    ) -> Result<StorePath, SessionError> {
+        let is_file_in_dir = source.kind != FileKind::Dir && choice.dirs.contains(&self.path);
         match (self.kind, &source.name) {
+            (TargetKind::New, _) if is_file_in_dir => {
+                let text = format!("{}: no such directory", self.shown);
+                Err(SessionError::refused(ErrorKind::NotFound, text))
+            }
             (TargetKind::Dir, Some(name)) => {
                 let place = self.path.join(name);
                 place.map_err(|error| {
@@ -222,7 +231,9 @@ impl Target {
                     format!("{}: no such directory, and several sources need one", self.shown);
                 Err(SessionError::refused(ErrorKind::NotFound, text))
             }
-            (TargetKind::Other, _) if are_several || source.kind == FileKind::Dir => {
+            (TargetKind::Other, _)
+                if are_several || is_file_in_dir || source.kind == FileKind::Dir =>
+            {
                 let text = format!("{}: is not a directory", self.shown);
                 Err(SessionError::refused(ErrorKind::NotDir, text))
             }

@@ -59,6 +59,34 @@ pub(crate) fn is_error_reporting(dir: impl AsFd) -> bool {
     fstatfs(dir).is_ok_and(|found| ERROR_REPORTING_MAGICS.contains(&(found.f_type as u32)))
 }
 
+/// The magic numbers (statfs(2)) of file systems of the kernel's own, which make the content of a file when it is read and tell
+/// its size as zero: proc, sysfs, debugfs, tracefs, cgroup and cgroup2, securityfs, configfs, selinuxfs, smackfs, fusectl,
+/// nfsd, rpc_pipefs, binfmt_misc, mqueue, bpf, resctrl.
+const SIZELESS_MAGICS: [u32; 17] = [
+    0x9fa0,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x7363_6673,
+    0x6265_6570,
+    0xf97c_ff8c,
+    0x4341_5d53,
+    0x6573_5543,
+    0x6e66_7364,
+    0x6759_6969,
+    0x4249_4e4d,
+    0x1980_0202,
+    0xcafe_4a11,
+    0x0765_5821,
+];
+
+/// Whether files of the file system of `file` may have content although their size is told as zero.
+pub(crate) fn is_sizeless(file: impl AsFd) -> bool {
+    fstatfs(file).is_ok_and(|found| SIZELESS_MAGICS.contains(&(found.f_type as u32)))
+}
+
 /// Fills `bytes` from the kernel's random generator.
 pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Errno> {
     getrandom(bytes, GetRandomFlags::empty()).map(drop)

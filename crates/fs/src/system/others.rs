@@ -56,6 +56,11 @@ pub(crate) fn is_error_reporting(_dir: impl AsFd) -> bool {
     false
 }
 
+/// There are no such file systems.
+pub(crate) fn is_sizeless(_file: impl AsFd) -> bool {
+    false
+}
+
 /// Fills `bytes` from the kernel's random generator (random(4)).
 pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Errno> {
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes));

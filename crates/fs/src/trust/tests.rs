@@ -85,6 +85,23 @@ fn a_device_is_not_believed() {
 }
 
 #[test]
+fn a_list_may_be_a_pipe_or_the_null_device_and_no_other_device() {
+    let list = |path: &Path| trust_list(File::options().read(true).write(true).open(path).unwrap());
+    assert_eq!(list(Path::new("/dev/null")), Ok(()));
+    assert_eq!(list(Path::new("/dev/zero")), Err(Distrust::Kind));
+    let scratch = Scratch::new("lists");
+    assert_eq!(trust_list(File::open(&scratch.0).unwrap()), Err(Distrust::Kind));
+    assert_eq!(trust_list(std::io::pipe().unwrap().0), Ok(()));
+    for (mode, wanted) in [(0o600, Ok(())), (0o622, Err(Distrust::Writable(0o622)))] {
+        let fifo = scratch.0.join(format!("fifo-{mode:o}"));
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        fs::set_permissions(&fifo, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(list(&fifo), wanted, "{mode:o}");
+        assert_eq!(list(&scratch.file(mode)), wanted, "{mode:o}");
+    }
+}
+
+#[test]
 fn a_file_of_another_user_is_not_believed() {
     if !geteuid().is_root() {
         eprintln!("SKIPPED: only root can give a file to another user");

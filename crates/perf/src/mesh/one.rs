@@ -2,14 +2,14 @@
 
 use super::hosts::Host;
 use super::{Measured, MeshArgs};
-use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::Scope;
+use anyhow::{Context, Error, Result, bail, ensure};
+use hikyaku_console::{ExitCode, Scope};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ const START: Duration = Duration::from_secs(60);
 const BESIDE: Duration = Duration::from_secs(90);
 /// Bytes that are read of a program there.
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
+/// A program that is told to end has this long.
+const PAUSE: Duration = Duration::from_secs(2);
 /// It is looked this often whether the user has stopped it.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -38,11 +40,12 @@ pub(super) fn test(args: &MeshArgs, (from, to): (usize, usize), scope: &Scope) -
         "perf -c {} -p {} -t {} --peer-key {} -J",
         to.address, server.port, args.seconds, server.key
     );
-    let text = client(args, from, &verb, scope).with_context(|| format!("at {}", from.name))?;
+    let (status, text) =
+        client(args, from, &verb, scope).with_context(|| format!("at {}", from.name))?;
     let report: Value = serde_json::from_slice(&text)
         .with_context(|| format!("what {} says is no report", from.name))?;
     if let Some(error) = report["error"].as_str() {
-        bail!("{}", hikyaku_fs::brief(error));
+        return Err(meaning(status).error(hikyaku_fs::brief(error)));
     }
     let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_f64);
     let figures = (number("/end/sum_received/bits_per_second"), number("/end/rtt_ms"));
@@ -74,13 +77,22 @@ impl Server {
         let child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .context("cannot start a program")?;
         let mut starting = Starting(Some(child));
-        let output = starting.0.as_mut().and_then(|child| child.stdout.take());
+        let child = starting.0.as_mut().context("the program has ended")?;
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
         let output = output.context("the program has no output")?;
-        let (port, key) = starting.announced(output, scope)?;
+        let (say, said) = channel();
+        thread::Builder::new()
+            .name("perf-mesh".to_owned())
+            .spawn(move || say.send(all(errors)))
+            .context("cannot start a thread")?;
+        let Some((port, key)) = starting.announced(output, scope)? else {
+            let status = starting.0.as_mut().and_then(end).context("the program has ended")?;
+            return Err(ended(status, &said.recv_timeout(PAUSE).unwrap_or_default()));
+        };
         let child = starting.0.take().context("the program has ended")?;
         Ok(Self { child, port, key })
     }
@@ -90,8 +102,8 @@ impl Server {
 struct Starting(Option<Child>);
 
 impl Starting {
-    /// The port and the key that the server prints.
-    fn announced(&self, output: ChildStdout, scope: &Scope) -> Result<(u16, Fingerprint)> {
+    /// The port and the key that the server prints; `None` if it ends before that.
+    fn announced(&self, output: ChildStdout, scope: &Scope) -> Result<Option<(u16, Fingerprint)>> {
         let (say, hear) = channel();
         let read = move || {
             let mut lines = BufReader::new(output.take(OUTPUT_BYTES_MAX)).lines();
@@ -116,8 +128,8 @@ impl Starting {
         let until = Instant::now() + START;
         loop {
             match hear.recv_timeout(LOOK) {
-                Ok(announced) => return announced.context("what starts is no server"),
-                Err(RecvTimeoutError::Disconnected) => bail!("no server can be started"),
+                Ok(announced) => return announced.context("what starts is no server").map(Some),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {
                     ensure!(scope.stop_cause().is_none(), "stopped by the user");
                     ensure!(Instant::now() < until, "no server within {} s", START.as_secs());
@@ -129,7 +141,7 @@ impl Starting {
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        self.0.iter_mut().for_each(end);
+        self.0.as_mut().and_then(end);
     }
 }
 
@@ -140,21 +152,26 @@ impl Drop for Server {
 }
 
 /// Ends a program: its standard input ends first, so that what it has started elsewhere ends as well.
-fn end(child: &mut Child) {
+fn end(child: &mut Child) -> Option<ExitStatus> {
     drop(child.stdin.take());
-    let until = Instant::now() + Duration::from_secs(2);
+    let until = Instant::now() + PAUSE;
     while Instant::now() < until {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
+        if let Some(ended) = child.try_wait().transpose() {
+            return ended.ok();
         }
         thread::sleep(Duration::from_millis(20));
     }
     let _ = child.kill();
-    let _ = child.wait();
+    child.wait().ok()
 }
 
-/// Runs the client. Returns what it has printed.
-fn client(args: &MeshArgs, host: &Host, verb: &str, scope: &Scope) -> Result<Vec<u8>> {
+/// Runs the client. Returns how it ended and what it has printed.
+fn client(
+    args: &MeshArgs,
+    host: &Host,
+    verb: &str,
+    scope: &Scope,
+) -> Result<(ExitStatus, Vec<u8>)> {
     let mut command = command(args, host, verb)?;
     let child = command
         .stdin(Stdio::null())
@@ -182,12 +199,27 @@ fn client(args: &MeshArgs, host: &Host, verb: &str, scope: &Scope) -> Result<Vec
         let (output, errors) = (output.join(), errors.join());
         let (output, errors) = (output.unwrap_or_default(), errors.unwrap_or_default());
         let status = status?;
-        if output.is_empty() {
-            let said = Shown::new(errors.trim_ascii()).to_string();
-            bail!("{status}: {}", said.lines().next().unwrap_or_default());
+        match output.is_empty() {
+            true => Err(ended(status, &errors)),
+            false => Ok((status, output)),
         }
-        Ok(output)
     })
+}
+
+/// The error of a program that ended without what it was started for, and has said this.
+fn ended(status: ExitStatus, said: &[u8]) -> Error {
+    let first = said.trim_ascii().split(|&byte| byte == b'\n').next().unwrap_or_default();
+    meaning(status).error(format!("{status}: {}", Shown::new(first.trim_ascii())))
+}
+
+/// What the end of a program at a host means: the code is that of hikyaku, of a shell that does not find it, or of ssh, which
+/// has 255 where it could not connect.
+fn meaning(status: ExitStatus) -> ExitCode {
+    match status.code() {
+        Some(5 | 255) => ExitCode::MayPass,
+        Some(1 | 6 | 126 | 127) => ExitCode::WillFail,
+        _ => ExitCode::Failed,
+    }
 }
 
 fn all(from: Option<impl Read>) -> Vec<u8> {

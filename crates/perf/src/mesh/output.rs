@@ -2,6 +2,7 @@
 
 use super::{MeshArgs, Pair};
 use crate::output::{Format, Sink};
+use hikyaku_console::ExitCode;
 use hikyaku_units::Rate;
 use serde::Serialize;
 use std::fmt::Write;
@@ -41,9 +42,9 @@ impl Table {
         Self { title: args.title.clone(), names, pairs: Vec::new() }
     }
 
-    /// Whether a pair was tested.
-    pub(super) fn has_any(&self) -> bool {
-        self.pairs.iter().any(|pair| pair.measured.is_ok())
+    /// The codes of all failures, if no pair was tested.
+    pub(super) fn failures(&self) -> Option<Vec<ExitCode>> {
+        self.pairs.iter().map(|pair| Some(pair.measured.as_ref().err()?.code)).collect()
     }
 
     /// Adds a pair, and tells it at once.
@@ -54,7 +55,7 @@ impl Table {
                 let rate = rate(measured.received_bits_per_second);
                 sink.note(&format!("{from} -> {to}: {rate}"));
             }
-            (Format::Text, Err(error)) => sink.note(&format!("{from} -> {to}: {error}")),
+            (Format::Text, Err(failed)) => sink.note(&format!("{from} -> {to}: {}", failed.text)),
             (Format::JsonStream, _) => sink.event("pair", &self.report(&pair)),
             (Format::Json | Format::Csv, _) => {}
         }
@@ -84,7 +85,7 @@ impl Table {
             received_bits_per_second: measured.map(|measured| measured.received_bits_per_second),
             rtt_ms: measured.map(|measured| measured.rtt_ms),
             lost_percent: measured.map(|measured| measured.lost_percent),
-            error: pair.measured.as_ref().err().map(String::as_str),
+            error: pair.measured.as_ref().err().map(|failed| failed.text.as_str()),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::message::RefusalKind;
 use crate::plan::{Direction, Handling, Limit, MAX_SECONDS, Plan};
 use crate::session::Event;
 use hikyaku_net::{AppCode, Connection};
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, counted};
 use rustix::process::{Resource, geteuid, getrlimit};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -120,10 +120,13 @@ impl Budget {
 
     /// The line that the server prints at its start.
     pub(super) fn line(&self) -> String {
-        let threads = self.threads.map_or_else(String::new, |n| format!(", {n} threads"));
+        let threads = self.threads.map(|n| format!(", {}", counted(n, "thread")));
         format!(
-            "at most {} tests at once, {} connections{threads}, {} of memory",
-            self.tests, self.connections, self.memory
+            "at most {} at once, {}{}, {} of memory",
+            counted(self.tests, "test"),
+            counted(self.connections, "connection"),
+            threads.unwrap_or_default(),
+            self.memory
         )
     }
 
@@ -188,7 +191,8 @@ impl Places {
         let mut held = self.held();
         while !self.budget.has_room(held.len(), taken(&held), needs) {
             let Some((id, why)) = test_to_end(&held, host, now) else {
-                let busy = format!("it is busy with {} tests; try again later", held.len());
+                let busy =
+                    format!("it is busy with {}; try again later", counted(held.len(), "test"));
                 return Err((busy, RefusalKind::ForNow));
             };
             if let Some(test) = held.remove(&id) {

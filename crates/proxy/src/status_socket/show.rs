@@ -3,7 +3,7 @@
 use crate::board::limit::Limit;
 use crate::board::status::{FlowStatus, Status};
 use crate::switch::{Far, Mode, Route};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, counted};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub(super) fn text(process: u32, status: &Status) -> String {
     // Writing to a text does not fail.
     let _ = writeln!(
         out,
-        "process {process}: far gateway {} ({}, round trip {:.1} ms), {} connections open; receives {}, sends {}",
+        "process {process}: far gateway {} ({}, round trip {:.1} ms), {} open; receives {}, sends {}",
         status.far,
         status.carrier,
         round_trip.as_secs_f64() * 1e3,
-        status.open,
+        counted(status.open, "connection"),
         rate(status.received_bits_per_second),
         rate(status.sent_bits_per_second),
     );

@@ -14,8 +14,26 @@ pub struct Servers {
     pub servers: Vec<Address>,
     /// The path below their roots.
     pub path: Vec<u8>,
+    /// How the path was written.
+    pub ending: Ending,
     /// The keys of the servers, if the user gave them: each server has one of these.
     pub keys: Vec<Fingerprint>,
+}
+
+/// How a path was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// As a name.
+    Name,
+    /// As a directory, with a slash at its end: nothing else is meant.
+    Slash,
+}
+
+impl Ending {
+    /// That of a path; a root is a directory.
+    pub fn of(path: &[u8]) -> Self {
+        if path.is_empty() || path.ends_with(b"/") { Self::Slash } else { Self::Name }
+    }
 }
 
 /// `hikyaku://HOST[:PORT][,HOST[:PORT]...]/PATH`.
@@ -30,7 +48,8 @@ impl Servers {
         let (hosts, path) = rest.split_at(slash);
         let hosts = String::from_utf8_lossy(hosts);
         let servers: Result<_, _> = hosts.split(',').map(str::parse).collect();
-        Some(servers.map(|servers| Self { servers, path: trimmed(path), keys: Vec::new() }))
+        let (path, ending) = (trimmed(path), Ending::of(path));
+        Some(servers.map(|servers| Self { servers, path, ending, keys: Vec::new() }))
     }
 
     /// The path `CLUSTER:PATH`, where the user's settings have such a cluster.
@@ -38,7 +57,8 @@ impl Servers {
         let port = cluster.port.map_or(PORT, NonZeroU16::get);
         let address = |host: &String| Address { host: host.clone(), port };
         let servers = cluster.hosts.iter().map(address).collect();
-        Self { servers, path: trimmed(path), keys: cluster.keys.clone() }
+        let (path, ending) = (trimmed(path), Ending::of(path));
+        Self { servers, path, ending, keys: cluster.keys.clone() }
     }
 }
 

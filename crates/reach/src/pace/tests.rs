@@ -30,6 +30,17 @@ fn a_rate_of_zero_lets_nothing_pass_and_does_not_overflow() {
     assert!(slots.reserve(now, Rate::ZERO, 1) > now + NEVER / 2);
 }
 
+#[test]
+fn a_thread_waits_for_the_time_of_what_it_moves_or_until_nothing_is_wanted() {
+    let pace = Pace::new(Rate::from_bits_per_sec(8_000_000));
+    let begin = Instant::now();
+    pace.wait(200_000, || false);
+    pace.wait(200_000, || false);
+    assert!(begin.elapsed() >= Duration::from_millis(400));
+    pace.wait(1_000_000_000_000, || true);
+    assert!(begin.elapsed() < Duration::from_secs(3600));
+}
+
 /// Two ends of a connection over a socket pair.
 fn connections() -> [Connection; 2] {
     let (one, other) = UnixStream::pair().unwrap();

@@ -166,7 +166,7 @@ impl Shell {
             self.check_begin((from, handle), (&mut file, at), size)?;
             file.seek(SeekFrom::Start(at)).map_err(here("seek local"))?;
         }
-        let mut progress = Progress::new(base(from), (at, size), self.meter, self.flow.limit);
+        let mut progress = Progress::new(base(from), (at, size), self);
         let mut fetch = Fetch::new(&self.client, handle, self.flow, at, size);
         let what = || format!("read remote \"{}\"", Shown::new(from));
         while let Some(bytes) = fetch.bytes().map_err(|error| failed(what())(error))? {

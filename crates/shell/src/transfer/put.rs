@@ -178,7 +178,7 @@ impl Shell {
         (at, found): (u64, &Attributes),
     ) -> Done {
         let size = found.size.unwrap_or(0);
-        let mut progress = Progress::new(base(from), (at, size), self.meter, self.flow.limit);
+        let mut progress = Progress::new(base(from), (at, size), self);
         let mut under_way: VecDeque<(usize, Ticket)> = VecDeque::new();
         let mut buffer = vec![0; self.flow.chunk];
         let mut offset = at;

@@ -1,7 +1,7 @@
 //! Deciding on one name of the source.
 
 use super::deletion::Way;
-use super::{NoPlan, Pair, Pending, Sink, Target, Told, Walk};
+use super::{NoPlan, Pair, Pending, Sink, Skipped, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
 use crate::options::{Existing, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
@@ -34,7 +34,7 @@ impl Walk<'_> {
             return Ok(None);
         }
         if is_left_out {
-            let what = if kind == Kind::Dir { "directory" } else { "non-regular file" };
+            let what = if kind == Kind::Dir { Skipped::Directory } else { Skipped::NoFile };
             (sink.tell)(Told::Skipped(what, pair.path))?;
             return Ok(None);
         }

@@ -369,3 +369,45 @@ fn a_destination_of_another_kind_is_refused_by_name() {
         assert!(said.contains(end.split(':').next().unwrap()) && said.contains("try: "), "{said}");
     }
 }
+
+/// A session with a host for which this is set.
+fn with_settings(rig: &Rig, set: &str, options: &[&str], lines: &str) -> (Output, String) {
+    fs::create_dir_all(rig.at("config/hikyaku")).unwrap();
+    fs::write(rig.at("config/hikyaku/config.toml"), format!("[host.far]\n{set}\n")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+    command.env("XDG_STATE_HOME", rig.at("state")).env("XDG_CONFIG_HOME", rig.at("config"));
+    command.current_dir(rig.at("near")).args(["sftp", "-v", "-F"]);
+    command.arg(rig.sshd.at("ssh_config")).args(options).arg("far");
+    given(&mut command, &format!("cd {}\n{lines}\n", rig.at("far").display()))
+}
+
+#[test]
+fn what_is_set_for_a_host_counts_for_its_sessions() {
+    let Some(rig) = Rig::new("matrix-sftp-settings") else { return };
+    rig.trees("near", "far");
+    let program = format!("remote-path = \"{}\"", env!("CARGO_BIN_EXE_hikyaku"));
+    let native = ["--via", "native"];
+    for (set, code, words) in [
+        ("", 0, "by UDP"),
+        ("udp = false", 0, "by TCP"),
+        ("udp-ports = \"60501-60509\"", 0, ":6050"),
+        ("cipher = \"aes128gcm\"\nudp = false", 0, "--cipher has no effect"),
+        ("speed = 3", 6, "speed"),
+    ] {
+        let (output, said) = with_settings(&rig, &format!("{program}\n{set}"), &native, "pwd");
+        assert_eq!(output.status.code(), Some(code), "{set}: {said}");
+        assert!(said.contains(words), "{set}: {said}");
+    }
+    let elsewhere = "remote-path = \"/no/such/hikyaku\"";
+    let (output, said) = with_settings(&rig, elsewhere, &native, "pwd");
+    assert!(!output.status.success() && said.contains("/no/such/hikyaku"), "{said}");
+    fs::write(rig.at("near/large"), vec![7; 3_000_000]).unwrap();
+    for via in ["native", "sftp"] {
+        let begin = Instant::now();
+        let set = format!("{program}\nrate = \"8m\"");
+        let (output, said) = with_settings(&rig, &set, &["--via", via], "put large");
+        assert!(output.status.success(), "{via}: {said}");
+        // Three seconds, less what may go at once.
+        assert!(begin.elapsed() > Duration::from_secs(1), "{via} is too fast: {said}");
+    }
+}

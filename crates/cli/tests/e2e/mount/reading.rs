@@ -443,3 +443,32 @@ fn inode_numbers_are_the_same_after_the_kernel_has_forgotten_and_in_the_next_mou
     let own = |path: PathBuf| fs::metadata(path).unwrap().ino();
     assert_eq!(own(place.mnt("a/b/3-0")), own(place.root("a/b/3-0")));
 }
+
+/// What of a server is bound to a directory, until the end of the test.
+struct Bound(PathBuf);
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_file_without_a_size_is_refused_at_once() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-sizeless");
+    fs::create_dir(place.root("core")).unwrap();
+    let bind = ["--bind", "/proc/sys/net/core"];
+    let bound = Command::new("mount").args(bind).arg(place.root("core")).status().unwrap();
+    assert!(bound.success());
+    let _bound = Bound(place.root("core"));
+    fs::write(place.root("empty"), "").unwrap();
+    place.mount(&[]);
+    let path = place.mnt("core/somaxconn");
+    let opened = File::open(&path).unwrap_err();
+    assert_eq!(opened.raw_os_error(), Some(rustix::io::Errno::NXIO.raw_os_error()), "{opened}");
+    assert!(!fs::symlink_metadata(&path).unwrap().is_file());
+    assert_eq!(fs::read(place.mnt("empty")).unwrap(), b"");
+}

@@ -57,11 +57,7 @@ fn what_was_staged_arrives_after_the_mount_was_killed() {
     assert!(fs::read(place.root("a")).unwrap() == first);
     let output = mount(&place);
     assert!(fs::read(place.root("a")).unwrap() == bytes, "{}", said(&output));
-    assert!(
-        said(&output).contains("of 1 files of an earlier mount were sent"),
-        "{}",
-        said(&output)
-    );
+    assert!(said(&output).contains("of 1 file of an earlier mount were sent"), "{}", said(&output));
     assert!(segments(&place).is_empty());
     assert!(fs::read(place.mnt("a")).unwrap() == bytes);
 }

@@ -173,3 +173,35 @@ fn rules_choose_the_names_that_rsync_chooses() {
         assert_eq!(sorted(&ours.1), sorted(&theirs_said), "{words:?}");
     }
 }
+
+#[test]
+fn what_is_left_out_is_told_without_being_asked_and_not_to_the_quiet() {
+    if !has_rsync() {
+        return;
+    }
+    let scratch = Scratch::new("sync-skipped");
+    let from = scratch.at("from");
+    fs::create_dir_all(from.join("dir")).unwrap();
+    fs::write(from.join("file"), "text").unwrap();
+    symlink("file", from.join("link")).unwrap();
+    assert!(Command::new("mkfifo").arg(from.join("fifo")).status().unwrap().success());
+    for options in ["-r", "-rq", "-rv", "-t"] {
+        for source in ["from/", "from", "from/dir"] {
+            let said = [false, true].map(|is_ours| {
+                let mut command = match is_ours {
+                    true => Command::new(env!("CARGO_BIN_EXE_hikyaku")),
+                    false => Command::new("rsync"),
+                };
+                command.args(is_ours.then_some("sync")).args([options, source, "to"]);
+                command.current_dir(scratch.at("")).env("XDG_STATE_HOME", scratch.at("state"));
+                let ended = command.output().unwrap();
+                assert!(ended.status.success(), "{options} {source}: {ended:?}");
+                let _ = fs::remove_dir_all(scratch.at("to"));
+                let said = String::from_utf8(ended.stdout).unwrap();
+                let skipped = said.lines().filter(|line| line.starts_with("skipping"));
+                skipped.map(str::to_owned).collect::<BTreeSet<_>>()
+            });
+            assert_eq!(said[1], said[0], "{options} {source}");
+        }
+    }
+}

@@ -2,7 +2,6 @@
 
 use super::*;
 use clap::Parser;
-use hikyaku_console::Keys;
 
 #[derive(Parser)]
 struct Command {
@@ -13,7 +12,7 @@ struct Command {
 #[test]
 fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
     let settings =
-        Settings::parse("[host.slow]\nrate = \"100m\"\n", &crate::add_keys(Keys::default()));
+        Settings::parse("[host.slow]\nrate = \"100m\"\n", &hikyaku_reach::settings::keys());
     let settings = settings.unwrap();
     let limit = |words: &str| {
         let args = Command::try_parse_from(words.split(' ')).unwrap().args;
