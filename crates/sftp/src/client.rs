@@ -1,24 +1,30 @@
 //! A client with many requests under way.
 //!
-//! A thread reads the responses and gives each to the [`Ticket`] of its request. Requests may be sent from any thread;
-//! another thread writes them, all that wait at once.
-//! The number of requests under way is limited, and with it what a server can make this end hold: at most
-//! [`UNDER_WAY_MAX`] responses of [`PACKET_BYTES_MAX`] bytes.
+//! A thread reads the responses and keeps each for who asked. Requests may be sent from any thread, one by one or a group
+//! at a time; another thread writes them, all that wait at once. Who waits for a group is woken once, and not for each of
+//! its responses: a wake costs more than a small file.
+//!
+//! Each request has bounds for its response, and those of all that are under way are bounded together, and with them what
+//! a server can make this end hold.
 
+use crate::answer::{Answer, Handle};
 use crate::attributes::Attributes;
 use crate::packet::{
     Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION, Version, greeting,
 };
 use std::collections::HashMap;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::mem::take;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Bytes of responses that are read at once.
 const READ_BYTES: usize = 64 << 10;
-/// Requests that may be under way at once.
-const UNDER_WAY_MAX: usize = 256;
+/// Bytes of requests under way and of their responses: while there are so many, nothing more is asked.
+const UNDER_WAY_BYTES_MAX: usize = 16 << 20;
+/// Requests that are sent together. When there is room for one of them, all are sent.
+const GROUP_MAX: usize = 192;
 
 /// A client of one server. Clones use the same pipe.
 #[derive(Clone)]
@@ -27,13 +33,12 @@ pub struct Client {
     version: Arc<Version>,
 }
 
-/// An open file or directory of the server. It is not closed by itself: see [`Client::close`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Handle(Vec<u8>);
-
 /// A request that is under way.
 #[must_use = "the response of a request is its only sign of a failure"]
-pub struct Ticket(Receiver<Response>);
+pub struct Ticket(Receiver<Responses>);
+
+/// The responses of a group of requests, in their order; `None` for those that have not come.
+type Responses = Vec<Option<Response>>;
 
 /// What came of a request.
 pub type Asked<T> = Result<T, Failed>;
@@ -105,15 +110,43 @@ struct Shared {
 /// Requests that are not written yet. They are among those that are under way.
 struct Outgoing {
     bytes: Vec<u8>,
+    /// Who writes them sleeps until there are some.
+    is_waited_for: bool,
     /// Nothing is sent any more.
     is_over: bool,
 }
 
 struct Waiting {
-    requests: HashMap<u32, SyncSender<Response>>,
+    requests: HashMap<u32, UnderWay>,
     next: u32,
+    /// Of all requests that are under way.
+    bytes: usize,
+    /// Threads that wait for room.
+    blocked: usize,
     /// Why nothing more comes.
     end: Option<Failed>,
+}
+
+/// A request without a response.
+struct UnderWay {
+    group: Arc<Group>,
+    /// Its place in the group.
+    place: usize,
+    /// What it and its response may take.
+    bytes: usize,
+}
+
+/// Requests that were sent together. When nothing more can come to it, the responses go to who waits.
+struct Group {
+    responses: Mutex<Responses>,
+    whole: SyncSender<Responses>,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Who asked may have gone.
+        let _ = self.whole.send(take(&mut *lock(&self.responses)));
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -139,9 +172,19 @@ impl Client {
             return Err(Failed::Version(version.number));
         }
         let shared = Arc::new(Shared {
-            waiting: Mutex::new(Waiting { requests: HashMap::new(), next: 0, end: None }),
+            waiting: Mutex::new(Waiting {
+                requests: HashMap::new(),
+                next: 0,
+                bytes: 0,
+                blocked: 0,
+                end: None,
+            }),
             has_room: Condvar::new(),
-            outgoing: Mutex::new(Outgoing { bytes: Vec::new(), is_over: false }),
+            outgoing: Mutex::new(Outgoing {
+                bytes: Vec::new(),
+                is_waited_for: false,
+                is_over: false,
+            }),
             has_bytes: Condvar::new(),
         });
         let (reader, writer) = (shared.clone(), shared.clone());
@@ -164,24 +207,7 @@ impl Client {
 
     /// Sends a request; waits only while as many are under way as may be.
     pub fn ask(&self, request: &Request<'_>) -> Ticket {
-        let (answer, ticket) = sync_channel(1);
-        let ticket = Ticket(ticket);
-        let mut waiting = lock(&self.shared.waiting);
-        while waiting.requests.len() >= UNDER_WAY_MAX && waiting.end.is_none() {
-            let woken = self.shared.has_room.wait(waiting);
-            waiting = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-        if waiting.end.is_some() {
-            return ticket;
-        }
-        let id = waiting.next;
-        waiting.next = id.wrapping_add(1);
-        waiting.requests.insert(id, answer);
-        // Requests are sent in the order of their ids: the lock is held until this one is in its place.
-        lock(&self.shared.outgoing).bytes.extend_from_slice(&request.encode(id));
-        drop(waiting);
-        self.shared.has_bytes.notify_one();
-        ticket
+        Ticket(self.shared.send(&[*request]))
     }
 
     /// Waits for the response.
@@ -190,18 +216,24 @@ impl Client {
     ///
     /// See [`Failed`]; a status other than "ok" is one.
     pub fn wait(&self, ticket: Ticket) -> Asked<Response> {
-        match ticket.0.recv() {
-            Ok(Response::Status(Status::Ok, text)) => Ok(Response::Status(Status::Ok, text)),
-            Ok(Response::Status(status, text)) => Err(Failed::Refused {
-                status,
-                text: String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect(),
-            }),
-            Ok(response) => Ok(response),
-            Err(_) => {
-                let why = lock(&self.shared.waiting).end.clone();
-                Err(why.unwrap_or_else(|| Failed::Lost("it has ended".to_owned())))
-            }
-        }
+        self.answer(ticket).0
+    }
+
+    /// Waits for the answer.
+    pub fn answer(&self, ticket: Ticket) -> Answer {
+        self.shared.answer(ticket.0.recv().ok().and_then(|mut responses| responses.pop()?))
+    }
+
+    /// Sends requests, which the server gets in this order, and waits for all of their answers.
+    pub fn all(&self, requests: &[Request<'_>]) -> Vec<Answer> {
+        let groups = requests.chunks(GROUP_MAX).map(|group| (group.len(), self.shared.send(group)));
+        let groups: Vec<_> = groups.collect();
+        let heard = groups.into_iter().flat_map(|(length, group)| {
+            let mut responses = group.recv().unwrap_or_default();
+            responses.resize_with(length, || None);
+            responses
+        });
+        heard.map(|response| self.shared.answer(response)).collect()
     }
 
     /// Sends a request and waits until it is done.
@@ -211,24 +243,12 @@ impl Client {
 
     /// Waits until a request is done that has no other answer.
     pub fn is_done(&self, ticket: Ticket) -> Asked<()> {
-        match self.wait(ticket)? {
-            Response::Status(..) => Ok(()),
-            _ => Err(Failed::Odd),
-        }
+        self.answer(ticket).done()
     }
 
     /// Opens a file or a directory.
     pub fn open(&self, request: &Request<'_>) -> Asked<Handle> {
-        self.opened(self.ask(request))
-    }
-
-    /// Waits until a file or directory is open that was asked for.
-    pub fn opened(&self, ticket: Ticket) -> Asked<Handle> {
-        match self.wait(ticket)? {
-            // The draft allows 256 bytes.
-            Response::Handle(handle) if handle.len() <= 256 => Ok(Handle(handle)),
-            _ => Err(Failed::Odd),
-        }
+        self.answer(self.ask(request)).handle()
     }
 
     /// Closes a file or a directory. What a server could not write may be said here only.
@@ -238,10 +258,7 @@ impl Client {
 
     /// Metadata, by [`Request::Stat`] or [`Request::LStat`].
     pub fn attributes(&self, request: &Request<'_>) -> Asked<Attributes> {
-        match self.wait(self.ask(request))? {
-            Response::Attributes(attributes) => Ok(attributes),
-            _ => Err(Failed::Odd),
-        }
+        self.answer(self.ask(request)).attributes()
     }
 
     /// The one name that [`Request::RealPath`] or [`Request::ReadLink`] asks for.
@@ -264,24 +281,58 @@ impl Client {
 
     /// Waits for the bytes of a [`Request::Read`] of `length` bytes; none at the end of the file.
     pub fn data(&self, ticket: Ticket, length: usize) -> Asked<Vec<u8>> {
-        match self.wait(ticket) {
-            Ok(Response::Data(data)) if data.len() <= length && !data.is_empty() => Ok(data),
-            Ok(_) => Err(Failed::Odd),
-            Err(Failed::Refused { status: Status::End, .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl Handle {
-    /// As requests take it.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
+        self.answer(ticket).data(length)
     }
 }
 
 impl Shared {
-    /// Gives each response to who waits for it, until the pipe ends.
+    /// Sends a group of requests, as soon as there is room.
+    fn send(&self, requests: &[Request<'_>]) -> Receiver<Responses> {
+        let (whole, receiver) = sync_channel(1);
+        let responses = Mutex::new(requests.iter().map(|_| None).collect());
+        let group = Arc::new(Group { responses, whole });
+        let mut waiting = lock(&self.waiting);
+        while waiting.bytes >= UNDER_WAY_BYTES_MAX && waiting.end.is_none() {
+            waiting.blocked += 1;
+            waiting = self.has_room.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting.blocked -= 1;
+        }
+        if waiting.end.is_some() {
+            return receiver;
+        }
+        // Requests are sent in the order of their ids: the first lock is held until these are in their place.
+        let mut outgoing = lock(&self.outgoing);
+        for (place, request) in requests.iter().enumerate() {
+            let (id, bytes) = (waiting.next, request.bytes_max());
+            waiting.next = id.wrapping_add(1);
+            waiting.bytes += bytes;
+            waiting.requests.insert(id, UnderWay { group: group.clone(), place, bytes });
+            outgoing.bytes.extend_from_slice(&request.encode(id));
+        }
+        let is_asleep = take(&mut outgoing.is_waited_for);
+        drop((outgoing, waiting));
+        if is_asleep {
+            self.has_bytes.notify_one();
+        }
+        receiver
+    }
+
+    /// What came of a request.
+    fn answer(&self, response: Option<Response>) -> Answer {
+        Answer(match response {
+            Some(Response::Status(status, text)) if status != Status::Ok => Err(Failed::Refused {
+                status,
+                text: String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect(),
+            }),
+            Some(response) => Ok(response),
+            None => {
+                let why = lock(&self.waiting).end.clone();
+                Err(why.unwrap_or_else(|| Failed::Lost("it has ended".to_owned())))
+            }
+        })
+    }
+
+    /// Keeps each response for who waits for it, until the pipe ends.
     fn read(&self, mut from: impl Read, mut buffer: Vec<u8>) {
         let why = loop {
             if let Err(error) = read_frame(&mut from, &mut buffer) {
@@ -292,16 +343,23 @@ impl Shared {
                 Err(error) => break Failed::Broken(NotAResponse::to_string(&error)),
             };
             let mut waiting = lock(&self.waiting);
-            let Some(answer) = waiting.requests.remove(&id) else {
+            let is_fit = waiting.requests.get(&id).map(|asked| buffer.len() <= asked.bytes);
+            if is_fit == Some(false) {
+                break Failed::Broken("its answer is longer than any to such a request".to_owned());
+            }
+            let Some(UnderWay { group, place, bytes }) = waiting.requests.remove(&id) else {
                 break Failed::Broken("it answered a request that was not made".to_owned());
             };
-            // Who waits for room wakes when there is room for many requests, and not for each of them.
-            if waiting.requests.len() == UNDER_WAY_MAX / 2 {
-                self.has_room.notify_all();
-            }
+            waiting.bytes = waiting.bytes.saturating_sub(bytes);
+            // Who waits for room wakes when there is room for many requests.
+            let is_roomy = waiting.blocked > 0 && waiting.bytes < UNDER_WAY_BYTES_MAX / 2;
             drop(waiting);
-            // Who asked may have gone.
-            let _ = answer.send(response);
+            if is_roomy {
+                self.has_room.notify_one();
+            }
+            if let Some(own) = lock(&group.responses).get_mut(place) {
+                *own = Some(response);
+            }
         };
         self.end(why);
     }
@@ -311,9 +369,10 @@ impl Shared {
         loop {
             let mut outgoing = lock(&self.outgoing);
             while outgoing.bytes.is_empty() && !outgoing.is_over {
+                outgoing.is_waited_for = true;
                 outgoing = self.has_bytes.wait(outgoing).unwrap_or_else(PoisonError::into_inner);
             }
-            let bytes = std::mem::take(&mut outgoing.bytes);
+            let bytes = take(&mut outgoing.bytes);
             drop(outgoing);
             if bytes.is_empty() {
                 return;
@@ -329,7 +388,10 @@ impl Shared {
     fn end(&self, why: Failed) {
         let mut waiting = lock(&self.waiting);
         waiting.end.get_or_insert(why);
-        waiting.requests.clear();
+        let given_up = take(&mut waiting.requests);
+        drop(waiting);
+        // Who is woken asks why.
+        drop(given_up);
         self.has_room.notify_all();
     }
 }

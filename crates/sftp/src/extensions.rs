@@ -1,10 +1,48 @@
 //! Requests that OpenSSH's server has beyond version 3 (`PROTOCOL` of OpenSSH, section 4). The server names those that it
 //! has in its first message ([`crate::Version::has`]).
 
+use crate::answer::Handle;
 use crate::attributes::Attributes;
-use crate::client::{Asked, Client, Failed, Handle};
+use crate::client::{Asked, Client, Failed};
 use crate::packet::{NotAResponse, Request, Response};
 use crate::wire::{Reader, Writer};
+
+/// A request beyond version 3, or more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extension {
+    /// [`Request::PosixRename`].
+    PosixRename,
+    /// [`Request::Sync`].
+    Sync,
+    /// [`Client::limits`].
+    Limits,
+    /// [`Client::space`].
+    Space,
+    /// [`Client::names_of`].
+    NamesById,
+    /// [`Client::hard_link`].
+    HardLink,
+    /// [`Client::set_of_link`].
+    SetOfLink,
+    /// [`Client::copy_data`].
+    CopyData,
+}
+
+impl Extension {
+    /// Its name, and what a server says of it.
+    pub(crate) const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::PosixRename => ("posix-rename@openssh.com", "1"),
+            Self::Sync => ("fsync@openssh.com", "1"),
+            Self::Limits => ("limits@openssh.com", "1"),
+            Self::Space => ("statvfs@openssh.com", "2"),
+            Self::NamesById => ("users-groups-by-id@openssh.com", "1"),
+            Self::HardLink => ("hardlink@openssh.com", "1"),
+            Self::SetOfLink => ("lsetstat@openssh.com", "1"),
+            Self::CopyData => ("copy-data", "1"),
+        }
+    }
+}
 
 /// What a server takes at most, in bytes. 0 says that it has no limit, or does not tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,10 +83,10 @@ impl Client {
     ///
     /// See [`Failed`].
     pub fn limits(&self) -> Asked<Option<Limits>> {
-        if !self.version().has("limits@openssh.com", "1") {
+        if !self.version().has(Extension::Limits) {
             return Ok(None);
         }
-        let data = self.extended(&Request::Extended("limits@openssh.com", &[]))?;
+        let data = self.extended(&Request::Extended(Extension::Limits, &[]))?;
         limits(&mut Reader(&data)).map(Some).map_err(|_| Failed::Odd)
     }
 
@@ -60,7 +98,7 @@ impl Client {
     pub fn space(&self, path: &[u8]) -> Asked<Space> {
         let mut writer = Writer::default();
         writer.string(path);
-        let data = self.extended(&Request::Extended("statvfs@openssh.com", &writer.0))?;
+        let data = self.extended(&Request::Extended(Extension::Space, &writer.0))?;
         space(&mut Reader(&data)).map_err(|_| Failed::Odd)
     }
 
@@ -76,7 +114,7 @@ impl Client {
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_be_bytes()).collect();
             writer.string(&bytes);
         }
-        let request = Request::Extended("users-groups-by-id@openssh.com", &writer.0);
+        let request = Request::Extended(Extension::NamesById, &writer.0);
         let data = self.extended(&request)?;
         let mut reader = Reader(&data);
         let mut list = |count: usize| names(&mut reader, count).map_err(|_| Failed::Odd);
@@ -91,7 +129,7 @@ impl Client {
     pub fn hard_link(&self, old: &[u8], new: &[u8]) -> Asked<()> {
         let mut writer = Writer::default();
         writer.string(old).string(new);
-        self.done(&Request::Extended("hardlink@openssh.com", &writer.0))
+        self.done(&Request::Extended(Extension::HardLink, &writer.0))
     }
 
     /// Changes metadata of a name; of a link itself (`lsetstat@openssh.com`).
@@ -103,7 +141,7 @@ impl Client {
         let mut writer = Writer::default();
         writer.string(path);
         attributes.write(&mut writer);
-        self.done(&Request::Extended("lsetstat@openssh.com", &writer.0))
+        self.done(&Request::Extended(Extension::SetOfLink, &writer.0))
     }
 
     /// Copies all bytes of one open file into another, at the server (`copy-data`).
@@ -115,7 +153,7 @@ impl Client {
         let mut writer = Writer::default();
         // A length of 0 is up to the end.
         writer.string(from.bytes()).u64(0).u64(0).string(to.bytes()).u64(0);
-        self.done(&Request::Extended("copy-data", &writer.0))
+        self.done(&Request::Extended(Extension::CopyData, &writer.0))
     }
 
     fn extended(&self, request: &Request<'_>) -> Asked<Vec<u8>> {

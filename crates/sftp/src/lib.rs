@@ -2,10 +2,11 @@
 //!
 //! [`Request`] and [`Response`] are the messages; encoding and decoding do no I/O. A [`Client`] sends requests over a
 //! pipe, such as the subsystem `sftp` of ssh, and has many of them under way: [`Client::ask`] returns a [`Ticket`] at
-//! once, and the ticket gives the response. Names and handles are bytes, since a server may have names that are
+//! once, and the ticket gives the response; [`Client::all`] sends many at once and gives all responses. Names and handles are bytes, since a server may have names that are
 //! no text.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod attributes;
 mod client;
 mod extensions;
@@ -13,9 +14,10 @@ mod listed;
 mod packet;
 mod wire;
 
+pub use answer::{Answer, Handle};
 pub use attributes::{Attributes, Kind};
-pub use client::{Asked, Client, Failed, Handle, Ticket, read_frame};
-pub use extensions::{Limits, Space};
+pub use client::{Asked, Client, Failed, Ticket, read_frame};
+pub use extensions::{Extension, Limits, Space};
 pub use listed::NO_SUCH_TIME;
 pub use packet::{
     DATA_BYTES_MAX, Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION,

@@ -1,6 +1,7 @@
 //! The messages of version 3: requests of a client, responses of a server.
 
 use crate::attributes::Attributes;
+use crate::extensions::Extension;
 use crate::wire::{Reader, Writer};
 use std::fmt;
 
@@ -10,6 +11,8 @@ pub const VERSION: u32 = 3;
 pub const PACKET_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a file in one READ or WRITE. Every server must take 32 KiB (section 3); some refuse more.
 pub const DATA_BYTES_MAX: usize = 32 << 10;
+/// Bytes of a response that is neither a part of a file nor of a listing: a text, a path, metadata.
+const PLAIN_BYTES_MAX: usize = 16 << 10;
 
 /// The first message of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,12 +24,21 @@ pub struct Version {
 }
 
 impl Version {
-    /// Whether the server has an extension with these data, such as `posix-rename@openssh.com` with `1`.
-    pub fn has(&self, name: &str, data: &str) -> bool {
+    /// Whether the server has an extension.
+    pub fn has(&self, wanted: Extension) -> bool {
+        let (name, data) = wanted.words();
         let is_it = |(known, says): &(Vec<u8>, Vec<u8>)| {
             known == name.as_bytes() && says == data.as_bytes()
         };
         self.extensions.iter().any(is_it)
+    }
+
+    /// The request that gives a file a new name, in place of what has the name if the server can do that.
+    pub fn renaming<'a>(&self, from: &'a [u8], to: &'a [u8]) -> Request<'a> {
+        match self.has(Extension::PosixRename) {
+            true => Request::PosixRename(from, to),
+            false => Request::Rename(from, to),
+        }
     }
 }
 
@@ -92,8 +104,8 @@ pub enum Request<'a> {
     PosixRename(&'a [u8], &'a [u8]),
     /// `fsync@openssh.com`: brings an open file to the disk.
     Sync(&'a [u8]),
-    /// Another extension: its name, and its data as the extension defines them.
-    Extended(&'a str, &'a [u8]),
+    /// Another extension, with its data as the extension defines them.
+    Extended(Extension, &'a [u8]),
 }
 
 impl Request<'_> {
@@ -147,16 +159,26 @@ impl Request<'_> {
                 writer.string(one).string(other);
             }
             Self::PosixRename(from, to) => {
-                writer.string(b"posix-rename@openssh.com").string(from).string(to);
+                writer.string(Extension::PosixRename.words().0.as_bytes()).string(from).string(to);
             }
             Self::Sync(handle) => {
-                writer.string(b"fsync@openssh.com").string(handle);
+                writer.string(Extension::Sync.words().0.as_bytes()).string(handle);
             }
-            Self::Extended(name, data) => {
-                writer.string(name.as_bytes()).0.extend(data);
+            Self::Extended(extension, data) => {
+                writer.string(extension.words().0.as_bytes()).0.extend(data);
             }
         }
         framed(writer)
+    }
+
+    /// Bytes that it and its response take at most.
+    pub(crate) const fn bytes_max(&self) -> usize {
+        match self {
+            Self::Read { length, .. } => PLAIN_BYTES_MAX + *length as usize,
+            Self::Write { data, .. } => PLAIN_BYTES_MAX + data.len(),
+            Self::ReadDir(_) | Self::Extended(..) => PACKET_BYTES_MAX,
+            _ => PLAIN_BYTES_MAX,
+        }
     }
 
     const fn kind(&self) -> u8 {

@@ -10,7 +10,7 @@ use crate::path::{absolute, below, join};
 use crate::shell::Shell;
 use crate::show::Shown;
 use crate::tree::{Remote, listed};
-use hikyaku_sftp::{Attributes, Space};
+use hikyaku_sftp::{Attributes, Extension, Space};
 use long::{Owned, long_line, scaled};
 use std::io::{Write, stdin, stdout};
 
@@ -95,7 +95,7 @@ impl Shell {
     }
 
     fn print_long(&self, items: &[Item], long: Long) -> Done {
-        let has_names = self.client.version().has("users-groups-by-id@openssh.com", "1");
+        let has_names = self.client.version().has(Extension::NamesById);
         let owned = if has_names {
             Owned::asked(&self.client, items.iter().map(|item| &item.attributes), long)?
         } else {
@@ -119,7 +119,7 @@ impl Shell {
     /// Prints the space of the file system with a path.
     pub(crate) fn space(&self, path: Option<&[u8]>, unit: SpaceUnit) -> Done {
         let path = absolute(path.unwrap_or(b""), &self.dir);
-        if !self.client.version().has("statvfs@openssh.com", "2") {
+        if !self.client.version().has(Extension::Space) {
             return Err(told("Server does not support statvfs@openssh.com extension"));
         }
         let space = self.client.space(&path);

@@ -9,7 +9,7 @@ use crate::path::absolute;
 use crate::show::Shown;
 use crate::transfer::{Flow, Meter};
 use crate::tree::Remote;
-use hikyaku_sftp::{Attributes, Client, Kind, Request};
+use hikyaku_sftp::{Attributes, Client, Extension, Kind, Request};
 use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,10 +159,9 @@ impl Shell {
 
     fn rename(&self, kind: RenameKind, old: &[u8], new: &[u8]) -> Done {
         let (old, new) = (absolute(old, &self.dir), absolute(new, &self.dir));
-        let has_posix = self.client.version().has("posix-rename@openssh.com", "1");
         let request = match kind {
-            RenameKind::Replacing if has_posix => Request::PosixRename(&old, &new),
-            _ => Request::Rename(&old, &new),
+            RenameKind::Replacing => self.client.version().renaming(&old, &new),
+            RenameKind::Plain => Request::Rename(&old, &new),
         };
         let what = format!("remote rename \"{}\" to \"{}\"", Shown::new(&old), Shown::new(&new));
         self.client.done(&request).map_err(failed(what))
@@ -177,7 +176,7 @@ impl Shell {
                 self.client.done(&Request::MakeLink(old, &new)).map_err(failed(what))
             }
             LinkKind::Hard => {
-                if !self.client.version().has("hardlink@openssh.com", "1") {
+                if !self.client.version().has(Extension::HardLink) {
                     return Err(told("Server does not support hardlink@openssh.com extension"));
                 }
                 let old = absolute(old, &self.dir);
@@ -190,7 +189,7 @@ impl Shell {
 
     fn copy(&self, from: &[u8], to: &[u8]) -> Done {
         let (from, to) = (absolute(from, &self.dir), absolute(to, &self.dir));
-        if !self.client.version().has("copy-data", "1") {
+        if !self.client.version().has(Extension::CopyData) {
             return Err(told("Server does not support copy-data extension"));
         }
         let shown = (Shown::new(&from), Shown::new(&to));
@@ -218,7 +217,7 @@ impl Shell {
     }
 
     fn change(&self, change: &Change) -> Done {
-        let can = self.client.version().has("lsetstat@openssh.com", "1");
+        let can = self.client.version().has(Extension::SetOfLink);
         if change.links == Links::Themselves && !can {
             return Err(told("Server does not support lsetstat@openssh.com extension"));
         }

@@ -33,11 +33,21 @@ pub(super) fn download(
     (store, umask): (&Local, u32),
     file: &Download,
 ) -> Result<(), Trouble> {
-    let client = &run.server.client;
     if stays_here(run, store, file, file.key())? {
         run.meter.add_kept(file.size());
         return Ok(());
     }
+    fetch(run, limit, (store, umask), file)
+}
+
+/// Reads a file whose place here is known to be free, or is to be taken.
+pub(super) fn fetch(
+    run: &Run<'_>,
+    limit: &Limit,
+    (store, umask): (&Local, u32),
+    file: &Download,
+) -> Result<(), Trouble> {
+    let client = &run.server.client;
     let flags = Request::READ;
     let open = Request::Open { path: &file.from, flags, attributes: Attributes::default() };
     let handle = client.open(&open).map_err(there(&file.from))?;

@@ -16,7 +16,7 @@ use crate::outcome::failed;
 use anyhow::{Context, Result};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
-use hikyaku_sftp::{Entry, Failed, Kind, Request, Response};
+use hikyaku_sftp::{Answer, Attributes, Entry, Failed, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
@@ -27,6 +27,8 @@ use std::thread;
 
 /// Directories within each other: a link that leads upwards would have no end.
 const DEPTH_MAX: usize = 200;
+/// Names of a list that the server is asked for together.
+const NAMES_TOGETHER: usize = 512;
 /// Directories that are listed at once.
 const LISTED: usize = 32;
 
@@ -103,9 +105,9 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         |jobs| {
             let mut names = BTreeSet::new();
             for source in all.iter().filter(|_| is_listed) {
-                for file in &run.options.files {
-                    let added = walk.listed(source, file, jobs);
-                    walk.told(added)?;
+                for files in run.options.files.chunks(NAMES_TOGETHER) {
+                    run.go_on()?;
+                    walk.listed(source, files, jobs)?;
                     walk.descend(jobs)?;
                 }
             }
@@ -187,10 +189,7 @@ impl Walk<'_> {
     }
 
     fn source(&mut self, from: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
-        let client = &self.run.server.client;
-        let request =
-            if self.run.options.keep_links { Request::LStat(from) } else { Request::Stat(from) };
-        let found = client.attributes(&request).map_err(there(from))?;
+        let found = self.run.server.client.attributes(&self.look(from)).map_err(there(from))?;
         let is_contents = from.ends_with(b"/.") || split(from).1.is_none();
         if found.kind() == Some(Kind::Dir) && !self.run.options.recursive {
             let text = "is a directory, and -r was not given";
@@ -211,37 +210,87 @@ impl Walk<'_> {
         self.entry(from, Known::of_path(self.run, from, found)?, (to, Vec::new(), 0), jobs)
     }
 
-    /// What a list names, with the directories above it.
-    fn listed(&mut self, source: &[u8], file: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
-        let client = &self.run.server.client;
-        let look = |path: &[u8]| {
-            let kept = self.run.options.keep_links;
-            let request = if kept { Request::LStat(path) } else { Request::Stat(path) };
-            client.attributes(&request).map_err(there(path))
-        };
-        let place = |path: &[u8]| StorePath::new(path).map_err(|_| bad_name(path));
-        let slashes = file.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-        for dir in slashes.map(|(at, _)| &file[..at]) {
-            if self.run.options.rehearsal || !self.parents.insert(dir.to_vec()) {
-                continue;
+    /// What a list names, with the directories above it. The server is asked for all of it before the first answer is
+    /// waited for.
+    fn listed(&mut self, source: &[u8], files: &[Vec<u8>], jobs: &Jobs<'_>) -> Result<(), Trouble> {
+        let above = files.iter().flat_map(|file| {
+            file.iter().enumerate().filter(|&(_, &byte)| byte == b'/').map(|(at, _)| &file[..at])
+        });
+        let mut dirs: Vec<&[u8]> = Vec::new();
+        for dir in above.filter(|_| !self.run.options.rehearsal) {
+            if self.parents.insert(dir.to_vec()) {
+                dirs.push(dir);
             }
-            let from = join(source, dir);
-            let found = Known::of_path(self.run, &from, look(&from)?)?;
-            self.make(from, found, place(dir)?)?;
         }
-        let from = join(source, file);
-        let found = look(&from)?;
+        for (from, dir, found) in self.looked(source, dirs) {
+            let made = found.and_then(|found| self.above(from, dir, found));
+            self.told(made)?;
+        }
+        for (from, file, found) in self.looked(source, files.iter().map(Vec::as_slice)) {
+            let added = found.and_then(|found| self.named(&from, file, found, jobs));
+            self.told(added)?;
+        }
+        Ok(())
+    }
+
+    /// What the server tells of names below `source`.
+    fn looked<'a>(
+        &self,
+        source: &[u8],
+        names: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Vec<(Vec<u8>, &'a [u8], Result<Attributes, Trouble>)> {
+        let paths: Vec<_> = names.into_iter().map(|name| (join(source, name), name)).collect();
+        let requests: Vec<_> = paths.iter().map(|(path, _)| self.look(path)).collect();
+        let answers = self.run.server.client.all(&requests);
+        let told = paths.into_iter().zip(answers).map(|((path, name), answer)| {
+            let found = answer.attributes().map_err(there(&path));
+            (path, name, found)
+        });
+        told.collect()
+    }
+
+    /// Asks for what a name means: links are followed, as scp does, unless they are kept.
+    const fn look<'a>(&self, path: &'a [u8]) -> Request<'a> {
+        if self.run.options.keep_links { Request::LStat(path) } else { Request::Stat(path) }
+    }
+
+    /// A directory above what a list names.
+    fn above(&mut self, from: Vec<u8>, dir: &[u8], found: Attributes) -> Result<(), Trouble> {
+        let found = Known::of_path(self.run, &from, found)?;
+        let to = StorePath::new(dir).map_err(|_| bad_name(dir))?;
+        self.make(from, found, to)
+    }
+
+    /// What a list names.
+    fn named(
+        &mut self,
+        from: &[u8],
+        file: &[u8],
+        found: Attributes,
+        jobs: &Jobs<'_>,
+    ) -> Result<(), Trouble> {
         let is_dir = found.kind() == Some(Kind::Dir);
         if is_dir && !self.run.options.recursive {
             let text = "is a directory, and -r was not given";
-            return Err(Trouble::of(End::There, &from, FailureKind::IsDirectory, text));
+            return Err(Trouble::of(End::There, from, FailureKind::IsDirectory, text));
         }
         if self.choice.leaves_out(file, is_dir) {
             return Ok(());
         }
-        let to = place(file)?;
-        let found = Known::of_path(self.run, &from, found)?;
-        self.entry(&from, found, (to, file.to_vec(), 0), jobs)
+        let to = StorePath::new(file).map_err(|_| bad_name(file))?;
+        let found = Known::of_path(self.run, from, found)?;
+        self.entry(from, found, (to, file.to_vec(), 0), jobs)
+    }
+
+    /// Makes a directory here; one that is there stays.
+    fn make(&mut self, from: Vec<u8>, found: Known, to: StorePath) -> Result<(), Trouble> {
+        let mode = found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
+        match self.target.store.make_dir(&to, mode) {
+            Err(error) if error.kind == ErrorKind::Exists => {}
+            made => made.map_err(stored)?,
+        }
+        self.directories.push((to, Directory { from, found }));
+        Ok(())
     }
 
     /// Lists directories, several at a time, until none is left.
@@ -326,7 +375,6 @@ impl Walk<'_> {
         if dir.to != StorePath::ROOT && !self.run.options.rehearsal {
             self.make(dir.from.clone(), dir.found, dir.to.clone())?;
         }
-        let client = &self.run.server.client;
         let mut found = Vec::new();
         for entry in all.into_iter().filter(|entry| !is_draft(&entry.name)) {
             let below = join(&dir.below, &entry.name);
@@ -340,19 +388,19 @@ impl Walk<'_> {
                 Some(Kind::Link) => self.run.options.keep_links,
                 None => false,
             };
-            let path = join(&dir.from, &entry.name);
-            // All are asked before the first answer is waited for.
-            let ticket = (!is_known).then(|| client.ask(&Request::Stat(&path)));
-            found.push((path, below, entry, ticket));
+            found.push((join(&dir.from, &entry.name), below, entry, is_known));
         }
-        for (path, below, entry, ticket) in found {
-            let asked = match ticket {
-                None => Ok(Known::of_entry(&entry)),
-                Some(ticket) => match client.wait(ticket) {
-                    Ok(Response::Attributes(found)) => Known::of_path(self.run, &path, found),
-                    Ok(_) => Err(there(&path)(Failed::Odd)),
-                    Err(error) => Err(there(&path)(error)),
-                },
+        let unknown = found.iter().filter(|(.., is_known)| !is_known);
+        let requests: Vec<_> = unknown.map(|(path, ..)| Request::Stat(path)).collect();
+        let mut answers = self.run.server.client.all(&requests).into_iter();
+        for (path, below, entry, is_known) in found {
+            let asked = match is_known {
+                true => Ok(Known::of_entry(&entry)),
+                false => answers
+                    .next()
+                    .map_or(Err(Failed::Odd), Answer::attributes)
+                    .map_err(there(&path))
+                    .and_then(|found| Known::of_path(self.run, &path, found)),
             };
             let name = Name::new(&entry.name).map_err(|_| bad_name(&path));
             let to = name.and_then(|name| dir.to.join(&name).map_err(|_| bad_name(&path)));

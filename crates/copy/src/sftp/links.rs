@@ -5,7 +5,7 @@ use super::fault::{Trouble, here, stored, there};
 use super::file::draft_path;
 use crate::engine::{End, Existing};
 use hikyaku_fs::Shown;
-use hikyaku_sftp::{Failed, Kind, Request};
+use hikyaku_sftp::{Extension, Failed, Kind, Request};
 use hikyaku_store::{ErrorKind, Store, StorePath};
 use hikyaku_transfer::FailureKind;
 use std::fs;
@@ -81,7 +81,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
     // It is made under another name and then takes the place, so that there is always one of the two.
     let draft = draft_path(to)?;
     client.done(&Request::MakeLink(text, &draft)).map_err(there(to))?;
-    if client.version().has("posix-rename@openssh.com", "1") {
+    if client.version().has(Extension::PosixRename) {
         match client.done(&Request::PosixRename(&draft, to)) {
             Ok(()) => return Ok(()),
             Err(error) if error.is_end() => return Err(there(to)(error)),

@@ -9,9 +9,11 @@ use super::Run;
 use super::fault::{Trouble, there};
 use super::journal::{Key, Past};
 use super::remote::split;
-use super::upload::{finished, named, rename, syncs};
+use super::upload::{finished, syncs};
+use crate::engine::End;
 use hikyaku_reach::ended;
-use hikyaku_sftp::{Attributes, Handle, Request};
+use hikyaku_sftp::{Answer, Attributes, Extension, Failed, Handle, Request};
+use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -91,7 +93,7 @@ impl Settling {
     pub(super) fn takes(&self, run: &Run<'_>, to: &[u8]) -> bool {
         self.is_open.load(Ordering::Relaxed)
             && !to.contains(&b'\n')
-            && run.server.client.version().has("posix-rename@openssh.com", "1")
+            && run.server.client.version().has(Extension::PosixRename)
     }
 
     /// Adds files. Who adds the last ones of a group syncs the group.
@@ -172,37 +174,37 @@ fn sync_alone(run: &Run<'_>, file: &Complete) -> Result<(), Trouble> {
     client.is_done(closed).and(synced).map_err(there(&file.to))
 }
 
-/// Gives files their names, all of which are asked for before the first answer is waited for.
+/// Gives files their names, all of which are asked for before the first answer is waited for. What has the name is
+/// replaced.
 pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
-    let (client, mut all_done) = (&run.server.client, Ok(()));
-    if !client.version().has("posix-rename@openssh.com", "1") {
-        for file in files {
-            match rename(run, &file.draft, &file.to, file.told) {
-                Ok(found) => file.succeeds(run, found),
-                Err(trouble) => {
-                    let failed = file.fails(run, trouble);
-                    all_done = all_done.and(failed);
-                }
-            }
-        }
-        return all_done;
-    }
-    let is_looked_at = |file: &Complete| file.told.is_none() && run.journal.is_some();
-    let asked = files.into_iter().map(|file| {
-        let renamed = client.ask(&Request::PosixRename(&file.draft, &file.to));
-        let found = is_looked_at(&file).then(|| client.ask(&Request::LStat(&file.to)));
-        (file, renamed, found)
+    let (client, version) = (&run.server.client, run.server.client.version());
+    let can_replace = version.has(Extension::PosixRename);
+    let is_looked_at =
+        |file: &Complete| !can_replace || (file.told.is_none() && run.journal.is_some());
+    let requests = files.iter().flat_map(|file| {
+        let look = is_looked_at(file).then_some(Request::LStat(&file.to));
+        [Some(version.renaming(&file.draft, &file.to)), look].into_iter().flatten()
     });
-    for (file, renamed, found) in asked.collect::<Vec<_>>() {
-        let done = client.is_done(renamed).map_err(there(&file.to));
-        let found = named(client, found, file.told);
-        match done {
-            Ok(()) => file.succeeds(run, found),
-            Err(trouble) => {
-                let failed = file.fails(run, trouble);
-                all_done = all_done.and(failed);
+    let mut answers = client.all(&requests.collect::<Vec<_>>()).into_iter();
+    let mut all_done = Ok(());
+    for file in files {
+        let renamed = answers.next().map_or(Err(Failed::Odd), Answer::done);
+        let found = match is_looked_at(&file) {
+            true => answers.next().and_then(|found| found.attributes().ok()),
+            false => file.told,
+        };
+        let done = match renamed {
+            Ok(()) => {
+                file.succeeds(run, found);
+                Ok(())
             }
-        }
+            Err(Failed::Refused { .. }) if !can_replace && found.is_some() => {
+                let text = "it is there, and this server cannot replace a file by renaming; try: remove it first";
+                file.fails(run, Trouble::of(End::There, &file.to, FailureKind::Exists, text))
+            }
+            Err(error) => file.fails(run, there(&file.to)(error)),
+        };
+        all_done = all_done.and(done);
     }
     all_done
 }

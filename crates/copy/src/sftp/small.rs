@@ -1,8 +1,8 @@
-//! Small files that go together: the requests of all of them are sent before the first answer is waited for. One by one,
-//! each request would be a packet of ssh and wake four processes.
+//! Small files that go together: requests of the same kind of all of them are sent at once. One by one, each request would
+//! be a packet of ssh and wake four processes.
 
 use super::Run;
-use super::download::{Download, download, finish, finished, stays_here};
+use super::download::{Download, fetch, finish, finished, stays_here};
 use super::fault::{Trouble, here, stored, there};
 use super::file::{Limit, changed, draft_path};
 use super::journal::Past;
@@ -13,7 +13,7 @@ use super::upload::{
     upload,
 };
 use crate::engine::End;
-use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Request, Ticket};
+use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::{Make, Naming, Store, StorePath};
 use hikyaku_store_local::Local;
 use std::fs::{File, Metadata};
@@ -62,13 +62,11 @@ fn tell(run: &Run<'_>, done: Result<(), Trouble>) -> Result<(), Trouble> {
     }
 }
 
-/// A file that is being opened on the server.
-struct Opening {
+/// A file of this machine that was read.
+struct Ready {
     complete: Complete,
     before: Metadata,
     contents: Vec<u8>,
-    present: Ticket,
-    opened: Ticket,
 }
 
 /// Writes files on the server, each under a temporary name first. A failure concerns one of them, unless it ends the
@@ -78,54 +76,35 @@ pub(super) fn upload_together(
     limit: &Limit,
     files: &[Upload],
 ) -> Result<(), Trouble> {
-    let client = &run.server.client;
     let settling = run.settling.filter(|one| files.iter().all(|file| one.takes(run, &file.to)));
-    let (mut opening, mut sent, mut done) = (Vec::new(), Vec::new(), Ok(()));
+    let (mut ready, mut done) = (Vec::new(), Ok(()));
     for file in files {
-        done = match run.go_on().and_then(|()| open(run, limit, file)) {
+        done = match run.go_on().and_then(|()| read(run, limit, file)) {
             Ok(Some(one)) => {
-                opening.push(one);
+                ready.push(one);
                 Ok(())
             }
             Ok(None) => tell(run, upload(run, limit, file)),
             Err(trouble) => tell(run, Err(trouble)),
         };
-        // What is open is completed all the same.
+        // What was read is completed all the same.
         if done.is_err() {
             break;
         }
     }
+    let (opened, told) = opened(run, ready);
+    done = done.and(told);
     let until = if settling.is_some() { Until::Written } else { Until::Synced };
-    for one in opening {
-        match send(run, one, until) {
-            Ok(one) => sent.push(one),
-            Err(trouble) => done = done.and(tell(run, Err(trouble))),
-        }
-    }
-    let mut written = Vec::new();
-    for (complete, answers) in sent {
-        // All answers are heard, also behind a failure.
-        let all: Vec<_> = answers.into_iter().map(|ticket| client.is_done(ticket)).collect();
-        match all.into_iter().collect::<Result<(), _>>().map_err(there(&complete.to)) {
-            Ok(()) => {
-                run.meter.add_bytes(complete.size);
-                written.push(complete);
-            }
-            Err(trouble) => {
-                let failed = complete.fails(run, trouble);
-                done = done.and(failed);
-            }
-        }
-    }
+    let (written, told) = written(run, opened, until);
     let named = match settling {
         Some(settling) => settling.add(run, written),
         None => name(run, written),
     };
-    done.and(named)
+    done.and(told).and(named)
 }
 
-/// Reads a file, and asks for a new one. `None` if it is to be looked at more closely first.
-fn open(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Opening>, Trouble> {
+/// Reads a file. `None` if it is to be looked at more closely first.
+fn read(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Ready>, Trouble> {
     let source = File::open(&file.from).map_err(here("open", &file.from))?;
     let before = source.metadata().map_err(here("look at", &file.from))?;
     let (key, size) = (key_of(file, &before), before.size());
@@ -157,57 +136,88 @@ fn open(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Opening>, 
     }
     contents.truncate(length);
     limit.keep(run, length)?;
-    let (client, draft) = (&run.server.client, draft_path(&file.to)?);
-    let present = client.ask(&Request::LStat(&file.to));
-    let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
-    let attributes = Attributes { mode: Some(opening_mode(&before)), ..Attributes::default() };
-    let opened = client.ask(&Request::Open { path: &draft, flags, attributes });
-    let complete = Complete { draft, to: file.to.clone(), size, told: told(run, &before), key };
-    Ok(Some(Opening { complete, before, contents, present, opened }))
+    let (draft, to) = (draft_path(&file.to)?, file.to.clone());
+    let complete = Complete { draft, to, size, told: told(run, &before), key };
+    Ok(Some(Ready { complete, before, contents }))
 }
 
-/// Sends all that is left of a file, when it is open.
-fn send(run: &Run<'_>, one: Opening, until: Until) -> Result<(Complete, Vec<Ticket>), Trouble> {
-    let (client, to) = (&run.server.client, &one.complete.to);
-    let opened = client.opened(one.opened).map_err(there(to));
-    let present = present_at(client.wait(one.present), to);
-    let replaced = present.and_then(|present| replaceable(present, to));
-    let handle = match opened {
-        Ok(handle) => handle,
-        // The reason of the name is the better one.
-        Err(trouble) => return Err(replaced.err().unwrap_or(trouble)),
-    };
-    let draft = &one.complete.draft;
-    let kept = replaced.and_then(|replaced| kept(run, &one.before, (to, draft), replaced));
-    let mut answers = Vec::new();
-    if let Ok(kept) = &kept {
-        if !one.contents.is_empty() {
-            let (handle, data) = (handle.bytes(), &one.contents[..]);
-            answers.push(client.ask(&Request::Write { handle, offset: 0, data }));
-        }
-        if let Some(attributes) = kept {
-            answers.push(client.ask(&Request::FSetStat(handle.bytes(), *attributes)));
-        }
-        if until == Until::Synced && syncs(run) {
-            answers.push(client.ask(&Request::Sync(handle.bytes())));
-        }
-    }
-    answers.push(client.ask(&Request::Close(handle.bytes())));
-    match kept {
-        Ok(_) => Ok((one.complete, answers)),
-        Err(trouble) => {
-            one.complete.remove(run);
-            Err(trouble)
-        }
+/// A file that is open on the server.
+struct Open {
+    complete: Complete,
+    contents: Vec<u8>,
+    handle: Handle,
+    /// The metadata that it gets; if what has its name is not to be replaced, why.
+    kept: Result<Option<Attributes>, Trouble>,
+}
+
+impl Open {
+    /// All that is left to be asked for.
+    fn requests(&self, is_synced: bool) -> impl Iterator<Item = Request<'_>> {
+        let (handle, data) = (self.handle.bytes(), &self.contents[..]);
+        let kept = self.kept.as_ref().ok();
+        let write = Request::Write { handle, offset: 0, data };
+        let requests = [
+            kept.filter(|_| !data.is_empty()).map(|_| write),
+            kept.copied().flatten().map(|attributes| Request::FSetStat(handle, attributes)),
+            kept.filter(|_| is_synced).map(|_| Request::Sync(handle)),
+            Some(Request::Close(handle)),
+        ];
+        requests.into_iter().flatten()
     }
 }
 
-/// A file of the server that is being read.
-struct Reading<'a> {
-    file: &'a Download,
-    size: usize,
-    /// Its bytes, and what follows them: nothing.
-    answers: [Ticket; 2],
+/// Opens new files, and looks at what has their names.
+fn opened(run: &Run<'_>, files: Vec<Ready>) -> (Vec<Open>, Result<(), Trouble>) {
+    let requests = files.iter().flat_map(|Ready { complete, before, .. }| {
+        let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
+        let attributes = Attributes { mode: Some(opening_mode(before)), ..Attributes::default() };
+        [Request::LStat(&complete.to), Request::Open { path: &complete.draft, flags, attributes }]
+    });
+    let mut answers = run.server.client.all(&requests.collect::<Vec<_>>()).into_iter();
+    let (mut all, mut done) = (Vec::new(), Ok(()));
+    for Ready { complete, before, contents } in files {
+        let to = &complete.to;
+        let present = answers.next().map_or(Err(Failed::Odd), Answer::attributes);
+        let replaced = present_at(present, to).and_then(|present| replaceable(present, to));
+        match answers.next().map_or(Err(Failed::Odd), Answer::handle) {
+            Ok(handle) => {
+                let kept = replaced
+                    .and_then(|replaced| kept(run, &before, (to, &complete.draft), replaced));
+                all.push(Open { complete, contents, handle, kept });
+            }
+            // The reason of the name is the better one.
+            Err(error) => {
+                let trouble = replaced.err().unwrap_or_else(|| there(to)(error));
+                done = done.and(tell(run, Err(trouble)));
+            }
+        }
+    }
+    (all, done)
+}
+
+/// Writes files that are open. Gives those that have all of their bytes; the others are removed.
+fn written(run: &Run<'_>, files: Vec<Open>, until: Until) -> (Vec<Complete>, Result<(), Trouble>) {
+    let is_synced = until == Until::Synced && syncs(run);
+    let all: Vec<_> = files.iter().flat_map(|file| file.requests(is_synced)).collect();
+    let counts: Vec<_> = files.iter().map(|file| file.requests(is_synced).count()).collect();
+    let mut answers = run.server.client.all(&all).into_iter();
+    let (mut written, mut done) = (Vec::new(), Ok(()));
+    for (Open { complete, kept, .. }, count) in files.into_iter().zip(counts) {
+        // All answers are heard, also behind a failure.
+        let heard: Vec<_> = answers.by_ref().take(count).map(Answer::done).collect();
+        let heard = heard.into_iter().collect::<Result<(), _>>().map_err(there(&complete.to));
+        match kept.and(heard) {
+            Ok(()) => {
+                run.meter.add_bytes(complete.size);
+                written.push(complete);
+            }
+            Err(trouble) => {
+                let failed = complete.fails(run, trouble);
+                done = done.and(failed);
+            }
+        }
+    }
+    (written, done)
 }
 
 /// Reads files of the server into files of this machine, each of which gets its name when it is complete. A failure
@@ -219,50 +229,46 @@ pub(super) fn download_together(
     files: &[Download],
 ) -> Result<(), Trouble> {
     let client = &run.server.client;
-    let mut opening = Vec::new();
+    let mut together = Vec::new();
     for file in files {
         run.go_on()?;
         match asked(run, target.0, file) {
             Ok(Asked::Kept) => run.meter.add_kept(file.size()),
-            Ok(Asked::Alone) => tell(run, download(run, limit, target, file))?,
-            Ok(Asked::Together) => {
-                let (flags, attributes) = (Request::READ, Attributes::default());
-                let open = Request::Open { path: &file.from, flags, attributes };
-                opening.push((file, client.ask(&open)));
-            }
+            Ok(Asked::Alone) => tell(run, fetch(run, limit, target, file))?,
+            Ok(Asked::Together) => together.push(file),
             Err(trouble) => tell(run, Err(trouble))?,
         }
     }
+    let (flags, attributes) = (Request::READ, Attributes::default());
+    let open = together.iter().map(|file| Request::Open { path: &file.from, flags, attributes });
+    let answers = client.all(&open.collect::<Vec<_>>());
     let mut reading = Vec::new();
-    for (file, opened) in opening {
-        match client.opened(opened).map_err(there(&file.from)) {
+    for (file, opened) in together.into_iter().zip(answers) {
+        match opened.handle().map_err(there(&file.from)) {
             Ok(handle) => {
                 let size = usize::try_from(file.size()).unwrap_or(0);
                 limit.keep(run, size)?;
-                let read =
-                    |offset, length| Request::Read { handle: handle.bytes(), offset, length };
-                // One byte behind the size tells whether the file goes on.
-                let whole = client.ask(&read(0, u32::try_from(size.max(1)).unwrap_or(1)));
-                let end = client.ask(&read(size as u64, 1));
-                drop(client.ask(&Request::Close(handle.bytes())));
-                reading.push(Reading { file, size, answers: [whole, end] });
+                reading.push((file, size, handle));
             }
             Err(trouble) => tell(run, Err(trouble))?,
         }
     }
-    for Reading { file, size, answers: [whole, end] } in reading {
-        let whole = client.data(whole, size.max(1)).map_err(there(&file.from));
-        let end = client.data(end, 1).map_err(there(&file.from));
-        let done = match (whole, end) {
-            (Ok(data), Ok(end)) if data.len() == size && end.is_empty() => {
-                written(run, target, file, &data)
-            }
+    let requests = reading.iter().flat_map(|(_, size, handle)| {
+        // A server gives all up to the end of a file (section 6.4): one byte more tells whether the file goes on.
+        let (handle, length) = (handle.bytes(), u32::try_from(size + 1).unwrap_or(1));
+        [Request::Read { handle, offset: 0, length }, Request::Close(handle)]
+    });
+    let mut answers = client.all(&requests.collect::<Vec<_>>()).into_iter();
+    for (file, size, _) in reading {
+        let data = answers.next().map_or(Err(Failed::Odd), |answer| answer.data(size + 1));
+        // Nothing was written through the handle, so nobody hears how it was closed.
+        drop(answers.next());
+        let done = match data.map_err(there(&file.from)) {
+            Ok(data) if data.len() == size => store(run, target, file, &data),
             // A server may give less than was asked for, and files of /proc are told to be empty.
-            (Ok(data), Ok(_)) if data.len() < size || size == 0 => {
-                download(run, limit, target, file)
-            }
-            (Ok(_), Ok(_)) => Err(changed(End::There, &file.from)),
-            (Err(trouble), _) | (_, Err(trouble)) => Err(trouble),
+            Ok(data) if data.len() < size || size == 0 => fetch(run, limit, target, file),
+            Ok(_) => Err(changed(End::There, &file.from)),
+            Err(trouble) => Err(trouble),
         };
         tell(run, done)?;
     }
@@ -291,14 +297,14 @@ fn asked(run: &Run<'_>, store: &Local, file: &Download) -> Result<Asked, Trouble
 }
 
 /// Writes a file of this machine.
-fn written(
+fn store(
     run: &Run<'_>,
     (store, umask): (&Local, u32),
     file: &Download,
     data: &[u8],
 ) -> Result<(), Trouble> {
-    let make = Make { size: Some(data.len() as u64), ..Make::default() };
-    let draft = store.create(&file.to, &make).map_err(stored)?;
+    // Reserved space is of use to files that come in parts.
+    let draft = store.create(&file.to, &Make::default()).map_err(stored)?;
     let filled = if data.is_empty() { Ok(()) } else { draft.write_at(0, data) };
     let filled = filled.and_then(|()| if run.options.durable { draft.sync() } else { Ok(()) });
     if let Err(error) = filled {

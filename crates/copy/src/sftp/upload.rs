@@ -5,11 +5,11 @@ use super::fault::{Trouble, here, there};
 use super::file::{Limit, WINDOW, changed, draft_path, seconds, times};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
-use super::settle::Complete;
+use super::settle::{Complete, name};
 use crate::engine::{End, Existing};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{
-    Asked, Attributes, Client, DATA_BYTES_MAX, Failed, Handle, Kind, Request, Response, Ticket,
+    Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
     let ticket = client.ask(&Request::LStat(&file.to));
     let present = match may_stay(run, key) {
         false => Err(ticket),
-        true => Ok(present_at(client.wait(ticket), &file.to)?),
+        true => Ok(present_at(client.answer(ticket).attributes(), &file.to)?),
     };
     if let Ok(present) = &present
         && stays(run, present.as_ref(), key, seconds(before.mtime()), &file.to)?
@@ -50,7 +50,8 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
         Some(resumed) => resumed,
         None => opened(run, file, &before)?,
     };
-    let present = present.or_else(|ticket| present_at(client.wait(ticket), &file.to));
+    let present =
+        present.or_else(|ticket| present_at(client.answer(ticket).attributes(), &file.to));
     let sent = present.and_then(|present| {
         let present = replaceable(present, &file.to)?;
         run.meter.add_kept(begin);
@@ -61,15 +62,13 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
     let written = sent.and_then(|sent| sent.settle(run, &file.to));
     let closed = client.is_done(closing).map_err(there(&file.to));
     let (told, size) = (told(run, &before), before.size());
-    let done = written.and(closed).and_then(|()| match settling {
-        Some(settling) => {
-            let (draft, to) = (draft.clone(), file.to.clone());
-            settling.add(run, vec![Complete { draft, to, size, told, key }])
+    let done = written.and(closed).and_then(|()| {
+        let (draft, to) = (draft.clone(), file.to.clone());
+        let complete = vec![Complete { draft, to, size, told, key }];
+        match settling {
+            Some(settling) => settling.add(run, complete),
+            None => name(run, complete),
         }
-        None => rename(run, &draft, &file.to, told).map(|named| {
-            finished(run, named, key);
-            run.meter.add_file();
-        }),
     });
     match done {
         Ok(()) => Ok(()),
@@ -194,7 +193,7 @@ fn stays(
 pub(super) fn rehearse_upload(run: &Run<'_>, file: &Upload) -> Result<(), Trouble> {
     let before = fs::metadata(&file.from).map_err(here("look at", &file.from))?;
     let client = &run.server.client;
-    let present = present_at(client.wait(client.ask(&Request::LStat(&file.to))), &file.to)?;
+    let present = present_at(client.attributes(&Request::LStat(&file.to)), &file.to)?;
     let key = key_of(file, &before);
     if !stays(run, present.as_ref(), key, seconds(before.mtime()), &file.to)? {
         replaceable(present, &file.to)?;
@@ -299,7 +298,7 @@ pub(super) fn opening_mode(before: &Metadata) -> u32 {
 
 /// Whether the server syncs files.
 pub(super) fn syncs(run: &Run<'_>) -> bool {
-    run.options.durable && run.server.client.version().has("fsync@openssh.com", "1")
+    run.options.durable && run.server.client.version().has(Extension::Sync)
 }
 
 /// Until when the server is busy with a file.
@@ -319,12 +318,11 @@ fn synced(run: &Run<'_>, mut sent: Sent, handle: &Handle, until: Until) -> Sent 
 
 /// What has the name on the server; `None` if nothing has.
 pub(super) fn present_at(
-    answer: Asked<Response>,
+    found: Asked<Attributes>,
     path: &[u8],
 ) -> Result<Option<Attributes>, Trouble> {
-    match answer {
-        Ok(Response::Attributes(attributes)) => Ok(Some(attributes)),
-        Ok(_) => Err(there(path)(Failed::Odd)),
+    match found {
+        Ok(attributes) => Ok(Some(attributes)),
         Err(error) if error.is_absent() => Ok(None),
         Err(error) => Err(there(path)(error)),
     }
@@ -355,45 +353,4 @@ pub(super) fn told(run: &Run<'_>, before: &Metadata) -> Option<Attributes> {
     let modified = u32::try_from(before.mtime()).ok().filter(|_| run.options.preserve)?;
     let times = Some((seconds(before.atime()), modified));
     Some(Attributes { size: Some(before.size()), times, ..Attributes::default() })
-}
-
-/// The metadata of a file that has its name: as it was asked for, or as it is `known`.
-pub(super) fn named(
-    client: &Client,
-    found: Option<Ticket>,
-    known: Option<Attributes>,
-) -> Option<Attributes> {
-    match found.map(|found| client.wait(found)) {
-        Some(Ok(Response::Attributes(found))) => Some(found),
-        Some(_) => None,
-        None => known,
-    }
-}
-
-/// Gives a complete file its name; what had it is replaced. Gives the metadata that it has then, as they are `known` or
-/// the server tells them.
-pub(super) fn rename(
-    run: &Run<'_>,
-    draft: &[u8],
-    to: &[u8],
-    known: Option<Attributes>,
-) -> Result<Option<Attributes>, Trouble> {
-    let client = &run.server.client;
-    let can_replace = client.version().has("posix-rename@openssh.com", "1");
-    let renamed = client.ask(&match can_replace {
-        true => Request::PosixRename(draft, to),
-        false => Request::Rename(draft, to),
-    });
-    // It is asked at once, since the server does what it is asked in order.
-    let found = (known.is_none() || !can_replace).then(|| client.ask(&Request::LStat(to)));
-    let done = client.is_done(renamed);
-    let found = named(client, found, known);
-    match done {
-        Err(error) if can_replace => Err(there(to)(error)),
-        Err(Failed::Refused { .. }) if found.is_some() => {
-            let text = "it is there, and this server cannot replace a file by renaming; try: remove it first";
-            Err(Trouble::of(End::There, to, FailureKind::Exists, text))
-        }
-        done => done.map(|()| found).map_err(there(to)),
-    }
 }

@@ -5,7 +5,7 @@ use super::programs::Program;
 use blake3::Hash;
 use hikyaku_fs::{FsError, Name, Token};
 use hikyaku_sftp::{
-    Asked, Attributes, Client, DATA_BYTES_MAX, Failed, Handle, Kind, Request, Ticket,
+    Asked, Attributes, Client, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };
 use std::collections::VecDeque;
 use std::fs::File;
@@ -136,10 +136,7 @@ pub(super) fn send(
     let draft = format!("{}/.{NAME}.{}", folder(hash), String::from_utf8_lossy(token.as_bytes()));
     let sent = write(client, program, file, &draft).and_then(|()| {
         let (from, to) = (draft.as_bytes(), path(hash));
-        let renamed = match client.version().has("posix-rename@openssh.com", "1") {
-            true => client.done(&Request::PosixRename(from, to.as_bytes())),
-            false => client.done(&Request::Rename(from, to.as_bytes())),
-        };
+        let renamed = client.done(&client.version().renaming(from, to.as_bytes()));
         renamed.map_err(refused("rename a file to", &to))
     });
     if sent.is_err() {
@@ -171,7 +168,7 @@ fn write(client: &Client, program: &Program, file: &File, draft: &str) -> Result
     let written = write_all(client, program, file, (&handle, draft)).and_then(|()| {
         // The server has taken its umask away from the mode.
         let set = client.ask(&Request::FSetStat(handle.bytes(), mode));
-        if client.version().has("fsync@openssh.com", "1") {
+        if client.version().has(Extension::Sync) {
             client.done(&Request::Sync(handle.bytes())).map_err(refused("sync", draft))?;
         }
         client.is_done(set).map_err(refused("set the mode of", draft))

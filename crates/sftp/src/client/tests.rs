@@ -1,6 +1,7 @@
 //! Tests with OpenSSH's server, and with one that follows a script.
 
 use super::*;
+use crate::extensions::Extension;
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -82,7 +83,7 @@ fn files_are_written_and_read_with_many_requests_under_way() {
     names.sort();
     assert_eq!(names, [b".".to_vec(), b"..".to_vec(), b"a".to_vec()]);
     assert!(client.attributes(&Request::LStat(b"/no/such")).unwrap_err().is_absent());
-    assert!(client.version().has("posix-rename@openssh.com", "1"));
+    assert!(client.version().has(Extension::PosixRename));
     drop(client);
     let _ = child.kill();
     let _ = child.wait();
@@ -104,8 +105,31 @@ fn what_was_not_asked_for_is_an_error() {
     let noise = scripted(b"Welcome to the machine\n");
     let ticket = noise.ask(&read);
     assert!(matches!(noise.data(ticket, 3), Err(Failed::Broken(why)) if why.contains("not SFTP")));
+    let endless = scripted(&data(0, &[7; 100_000]));
+    let ticket = endless.ask(&read);
+    assert!(matches!(endless.data(ticket, 3), Err(Failed::Broken(why)) if why.contains("longer")));
     let status = scripted(&data(0, b""));
     assert_eq!(status.done(&Request::Remove(b"a")), Err(Failed::Odd));
+}
+
+#[test]
+fn answers_to_many_requests_come_in_their_order() {
+    let Some((client, mut child)) = real() else { return };
+    let paths = [&b"/"[..], b"/no/such", b"/proc", b"/proc/self/no"];
+    let many = 3 * GROUP_MAX + 1;
+    let requests: Vec<_> = (0..many).map(|n| Request::Stat(paths[n % paths.len()])).collect();
+    let answers = client.all(&requests);
+    assert_eq!(answers.len(), many);
+    for (n, answer) in answers.into_iter().enumerate() {
+        let is_there = n % 2 == 0;
+        assert_eq!(answer.attributes().map_err(|error| error.is_absent()).is_ok(), is_there, "{n}");
+    }
+    assert!(client.all(&[]).is_empty());
+    let _ = child.kill();
+    let _ = child.wait();
+    // What was not answered is a failure of its own.
+    let lost = client.all(&requests[..2]);
+    assert!(lost.into_iter().all(|answer| matches!(answer.done(), Err(Failed::Lost(_)))));
 }
 
 #[test]

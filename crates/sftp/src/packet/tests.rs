@@ -45,7 +45,7 @@ fn a_response_is_read() {
     assert_eq!(entries[0].name, b"d");
     assert_eq!(entries[0].attributes.kind(), Some(Kind::Dir));
     let version = [&[2, 0, 0, 0, 3][..], &string(b"fsync@openssh.com"), &string(b"1")].concat();
-    assert!(Version::decode(&version).unwrap().has("fsync@openssh.com", "1"));
+    assert!(Version::decode(&version).unwrap().has(Extension::Sync));
 }
 
 #[test]

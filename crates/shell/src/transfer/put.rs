@@ -11,7 +11,7 @@ use crate::path::{absolute, base, join};
 use crate::shell::{Shell, told_of, worse};
 use crate::show::Shown;
 use crate::tree::{Local, attributes};
-use hikyaku_sftp::{Attributes, Failed, Handle, Kind, Request, Ticket};
+use hikyaku_sftp::{Attributes, Extension, Failed, Handle, Kind, Request, Ticket};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -129,7 +129,7 @@ impl Shell {
         }
         let found = attributes(&found);
         let is_synced = how.until == Until::Synced;
-        if is_synced && !self.client.version().has("fsync@openssh.com", "1") {
+        if is_synced && !self.client.version().has(Extension::Sync) {
             let text = "the server cannot sync files; put it without -f";
             return Err(told(format!("dest \"{}\": {text}", Shown::new(to))));
         }

@@ -4,7 +4,9 @@ use super::{Done, Item, Kind, Meta, Setting, Side, What, Why};
 use crate::plan::{join, parent};
 use blake3::Hash;
 use hikyaku_fs::{Name, PeerPath, Token};
-use hikyaku_sftp::{Attributes, Client, Entry, Failed, Handle, Request, Response, Status};
+use hikyaku_sftp::{
+    Attributes, Client, Entry, Extension, Failed, Handle, Request, Response, Status,
+};
 use hikyaku_store::Time;
 use hikyaku_units::DataSize;
 use std::collections::VecDeque;
@@ -220,11 +222,7 @@ impl Side for There {
 
     fn rename(&self, from: &[u8], to: &[u8]) -> Done {
         let (from, to) = (self.at(from)?, self.at(to)?);
-        let request = match self.client.version().has("posix-rename@openssh.com", "1") {
-            true => Request::PosixRename(&from, &to),
-            false => Request::Rename(&from, &to),
-        };
-        self.client.done(&request).map_err(why)
+        self.client.done(&self.client.version().renaming(&from, &to)).map_err(why)
     }
 
     fn set(&self, path_below: &[u8], kind: Kind, setting: Setting) -> Done {
@@ -239,6 +237,6 @@ impl Side for There {
     }
 
     fn keeps_times_of_links(&self) -> bool {
-        self.client.version().has("lsetstat@openssh.com", "1")
+        self.client.version().has(Extension::SetOfLink)
     }
 }
