@@ -282,17 +282,6 @@ impl Walk<'_> {
         self.entry(from, found, (to, file.to_vec(), 0), jobs)
     }
 
-    /// Makes a directory here; one that is there stays.
-    fn make(&mut self, from: Vec<u8>, found: Known, to: StorePath) -> Result<(), Trouble> {
-        let mode = found.attributes.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
-        match self.target.store.make_dir(&to, mode) {
-            Err(error) if error.kind == ErrorKind::Exists => {}
-            made => made.map_err(stored)?,
-        }
-        self.directories.push((to, Directory { from, found }));
-        Ok(())
-    }
-
     /// Lists directories, several at a time, until none is left.
     fn descend(&mut self, jobs: &Jobs<'_>) -> Result<(), Trouble> {
         while !self.pending.is_empty() {
