@@ -169,9 +169,11 @@ impl State {
 
     /// Whether a question concerns what was decided here and the server may not know.
     pub(crate) fn is_ahead_of_server(&self, what: &What) -> bool {
+        // Otherwise nothing is waited for.
+        let Some(there) = self.writes.before_held() else { return false };
         let is_ahead = |path: &StorePath| {
             let in_dir = path.split().is_some_and(|(dir, _)| self.writes.holds_in(&dir));
-            in_dir || !self.changes.serves(path, self.turn_there())
+            in_dir || !self.changes.serves(path, there)
         };
         match what {
             What::ReadLink(path, _) => is_ahead(path),
@@ -179,7 +181,7 @@ impl State {
             What::Look(path, _) | What::List(path, _) | What::Take(path) => {
                 self.writes.holds_in(path) || is_ahead(path)
             }
-            What::Edit(..) => self.writes.last_held().is_some(),
+            What::Edit(..) => true,
             What::Space(_) => false,
         }
     }

@@ -4,6 +4,8 @@ use super::place::{Place, can_mount, random, said, until};
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 const LEASING: &[&str] = &["--writable", "--leases"];
 
@@ -46,6 +48,39 @@ fn a_file_that_was_written_before_its_directory_was_leased_is_opened_after_a_lis
     assert_eq!(fs::read(place.mnt("e/f")).unwrap(), b"0123");
     assert!(place.umount(&[]).status.success());
     assert_eq!(fs::read(place.root("e/f")).unwrap(), b"0123");
+}
+
+#[test]
+fn files_are_looked_up_while_their_directory_gets_another_name() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-leases-renamed", LEASING);
+    fs::create_dir_all(place.root("a/b")).unwrap();
+    fs::write(place.root("a/b/f"), "x").unwrap();
+    place.mount(&[]);
+    until_it_decides(&place, "other");
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for name in ["a", "c"] {
+            let (place, is_done) = (&place, &is_done);
+            scope.spawn(move || {
+                while !is_done.load(Ordering::Relaxed) {
+                    if let Ok(text) = fs::read_to_string(place.mnt(&format!("{name}/b/f"))) {
+                        assert_eq!(text, "x");
+                    }
+                    let _ = fs::read_dir(place.mnt(&format!("{name}/b")));
+                }
+            });
+        }
+        let renamed = (0..100).try_for_each(|_| {
+            fs::rename(place.mnt("a"), place.mnt("c"))?;
+            fs::rename(place.mnt("c"), place.mnt("a"))
+        });
+        is_done.store(true, Ordering::Relaxed);
+        renamed.unwrap();
+    });
+    assert_eq!(fs::read(place.mnt("a/b/f")).unwrap(), b"x");
 }
 
 #[test]
