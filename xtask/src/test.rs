@@ -253,3 +253,38 @@ fn host() -> Result<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc does not say for whom it compiles")?.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(name: &str, script: &str) -> Step {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Step::new(name, command)
+    }
+
+    #[test]
+    fn lists_of_steps_run_beside_each_other_and_each_in_its_order() {
+        let folder = std::env::temp_dir().join(format!("hikyaku-steps-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut session = Session { root: folder.clone(), ..Session::new() };
+        // Each of the first two opens the pipe only with the other.
+        session.step("pipe", later(&sh("", "mkfifo pipe").command));
+        session.beside(vec![
+            vec![sh("reads", "cat pipe"), sh("after", "test -e written && exit 3")],
+            vec![sh(
+                "writes",
+                "touch written; echo 'test result: ok. 7 passed; 0 failed; 0 ignored;' > pipe",
+            )],
+        ]);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let failed = |row: &Row| matches!(row.outcome, Outcome::Failed(_));
+        let mut rows: Vec<_> = session.rows.iter().map(|row| (&*row.name, failed(row))).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, [("after", true), ("pipe", false), ("reads", false), ("writes", false)]);
+        let counts: Counts =
+            session.heard.results.iter().filter_map(|line| Counts::parse(line)).sum();
+        assert_eq!(counts.passed, 7);
+    }
+}
