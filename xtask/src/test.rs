@@ -34,6 +34,8 @@ const TEST_LIMIT: Duration = Duration::from_secs(600);
 
 /// The test program that waits most of its time: for links, servers, and limits of rates.
 const END_TO_END: &str = "e2e";
+/// So many of its tests run at a time where there are fewer processors.
+const WAITING_TESTS_MIN: usize = 4;
 /// Test programs that compute, in virtual time.
 const SIMULATIONS: [&str; 3] = ["chaos", "model", "sim"];
 
@@ -159,7 +161,8 @@ impl Session {
                 cargo_test(&args, TEST_LIMIT, left_out)
             };
             let mut end_to_end = all(&["--test", END_TO_END], &[])?;
-            end_to_end.env("RUST_TEST_THREADS", (2 * processors()).to_string());
+            let processors = thread::available_parallelism().map_or(1, NonZero::get);
+            end_to_end.env("RUST_TEST_THREADS", processors.max(WAITING_TESTS_MIN).to_string());
             waiting.push(vec![Step::new("end-to-end tests", end_to_end)]);
             let elsewhere = [&[END_TO_END][..], &SIMULATIONS].concat();
             waiting.push(vec![
@@ -240,10 +243,6 @@ fn namespaces() -> Row {
         }
         _ => Row::skipped("namespaces", "END-TO-END TESTS DID NOT RUN: they need root"),
     }
-}
-
-fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// The compiler's name for this machine.
