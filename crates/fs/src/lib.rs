@@ -49,5 +49,5 @@ pub use stream::{Patience, Stream};
 pub use target::{Device, FilePlace, Spot, Target};
 pub use trust::{Distrust, Others, Owners, trust};
 pub use umask::umask;
-pub use volume::Volume;
+pub use volume::{Volume, Volumes};
 pub use whole::write_whole;
