@@ -24,7 +24,7 @@ pub(super) struct Present(Mutex<HashMap<Vec<u8>, Arc<OnceLock<Listing>>>>);
 
 /// What is known of a name of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Known {
+pub(super) enum Seen {
     /// Nothing has it, or something of this kind.
     Told(Option<Attributes>),
     /// It is to be looked at.
@@ -33,7 +33,7 @@ pub(super) enum Known {
 
 impl Present {
     /// What is known of the names of files.
-    pub(super) fn of(&self, run: &Run<'_>, files: &[&[u8]]) -> Vec<Known> {
+    pub(super) fn of(&self, run: &Run<'_>, files: &[&[u8]]) -> Vec<Seen> {
         let mut counts: HashMap<&[u8], usize> = HashMap::new();
         for file in files {
             *counts.entry(split(file).0).or_default() += 1;
@@ -47,8 +47,8 @@ impl Present {
             let (dir, name) = split(file);
             let listing = listings.get(dir).map(|listing| listing.get_or_init(|| list(run, dir)));
             match (listing, name) {
-                (Some(Some(all)), Some(name)) => Known::Told(all.get(name).copied()),
-                _ => Known::Unknown,
+                (Some(Some(all)), Some(name)) => Seen::Told(all.get(name).copied()),
+                _ => Seen::Unknown,
             }
         });
         known.collect()

@@ -7,7 +7,7 @@ use super::fault::{Trouble, here, stored, there};
 use super::file::{Limit, changed, draft_path};
 use super::journal::Past;
 use super::landing::{Group, Landing};
-use super::present::{Known, Present};
+use super::present::{Present, Seen};
 use super::resume::RESUMED_BYTES_MIN;
 use super::settle::{Complete, name};
 use super::upload::{
@@ -173,21 +173,21 @@ impl Open {
 /// Opens new files, and looks at what has their names.
 fn opened(run: &Run<'_>, present: &Present, files: Vec<Ready>) -> (Vec<Open>, Result<(), Trouble>) {
     let names: Vec<&[u8]> = files.iter().map(|file| &file.complete.to[..]).collect();
-    let known = present.of(run, &names);
-    let requests = files.iter().zip(&known).flat_map(|(Ready { complete, before, .. }, known)| {
+    let seen = present.of(run, &names);
+    let requests = files.iter().zip(&seen).flat_map(|(Ready { complete, before, .. }, seen)| {
         let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
         let attributes = Attributes { mode: Some(opening_mode(before)), ..Attributes::default() };
         let open = Request::Open { path: &complete.draft, flags, attributes };
-        let look = (*known == Known::Unknown).then_some(Request::LStat(&complete.to));
+        let look = (*seen == Seen::Unknown).then_some(Request::LStat(&complete.to));
         look.into_iter().chain([open])
     });
     let mut answers = run.server.client.all(&requests.collect::<Vec<_>>()).into_iter();
     let (mut all, mut done) = (Vec::new(), Ok(()));
-    for (Ready { complete, before, contents }, known) in files.into_iter().zip(known) {
+    for (Ready { complete, before, contents }, seen) in files.into_iter().zip(seen) {
         let to = &complete.to;
-        let present = match known {
-            Known::Told(present) => Ok(present),
-            Known::Unknown => {
+        let present = match seen {
+            Seen::Told(present) => Ok(present),
+            Seen::Unknown => {
                 present_at(answers.next().map_or(Err(Failed::Odd), Answer::attributes), to)
             }
         };
@@ -335,6 +335,7 @@ fn store(
     };
     let (mut group, mut folder) = (Group::default(), None::<Folder<'_>>);
     for (file, bytes) in files {
+        // The root is a directory, which no file replaces: it was refused before it was asked for.
         let Some((dir, name)) = file.to.split() else { continue };
         if folder.as_ref().is_none_or(|open| *open.path() != dir) {
             group.folders += 1;
