@@ -34,6 +34,8 @@ const TEST_LIMIT: Duration = Duration::from_secs(600);
 
 /// The test program that waits most of its time: for links, servers, and limits of rates.
 const END_TO_END: &str = "e2e";
+/// So many of its tests run at a time where there are fewer processors.
+const WAITING_TESTS_MIN: usize = 4;
 /// Test programs that compute, in virtual time.
 const SIMULATIONS: [&str; 3] = ["chaos", "model", "sim"];
 
@@ -159,7 +161,8 @@ impl Session {
                 cargo_test(&args, TEST_LIMIT, left_out)
             };
             let mut end_to_end = all(&["--test", END_TO_END], &[])?;
-            end_to_end.env("RUST_TEST_THREADS", (2 * processors()).to_string());
+            let processors = thread::available_parallelism().map_or(1, NonZero::get);
+            end_to_end.env("RUST_TEST_THREADS", processors.max(WAITING_TESTS_MIN).to_string());
             waiting.push(vec![Step::new("end-to-end tests", end_to_end)]);
             let elsewhere = [&[END_TO_END][..], &SIMULATIONS].concat();
             waiting.push(vec![
@@ -242,14 +245,45 @@ fn namespaces() -> Row {
     }
 }
 
-fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
-}
-
 /// The compiler's name for this machine.
 fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc does not say for whom it compiles")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(name: &str, script: &str) -> Step {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Step::new(name, command)
+    }
+
+    #[test]
+    fn lists_of_steps_run_beside_each_other_and_each_in_its_order() {
+        let folder = std::env::temp_dir().join(format!("hikyaku-steps-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut session = Session { root: folder.clone(), ..Session::new() };
+        // Each of the first two opens the pipe only with the other.
+        session.step("pipe", later(&sh("", "mkfifo pipe").command));
+        session.beside(vec![
+            vec![sh("reads", "cat pipe"), sh("after", "test -e written && exit 3")],
+            vec![sh(
+                "writes",
+                "touch written; echo 'test result: ok. 7 passed; 0 failed; 0 ignored;' > pipe",
+            )],
+        ]);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let failed = |row: &Row| matches!(row.outcome, Outcome::Failed(_));
+        let mut rows: Vec<_> = session.rows.iter().map(|row| (&*row.name, failed(row))).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, [("after", true), ("pipe", false), ("reads", false), ("writes", false)]);
+        let counts: Counts =
+            session.heard.results.iter().filter_map(|line| Counts::parse(line)).sum();
+        assert_eq!(counts.passed, 7);
+    }
 }

@@ -29,7 +29,6 @@ mod spot;
 mod sync;
 mod through;
 mod version;
-mod volumes;
 mod walk;
 
 #[cfg(test)]

@@ -280,9 +280,10 @@ impl Draft {
         Ok(self.dir.meta(&self.name).ok().flatten())
     }
 
-    fn close(&self) -> Result<(), FsError> {
+    /// Closes the file, which is only to be named or discarded then; many that wait for their names need no descriptors.
+    pub fn close(&self) -> Result<(), FsError> {
         let file = self.file.write().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(file) = file else { return Err(self.fail("close", Errno::BADF)) };
+        let Some(file) = file else { return Ok(()) };
         match nix::unistd::close(file) {
             // Linux has closed the descriptor even if close(2) returns `EINTR`.
             Ok(()) | Err(nix::errno::Errno::EINTR) => Ok(()),

@@ -49,5 +49,5 @@ pub use stream::{Patience, Stream};
 pub use target::{Device, FilePlace, Spot, Target};
 pub use trust::{Distrust, Others, Owners, trust, trust_list};
 pub use umask::umask;
-pub use volume::{Volume, is_sizeless};
+pub use volume::{Volume, Volumes, is_sizeless};
 pub use whole::write_whole;

@@ -5,7 +5,9 @@ use crate::dir::{Dir, Kind, Meta};
 use crate::error::FsError;
 use crate::system::{is_error_reporting, sync_file_system};
 use rustix::fs::fstat;
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file system whose `syncfs` reports write-back errors, opened before the copy writes to it.
 ///
@@ -53,6 +55,27 @@ impl Volume {
     pub fn sync(&self) -> Result<(), FsError> {
         sync_file_system(self.fd.as_fd())
             .map_err(|errno| FsError::new("sync the file system", b".", errno))
+    }
+}
+
+/// The file systems that are written to, each opened before anything is written to it, by the numbers of their devices.
+/// Nothing, where a sync of the whole cannot be believed.
+#[derive(Debug, Default)]
+pub struct Volumes(Mutex<BTreeMap<u64, Option<Arc<Volume>>>>);
+
+impl Volumes {
+    /// Notes where `dir` is, before anything is written into it; gives the number of the device.
+    pub fn note(&self, dir: &Dir) -> u64 {
+        let device = Meta::of(dir).map_or(0, |meta| meta.identity.0);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(device).or_insert_with(|| Volume::of(dir).map(Arc::new));
+        device
+    }
+
+    /// The file system on a device, if a sync of all of it can be believed.
+    pub fn get(&self, device: u64) -> Option<Arc<Volume>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&device).cloned().flatten()
     }
 }
 

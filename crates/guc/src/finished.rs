@@ -1,19 +1,25 @@
 //! Files of a tree that are complete, recorded for a later attempt of the same command.
 //!
 //! A text file in the user's state folder beside the journals of single files. Each line is a hash of a source, its version,
-//! and the file of this machine that was made of it: its identity and the time of its last change. So neither a source nor a
-//! file that was changed since has a line. It is removed when the whole tree is complete.
+//! and the file that was made of it: of this machine its identity and the time of its last change, of a server its size and
+//! time. So neither a source nor a file that was changed since has a line. It is removed when the whole tree is complete.
+//!
+//! What a server says of a file is asked of many files at once, when they are complete: the last few of a command that is
+//! killed have no line.
 
 use crate::download::version;
-use crate::several::Down;
+use crate::session::Session;
+use crate::several::{Down, Up};
 use anyhow::{Context, Result};
 use hikyaku_console::Folder;
 use hikyaku_fs::Meta;
+use hikyaku_gridftp::{Facts, Kind};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What an earlier attempt has completed, and where more is recorded.
 #[derive(Debug)]
@@ -22,7 +28,38 @@ pub(crate) struct Finished {
     earlier: HashSet<String>,
     /// Opened when the first file is complete.
     file: Mutex<Option<File>>,
+    noted: Mutex<Noted>,
 }
+
+/// Files that a server has stored, and that it was not asked about.
+#[derive(Debug, Default)]
+struct Noted {
+    /// When the first of them came.
+    since: Option<Instant>,
+    files: Vec<Stored>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    path: Vec<u8>,
+    bytes: u64,
+    /// Source, its version, and target.
+    copy: String,
+}
+
+/// Which files are recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    /// Those of a while, if there are enough of them or it was long enough.
+    Due,
+    /// All: the command ends.
+    AtEnd,
+}
+
+/// So many files are asked about together.
+const ENOUGH: usize = 256;
+/// Or those of this time.
+const WHILE: Duration = Duration::from_secs(5);
 
 impl Finished {
     /// Of a tree that is copied from `source` to `target`.
@@ -36,7 +73,7 @@ impl Finished {
             read => read.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let earlier = text.lines().map(str::to_owned).collect();
-        Ok(Self { path, earlier, file: Mutex::default() })
+        Ok(Self { path, earlier, file: Mutex::default(), noted: Mutex::default() })
     }
 
     /// Whether an earlier attempt has completed this file, and neither it nor its source was changed since.
@@ -50,8 +87,48 @@ impl Finished {
     /// # Errors
     /// The record cannot be written.
     pub(crate) fn record(&self, down: &Down) -> Result<()> {
-        let Some(meta) = there(down) else { return Ok(()) };
-        let text = format!("{}\n", line(down, &meta));
+        there(down).map_or(Ok(()), |meta| self.write(&format!("{}\n", line(down, &meta))))
+    }
+
+    /// The same of a file of a server, of which this was told before it was to be copied.
+    pub(crate) fn has_there(&self, up: &Up, before: &Facts) -> bool {
+        let known = line_there(&up.copy(), up.bytes, before);
+        known.is_some_and(|line| self.earlier.contains(&line))
+    }
+
+    /// Notes that the server has stored a file.
+    pub(crate) fn note(&self, up: &Up) {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.since.get_or_insert_with(Instant::now);
+        noted.files.push(Stored { path: up.path.clone(), bytes: up.bytes, copy: up.copy() });
+    }
+
+    /// Asks the server about files that were noted, and records them. One that it does not tell of is copied again.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub(crate) fn record_noted(&self, session: &mut Session<'_>, when: When) -> Result<()> {
+        let files = {
+            let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_long = noted.since.is_some_and(|since| since.elapsed() >= WHILE);
+            if when == When::Due && noted.files.len() < ENOUGH && !is_long {
+                return Ok(());
+            }
+            std::mem::take(&mut *noted).files
+        };
+        if files.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+        let told = session.try_look(&paths);
+        let lines = files
+            .iter()
+            .zip(told)
+            .filter_map(|(file, facts)| Some(line_there(&file.copy, file.bytes, &facts?)? + "\n"));
+        self.write(&lines.collect::<String>())
+    }
+
+    fn write(&self, text: &str) -> Result<()> {
         let mut open = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut write = || {
             let mut file = match open.take() {
@@ -80,6 +157,17 @@ fn there(down: &Down) -> Option<Meta> {
 fn line(down: &Down, meta: &Meta) -> String {
     let version = version(meta.size, &down.facts);
     let (identity, changed) = (meta.identity, meta.changed);
-    let text = format!("{}\0{version}\0{}\0{identity:?} {changed:?}", down.names.0, down.names.1);
+    hashed(&format!("{}\0{version}\0{}\0{identity:?} {changed:?}", down.names.0, down.names.1))
+}
+
+/// Of a file of a server; `None` if it is none of this size, or the server tells no time.
+// fuzz: none, what `ftp_replies` has read is compared
+fn line_there(copy: &str, bytes: u64, facts: &Facts) -> Option<String> {
+    let is_whole = facts.kind == Kind::File && facts.size == Some(bytes);
+    let modified = facts.modified.as_ref().filter(|_| is_whole)?;
+    Some(hashed(&format!("{copy}\0{bytes} {modified}")))
+}
+
+fn hashed(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }

@@ -56,6 +56,7 @@ pub(crate) fn of_unfinished(error: Error, is_kept: bool) -> Error {
 /// What a user can do about an error of a server.
 pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
     match error {
+        error if error.is_port_closed() => Some("check the address: no program listens there"),
         FtpError::NotReached(_) => {
             Some("allow TCP connections from the server to this host in every firewall between")
         }

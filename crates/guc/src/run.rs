@@ -6,7 +6,7 @@ mod up;
 use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
 use crate::download::{Wanted, discard};
-use crate::finished::Finished;
+use crate::finished::{Finished, When};
 use crate::glob::Pattern;
 use crate::local::directory;
 use crate::outcome::{Interrupted, exit_code, lasting, part_of_several};
@@ -82,8 +82,13 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         copy.rest()
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
-    if let Some(finished) = finished.filter(|_| done.is_ok()) {
-        finished.forget();
+    match (finished, &done) {
+        (Some(finished), Ok(())) => finished.forget(),
+        // The error of the copy says more than one of the record.
+        (Some(finished), Err(_)) => {
+            let _ = finished.record_noted(&mut copy.session, When::AtEnd);
+        }
+        (None, _) => {}
     }
     copy.session.quit();
     if let Some(sink) = &sink {
@@ -99,15 +104,25 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     done.map(|()| ExitCode::Success)
 }
 
-/// The record of a copy of several files from a server.
+/// The record of a copy of several files between this machine and a server.
 fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Finished>> {
-    let (Place::Remote(from), Place::Local(to)) = (source, target) else { return Ok(None) };
-    let is_pattern = Pattern::parse(&from.path)?.is_some();
-    if !is_pattern && !from.path.ends_with(b"/") || args.off > 0 || args.len.is_some() {
+    let full = |path: &Path| {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+    };
+    let (path, names) = match (source, target) {
+        (Place::Remote(from), Place::Local(to)) => {
+            (from.path.as_slice(), (from.to_string(), full(to)))
+        }
+        (Place::Local(from), Place::Remote(to)) => {
+            (from.as_os_str().as_bytes(), (full(from), to.to_string()))
+        }
+        _ => return Ok(None),
+    };
+    let is_several = Pattern::parse(path)?.is_some() || path.ends_with(b"/");
+    if !is_several || args.off > 0 || args.len.is_some() {
         return Ok(None);
     }
-    let to = std::path::absolute(to).unwrap_or_else(|_| to.clone());
-    Finished::of(&from.to_string(), &to.display().to_string()).map(Some)
+    Finished::of(&names.0, &names.1).map(Some)
 }
 
 /// The server of a copy, and the one that receives if it is between two.

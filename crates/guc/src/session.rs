@@ -6,12 +6,13 @@ use crate::checksum::Checksum;
 use crate::chunks::Missing;
 use crate::outcome::{Interrupted, remedy};
 use crate::plan::{Chunks, Foresight, Parts, Tools};
+use crate::there::look_at_each;
 use crate::tuning::Tuning;
 use anyhow::{Error, Result};
 use hikyaku_console::{Message, Scope, Totals, with_remedy};
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, FtpError, Guard, Plan, Server, Settings, Spoken, Stripes,
-    Trace,
+    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Plan, Server, Settings, Spoken,
+    Stripes, Trace,
 };
 use hikyaku_tcp::Options;
 use std::ops::Range;
@@ -270,6 +271,18 @@ impl<'a> Session<'a> {
         if !matches!(removed, Ok(()) | Err(FtpError::Refused { .. })) {
             self.channel = None;
         }
+    }
+
+    /// What has each of these paths, as far as the server says it at once.
+    pub(crate) fn try_look(&mut self, paths: &[Vec<u8>]) -> Vec<Option<Facts>> {
+        let at_once = self.questions();
+        let told = self.channel().and_then(|channel| look_at_each(channel, paths, at_once));
+        told.unwrap_or_else(|error| {
+            if !error.leaves_channel() {
+                self.channel = None;
+            }
+            vec![None; paths.len()]
+        })
     }
 
     fn channel(&mut self) -> Result<&mut Channel, FtpError> {

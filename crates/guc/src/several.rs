@@ -3,7 +3,7 @@
 
 use crate::batch;
 use crate::download::{Wanted, download};
-use crate::finished::Finished;
+use crate::finished::{Finished, When};
 use crate::session::Session;
 use crate::third::{Sink, relay};
 use crate::upload::{Manner, upload};
@@ -49,7 +49,11 @@ pub(crate) struct Up {
     pub(crate) from: PathBuf,
     /// Its size when it was found.
     pub(crate) bytes: u64,
+    /// Its version then.
+    pub(crate) version: String,
     pub(crate) path: Vec<u8>,
+    /// Where a file of a tree is recorded when it is complete.
+    pub(crate) finished: Option<Arc<Finished>>,
     pub(crate) names: (String, String),
     pub(crate) wanted: Wanted,
     pub(crate) manner: Manner,
@@ -133,7 +137,18 @@ impl Up {
         upload(session, &self.from, &self.path, names, (self.wanted, self.manner))
             .with_context(|| self.failure())?;
         session.show.count(|counts| counts.files += 1);
-        Ok(())
+        self.note();
+        self.finished.as_ref().map_or(Ok(()), |all| all.record_noted(session, When::Due))
+    }
+
+    /// Notes that it is complete, if it is one of a tree.
+    pub(crate) fn note(&self) {
+        self.finished.iter().for_each(|finished| finished.note(self));
+    }
+
+    /// What is copied, for the record of what is complete.
+    pub(crate) fn copy(&self) -> String {
+        format!("{}\0{}\0{}", self.names.0, self.version, self.names.1)
     }
 
     /// What is said if it fails.

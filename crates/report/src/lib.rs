@@ -30,7 +30,7 @@ pub struct ReportArgs {
     /// Directories or files that --log-dir of cp, perf and serve has written; several runs are compared
     #[arg(required = true, value_name = "DIR|FILE")]
     logs: Vec<PathBuf>,
-    /// Write the page into this file; without this it goes to standard output
+    /// Write the page into this file; without this, or for '-', it goes to standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show the last so many runs

@@ -13,8 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A draft: a temporary file in the directory of its final name.
 pub(crate) struct LocalDraft {
-    inner: hikyaku_fs::Draft,
-    path: StorePath,
+    pub(crate) inner: hikyaku_fs::Draft,
+    pub(crate) path: StorePath,
     new_mode: u32,
     /// It is dropped after the draft.
     note: Mutex<Option<Note>>,
@@ -46,7 +46,7 @@ impl LocalDraft {
 
     /// Sets the owner, then the mode (a change of owner clears bits of it, chown(2)), then
     /// attributes and time. A device or FIFO keeps its own.
-    fn set_metadata(&self, doing: Doing<'_>, finish: &Finish) -> Result<()> {
+    pub(crate) fn set_metadata(&self, doing: Doing<'_>, finish: &Finish) -> Result<()> {
         if self.inner.manner() == Manner::Stream {
             return Ok(());
         }
@@ -63,6 +63,15 @@ impl LocalDraft {
         doing.or(self.inner.with(|file| Meta::set_mode(file, mode)))?;
         let time = finish.modified.map(convert::time);
         time.map_or(Ok(()), |time| doing.or(self.inner.with(|file| Meta::set_modified(file, time))))
+    }
+
+    /// Gives it its name, with the metadata that it has.
+    pub(crate) fn rename(&self, doing: Doing<'_>, replace: hikyaku_fs::Replace) -> Result<Found> {
+        match doing.or(self.inner.name(replace))? {
+            Some(meta) => Ok(found(&meta)),
+            // Another process has removed it.
+            None => doing.fail(ErrorKind::Gone),
+        }
     }
 
     /// Whether the present file of the name may be replaced under `naming`. Another process may
@@ -120,14 +129,12 @@ impl Draft for LocalDraft {
 
     fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found> {
         let doing = doing("name", &self.path);
-        let named = self.check(naming, doing).and_then(|replace| {
+        let checked = self.check(naming, doing);
+        let ready = checked.and_then(|replace| {
             self.set_metadata(doing, finish)?;
-            doing.or(self.inner.name(replace))
+            Ok(replace)
         });
-        match named {
-            Ok(Some(meta)) => Ok(found(&meta)),
-            // Another process has removed it.
-            Ok(None) => doing.fail(ErrorKind::Gone),
+        match ready.and_then(|replace| self.rename(doing, replace)) {
             Err(StoreError { kind: ErrorKind::System(raw), .. })
                 if naming == Naming::IfAbsent && raw == Errno::INVAL.raw_os_error() =>
             {
@@ -138,6 +145,7 @@ impl Draft for LocalDraft {
                 self.inner.discard();
                 Err(error)
             }
+            named => named,
         }
     }
 

@@ -13,5 +13,7 @@ mod draft;
 mod listing;
 mod local;
 mod open;
+mod whole;
 
 pub use local::{Local, NewModes, Opening, Sizes};
+pub use whole::{Folder, Reached, Whole, name_all};

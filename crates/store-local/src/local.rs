@@ -4,9 +4,10 @@ use crate::convert::{found, owner, set_attributes, time};
 use crate::draft::LocalDraft;
 use crate::listing::page;
 use crate::open::LocalOpen;
+use crate::whole::Folder;
 use hikyaku_fs::{
-    Dir, FsError, Meta, Name, Patience, PeerPath, Spot, Stream, Target, Token as Copy, attributes,
-    remove_unfinished,
+    Dir, FsError, Meta, Name, Patience, PeerPath, Spot, Stream, Target, Token as Copy, Volumes,
+    attributes, remove_unfinished,
 };
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, ErrorKind, Found,
@@ -32,6 +33,8 @@ pub struct Local {
     sizes: Sizes,
     /// The target that its user named, if it takes bytes in order only.
     stream: Option<Pour>,
+    /// Where small files were written that are synced together.
+    volumes: Volumes,
 }
 
 /// Where the drafts of a store are noted.
@@ -112,6 +115,7 @@ impl Local {
             recorded: None,
             sizes: Sizes::AsTold,
             stream: None,
+            volumes: Volumes::default(),
         })
     }
 
@@ -178,6 +182,28 @@ impl Local {
         };
         let store = Self { stream, ..Self::within(spot.dir, modes)? };
         Ok((store, Some(spot.name)))
+    }
+
+    /// A directory in which small files are written.
+    ///
+    /// # Errors
+    ///
+    /// There is none at `path`.
+    pub fn folder(&self, path: &StorePath) -> Result<Folder<'_>> {
+        let dir = Arc::new(doing("create in", path).or(self.dir(path))?);
+        let device = self.volumes.note(&dir);
+        Ok(Folder { store: self, volume: self.volumes.get(device), dir, path: path.clone() })
+    }
+
+    /// A draft in a directory of this store.
+    pub(crate) fn draft_in(
+        &self,
+        (dir, name): (Arc<Dir>, &Name),
+        (path, make): (&StorePath, &Make),
+    ) -> Result<LocalDraft> {
+        let draft = doing("create", path).or(hikyaku_fs::Draft::create(dir, name, &self.group))?;
+        let note = path.split().and_then(|(dir, _)| self.note(&dir, &draft));
+        Ok(LocalDraft::new(draft, path.clone(), self.modes.file, make).noted(note))
     }
 
     /// Whether this name in the root is the target that takes bytes in order only.
@@ -311,9 +337,7 @@ impl Store for Local {
             let make = Make::default();
             return Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, &make)));
         }
-        let draft = doing.or(hikyaku_fs::Draft::create(dir, &name, &self.group))?;
-        let note = path.split().and_then(|(dir, _)| self.note(&dir, &draft));
-        Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, make).noted(note)))
+        Ok(Box::new(self.draft_in((dir, &name), (path, make))?))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {

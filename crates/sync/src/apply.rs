@@ -3,9 +3,8 @@
 
 use crate::each::each;
 use crate::plan::{Doomed, End, Link, Plan, When, parent};
-use crate::side::{Done, Kind, Side, Why};
+use crate::side::{Done, Kind, Side, Why, shown};
 use hikyaku_console::Scope;
-use hikyaku_fs::Shown;
 use std::collections::BTreeSet;
 
 /// The target, and what could not be done to it.
@@ -18,7 +17,7 @@ pub(crate) struct Applying<'a> {
 
 impl Applying<'_> {
     fn failed(&mut self, path: &[u8], why: &Why) {
-        self.failures.push(format!("{}: {}", Shown::new(path), why.text));
+        self.failures.push(format!("{}: {}", shown(path), why.text));
     }
 
     /// Calls `work` for each, several at a time.

@@ -15,6 +15,7 @@ pub(crate) use renamed::Renamed;
 pub(crate) use there::There;
 
 use blake3::Hash;
+use hikyaku_fs::Shown;
 use hikyaku_store::{Identity, Time};
 
 /// What a name is.
@@ -54,6 +55,11 @@ impl Meta {
     pub(crate) const fn low_secs(&self) -> u32 {
         self.modified.secs as u32
     }
+}
+
+/// A path below a root, for messages. The root itself is `.`.
+pub(crate) const fn shown(path: &[u8]) -> Shown<'_> {
+    Shown::new(if path.is_empty() { b"." } else { path })
 }
 
 /// An entry of a directory.

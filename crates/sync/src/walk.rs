@@ -12,9 +12,8 @@ use crate::item::{Change, Comparison, Known, Way, change};
 use crate::names::Names;
 use crate::options::Options;
 use crate::plan::{End, Plan, SetDir, dir_line, join};
-use crate::side::{Done, Item, Kind, Side, Why};
+use crate::side::{Done, Item, Kind, Side, Why, shown};
 use deletion::Extra;
-use hikyaku_fs::Shown;
 use std::collections::BTreeSet;
 use std::io;
 use std::thread;
@@ -100,7 +99,7 @@ impl Sink<'_> {
         if why.is_end() {
             return Err(NoPlan::End(why));
         }
-        let shown = if path.is_empty() { Shown::new(b".") } else { Shown::new(path) };
+        let shown = shown(path);
         if why.is_absent() {
             self.plan.vanished.push(shown.to_string());
         } else {

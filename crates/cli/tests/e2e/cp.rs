@@ -320,9 +320,11 @@ fn progress_lines_are_printed_on_request() {
         let last = lines.pop().unwrap();
         assert!(last.starts_with("1 file, 15.0 MB in "), "{said}");
         // 3 s at this rate.
-        assert!(!lines.is_empty(), "{said}");
+        assert!(lines.iter().any(|line| line.contains(" %  ")), "{said}");
         for line in lines {
-            assert!(line.contains(" %  ") && line.contains(" of 15.0 MB  "), "{said}");
+            // On a busy machine the first line may come before the size is known.
+            let is_known = line.contains(" %  ") && line.contains(" of 15.0 MB  ");
+            assert!(is_known || line.starts_with("counting  "), "{said}");
             assert!(!line.contains(['\r', '\x1b']), "control characters in a line: {line:?}");
         }
     }

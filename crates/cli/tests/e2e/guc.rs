@@ -245,6 +245,48 @@ fn a_tree_goes_on_with_the_files_that_are_missing() {
     }
 }
 
+#[test]
+fn a_tree_to_a_server_goes_on_with_the_files_that_are_missing() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(mut stage) = Stage::new("guc-tree-there") else { return };
+    let server = stage.server("one", LOOPBACK);
+    fs::create_dir_all(stage.here("t/d")).unwrap();
+    let files = ["a", "b", "c", "d/e", "large"];
+    for (name, bytes) in files.iter().zip([1_000, 2_000, 3_000, 4_000, 3_000_000]) {
+        fs::write(stage.here("t").join(name), vec![7; bytes]).unwrap();
+    }
+    let (url, there) = (format!("{}/up/", server.url), server.data.join("up"));
+    for options in [&[][..], &["-pp=1"], &["-cc", "2"]] {
+        // A directory is in the way of one file.
+        fs::create_dir_all(there.join("b")).unwrap();
+        let words = [&["-r", "-cd", "-c", "-json"], options, &["t/", &url]].concat();
+        stage.fails(&words, 6);
+        let inode = |name: &str| fs::metadata(there.join(name)).unwrap().ino();
+        let before = [inode("d/e"), inode("large")];
+        fs::remove_dir(there.join("b")).unwrap();
+        // One was changed at the server, and one here, to the same size.
+        fs::write(there.join("c"), vec![8; 3_000]).unwrap();
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        fs::File::options().write(true).open(there.join("c")).unwrap().set_modified(old).unwrap();
+        fs::write(stage.here("t/a"), vec![9; 1_000]).unwrap();
+        for kept in [4_000 + 3_000_000, 0] {
+            let output = stage.does(&words);
+            let text = String::from_utf8_lossy(&output.stdout);
+            let end: serde_json::Value =
+                serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            assert_eq!(end["kept_bytes"], kept, "{options:?}: {end}");
+            assert_eq!(before == [inode("d/e"), inode("large")], kept > 0, "{options:?}");
+            for name in files {
+                let wanted = fs::read(stage.here("t").join(name)).unwrap();
+                assert_eq!(fs::read(there.join(name)).unwrap(), wanted, "{options:?} {name}");
+            }
+            let left = names_of_state(&stage);
+            assert_eq!(left, [""; 0], "{options:?}: what is complete is forgotten");
+        }
+        fs::remove_dir_all(&there).unwrap();
+    }
+}
+
 fn names_of_state(stage: &Stage) -> Vec<String> {
     names(&stage.folder.join("state/hikyaku/guc"))
 }
@@ -373,6 +415,7 @@ fn passwords_on_the_command_line_are_warned_of_and_closed_ports_are_told_at_once
     assert!(begin.elapsed() < Duration::from_secs(50), "no other attempt");
     let text = said(&output);
     assert!(text.contains(&port.to_string()) && text.to_lowercase().contains("refused"), "{text}");
+    assert!(text.contains("\ntry: check the address"), "{text}");
     assert!(text.contains("process list") && !text.contains("secret"), "{text}");
     for words in [["a", "b"], ["gopher://h/a", "b"]] {
         assert_eq!(guc(&words).status.code(), Some(1), "{words:?}");

@@ -335,7 +335,7 @@ fn the_client_reports_the_limits_of_the_server() {
     let output = server.run(&["-n", "1M"]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(5), "{text}");
-    assert!(text.contains("busy with 1 tests"), "{text}");
+    assert!(text.contains("busy with 1 test;"), "{text}");
     lines.for_each(drop);
     assert!(long.wait().unwrap().success());
     server.report(&["-n", "1M"]);

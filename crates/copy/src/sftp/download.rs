@@ -54,16 +54,15 @@ pub(super) fn fetch(
     let done = receive(run, limit, (store, umask), file, &handle);
     // Nothing was written through it, so nobody waits for the answer.
     drop(client.ask(&Request::Close(handle.bytes())));
-    finished(run, file, &done?);
+    let named = done?;
+    run.journal.iter().for_each(|journal| journal.add(file.key(), &done_of(&named)));
+    run.meter.add_file();
     Ok(())
 }
 
-/// Counts a file that has its name, and writes that down.
-pub(super) fn finished(run: &Run<'_>, file: &Download, named: &Found) {
-    if let Some(journal) = run.journal {
-        journal.add(file.key(), &Past::Done { size: named.size, modified: named.modified.secs });
-    }
-    run.meter.add_file();
+/// What is written down of a file that has its name.
+pub(super) const fn done_of(named: &Found) -> Past {
+    Past::Done { size: named.size, modified: named.modified.secs }
 }
 
 impl Download {

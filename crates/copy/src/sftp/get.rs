@@ -6,6 +6,7 @@
 use super::download::{Download, download, rehearse_download};
 use super::fault::{Trouble, second, stored, there};
 use super::file::{Limit, is_draft};
+use super::landing::Landing;
 use super::links::link_here;
 use super::remote::{Known, entries, expanded, join, resolved, split};
 use super::small::{Small, download_together};
@@ -88,7 +89,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         run.meter.set_stream();
     }
     let run = &Run { journal: run.journal.filter(|_| !is_stream), ..*run };
-    let limit = Limit::new(run.options.limit);
+    let (limit, landing) = (Limit::new(run.options.limit), Landing::default());
     let umask = umask();
     let mut walk = Walk {
         run,
@@ -128,10 +129,14 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
                 rehearse_download(run, &target.store, &file)
             }
             Job::File(file) => download(run, &limit, (&target.store, umask), &file),
-            Job::Files(files) => download_together(run, &limit, (&target.store, umask), &files),
+            Job::Files(files) => {
+                download_together(run, &limit, ((&target.store, umask), &landing), &files)
+            }
             Job::Link { from, to } => link_here(run, &target.store, &from, &to),
         },
     );
+    // What is complete gets its name, also if the user has ended the copy.
+    landing.rest(run);
     let is_new_tree = target.renamed.is_some() && !walk.directories.is_empty();
     done.map_err(|error| of_new_tree(error, is_new_tree))?;
     walk.finish()

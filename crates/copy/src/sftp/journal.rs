@@ -102,11 +102,15 @@ impl Journal {
 
     /// Adds what has been done of a source.
     pub(super) fn add(&self, key: Key, past: &Past) {
-        let key = hex(&key.0);
-        self.write(&match past {
-            Past::Done { size, modified } => format!("done {key} {size} {modified}"),
-            Past::Part { bytes, token } => format!("part {key} {bytes} {}", hex(token)),
-        });
+        self.write(&line(key, past));
+    }
+
+    /// Adds files that are done.
+    pub(super) fn add_all(&self, done: &[(Key, Past)]) {
+        let lines: Vec<_> = done.iter().map(|(key, past)| line(*key, past)).collect();
+        if !lines.is_empty() {
+            self.write(&lines.join("\n"));
+        }
     }
 
     fn write(&self, line: &str) {
@@ -118,6 +122,14 @@ impl Journal {
     /// The copy is complete: nothing is to be gone on with.
     pub(crate) fn remove(self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn line(key: Key, past: &Past) -> String {
+    let key = hex(&key.0);
+    match past {
+        Past::Done { size, modified } => format!("done {key} {size} {modified}"),
+        Past::Part { bytes, token } => format!("part {key} {bytes} {}", hex(token)),
     }
 }
 
@@ -135,7 +147,8 @@ fn parse(line: &str) -> Option<(Key, Past)> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -3,6 +3,7 @@
 use super::fault::{Trouble, here, second, there};
 use super::file::{Limit, is_draft, times};
 use super::links::link_there;
+use super::present::Present;
 use super::remote::{join, resolved};
 use super::small::{Small, upload_together};
 use super::upload::{Upload, rehearse_upload, upload};
@@ -47,7 +48,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         }
         _ => target,
     };
-    let limit = Limit::new(run.options.limit);
+    let (limit, present) = (Limit::new(run.options.limit), Present::default());
     let choice = Choice::new(&run.options.patterns)?;
     let parents = BTreeSet::new();
     let (directories, made, small) = (Vec::new(), Vec::new(), Small::new());
@@ -85,7 +86,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         |job| match job {
             Job::File(file) if run.options.rehearsal => rehearse_upload(run, &file),
             Job::File(file) => upload(run, &limit, &file),
-            Job::Files(files) => upload_together(run, &limit, &files),
+            Job::Files(files) => upload_together(run, (&limit, &present), &files),
             Job::Link { from, to } => link_there(run, &from, &to),
         },
     );

@@ -9,7 +9,7 @@ use super::Run;
 use super::fault::{Trouble, there};
 use super::journal::{Key, Past};
 use super::remote::split;
-use super::upload::{finished, syncs};
+use super::upload::syncs;
 use crate::engine::End;
 use hikyaku_reach::ended;
 use hikyaku_sftp::{Answer, Attributes, Extension, Failed, Handle, Request};
@@ -186,7 +186,7 @@ pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
         [Some(version.renaming(&file.draft, &file.to)), look].into_iter().flatten()
     });
     let mut answers = client.all(&requests.collect::<Vec<_>>()).into_iter();
-    let mut all_done = Ok(());
+    let (mut all_done, mut noted) = (Ok(()), Vec::new());
     for file in files {
         let renamed = answers.next().map_or(Err(Failed::Odd), Answer::done);
         let found = match is_looked_at(&file) {
@@ -195,7 +195,8 @@ pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
         };
         let done = match renamed {
             Ok(()) => {
-                file.succeeds(run, found);
+                run.meter.add_file();
+                noted.extend(found.and_then(done_of).map(|past| (file.key, past)));
                 Ok(())
             }
             Err(Failed::Refused { .. }) if !can_replace && found.is_some() => {
@@ -206,16 +207,17 @@ pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
         };
         all_done = all_done.and(done);
     }
+    run.journal.iter().for_each(|journal| journal.add_all(&noted));
     all_done
 }
 
-impl Complete {
-    /// It has its name, and this metadata.
-    fn succeeds(&self, run: &Run<'_>, found: Option<Attributes>) {
-        finished(run, found, self.key);
-        run.meter.add_file();
-    }
+/// What is written down of a file that has its name and this metadata.
+fn done_of(found: Attributes) -> Option<Past> {
+    let (size, (_, modified)) = found.size.zip(found.times)?;
+    Some(Past::Done { size, modified: modified.into() })
+}
 
+impl Complete {
     /// It does not get its name, and is removed. If the copy ends, it is left to the next attempt.
     pub(super) fn fails(&self, run: &Run<'_>, trouble: Trouble) -> Result<(), Trouble> {
         let Trouble::File(end, failure) = trouble else {
@@ -229,7 +231,7 @@ impl Complete {
     }
 
     /// Removes it, if it is there.
-    pub(super) fn remove(&self, run: &Run<'_>) {
+    fn remove(&self, run: &Run<'_>) {
         let _ = run.server.client.done(&Request::Remove(&self.draft));
     }
 }

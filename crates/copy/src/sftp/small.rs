@@ -2,10 +2,12 @@
 //! be a packet of ssh and wake four processes.
 
 use super::Run;
-use super::download::{Download, fetch, finish, finished, stays_here};
+use super::download::{Download, fetch, finish, stays_here};
 use super::fault::{Trouble, here, stored, there};
 use super::file::{Limit, changed, draft_path};
 use super::journal::Past;
+use super::landing::{Group, Landing};
+use super::present::{Present, Seen};
 use super::resume::RESUMED_BYTES_MIN;
 use super::settle::{Complete, name};
 use super::upload::{
@@ -14,14 +16,16 @@ use super::upload::{
 };
 use crate::engine::End;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
-use hikyaku_store::{Make, Naming, Store, StorePath};
-use hikyaku_store_local::Local;
+use hikyaku_store::StorePath;
+use hikyaku_store_local::{Folder, Local, Reached};
 use std::fs::{File, Metadata};
 use std::mem::take;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Files that go together.
 const TOGETHER: usize = 64;
+/// From so many files on, all of their file system is synced at once.
+const SYNCED_TOGETHER_MIN: usize = 8;
 /// The largest of them, in bytes: less than one request carries.
 const SMALL_BYTES_MAX: u64 = 16 << 10;
 
@@ -73,7 +77,7 @@ struct Ready {
 /// copy.
 pub(super) fn upload_together(
     run: &Run<'_>,
-    limit: &Limit,
+    (limit, present): (&Limit, &Present),
     files: &[Upload],
 ) -> Result<(), Trouble> {
     let settling = run.settling.filter(|one| files.iter().all(|file| one.takes(run, &file.to)));
@@ -92,7 +96,7 @@ pub(super) fn upload_together(
             break;
         }
     }
-    let (opened, told) = opened(run, ready);
+    let (opened, told) = opened(run, present, ready);
     done = done.and(told);
     let until = if settling.is_some() { Until::Written } else { Until::Synced };
     let (written, told) = written(run, opened, until);
@@ -167,18 +171,27 @@ impl Open {
 }
 
 /// Opens new files, and looks at what has their names.
-fn opened(run: &Run<'_>, files: Vec<Ready>) -> (Vec<Open>, Result<(), Trouble>) {
-    let requests = files.iter().flat_map(|Ready { complete, before, .. }| {
+fn opened(run: &Run<'_>, present: &Present, files: Vec<Ready>) -> (Vec<Open>, Result<(), Trouble>) {
+    let names: Vec<&[u8]> = files.iter().map(|file| &file.complete.to[..]).collect();
+    let seen = present.of(run, &names);
+    let requests = files.iter().zip(&seen).flat_map(|(Ready { complete, before, .. }, seen)| {
         let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
         let attributes = Attributes { mode: Some(opening_mode(before)), ..Attributes::default() };
-        [Request::LStat(&complete.to), Request::Open { path: &complete.draft, flags, attributes }]
+        let open = Request::Open { path: &complete.draft, flags, attributes };
+        let look = (*seen == Seen::Unknown).then_some(Request::LStat(&complete.to));
+        look.into_iter().chain([open])
     });
     let mut answers = run.server.client.all(&requests.collect::<Vec<_>>()).into_iter();
     let (mut all, mut done) = (Vec::new(), Ok(()));
-    for Ready { complete, before, contents } in files {
+    for (Ready { complete, before, contents }, seen) in files.into_iter().zip(seen) {
         let to = &complete.to;
-        let present = answers.next().map_or(Err(Failed::Odd), Answer::attributes);
-        let replaced = present_at(present, to).and_then(|present| replaceable(present, to));
+        let present = match seen {
+            Seen::Told(present) => Ok(present),
+            Seen::Unknown => {
+                present_at(answers.next().map_or(Err(Failed::Odd), Answer::attributes), to)
+            }
+        };
+        let replaced = present.and_then(|present| replaceable(present, to));
         match answers.next().map_or(Err(Failed::Odd), Answer::handle) {
             Ok(handle) => {
                 let kept = replaced
@@ -225,7 +238,7 @@ fn written(run: &Run<'_>, files: Vec<Open>, until: Until) -> (Vec<Complete>, Res
 pub(super) fn download_together(
     run: &Run<'_>,
     limit: &Limit,
-    target: (&Local, u32),
+    (target, landing): ((&Local, u32), &Landing),
     files: &[Download],
 ) -> Result<(), Trouble> {
     let client = &run.server.client;
@@ -259,20 +272,33 @@ pub(super) fn download_together(
         [Request::Read { handle, offset: 0, length }, Request::Close(handle)]
     });
     let mut answers = client.all(&requests.collect::<Vec<_>>()).into_iter();
+    let (mut whole, mut ended) = (Vec::new(), Ok(()));
     for (file, size, _) in reading {
         let data = answers.next().map_or(Err(Failed::Odd), |answer| answer.data(size + 1));
         // Nothing was written through the handle, so nobody hears how it was closed.
         drop(answers.next());
         let done = match data.map_err(there(&file.from)) {
-            Ok(data) if data.len() == size => store(run, target, file, &data),
+            Ok(data) if data.len() == size => {
+                whole.push((file, data));
+                Ok(())
+            }
             // A server may give less than was asked for, and files of /proc are told to be empty.
             Ok(data) if data.len() < size || size == 0 => fetch(run, limit, target, file),
             Ok(_) => Err(changed(End::There, &file.from)),
             Err(trouble) => Err(trouble),
         };
-        tell(run, done)?;
+        ended = tell(run, done);
+        if ended.is_err() {
+            break;
+        }
     }
-    Ok(())
+    // What has come is written, also if the copy ends.
+    let group = store(run, target, &whole)?;
+    match whole.len() < SYNCED_TOGETHER_MIN || !run.options.durable {
+        true => group.name(run),
+        false => landing.add(run, group),
+    }
+    ended
 }
 
 /// How a file is read.
@@ -296,23 +322,40 @@ fn asked(run: &Run<'_>, store: &Local, file: &Download) -> Result<Asked, Trouble
     Ok(if is_alone { Asked::Alone } else { Asked::Together })
 }
 
-/// Writes a file of this machine.
+/// Writes files of this machine that are whole. A failure concerns one of them.
 fn store(
     run: &Run<'_>,
     (store, umask): (&Local, u32),
-    file: &Download,
-    data: &[u8],
-) -> Result<(), Trouble> {
-    // Reserved space is of use to files that come in parts.
-    let draft = store.create(&file.to, &Make::default()).map_err(stored)?;
-    let filled = if data.is_empty() { Ok(()) } else { draft.write_at(0, data) };
-    let filled = filled.and_then(|()| if run.options.durable { draft.sync() } else { Ok(()) });
-    if let Err(error) = filled {
-        draft.discard();
-        return Err(stored(error));
+    files: &[(&Download, Vec<u8>)],
+) -> Result<Group, Trouble> {
+    let reached = match run.options.durable {
+        false => Reached::Kernel,
+        true if files.len() < SYNCED_TOGETHER_MIN => Reached::Disk,
+        true => Reached::DiskWithOthers,
+    };
+    let (mut group, mut folder) = (Group::default(), None::<Folder<'_>>);
+    for (file, bytes) in files {
+        // The root is a directory, which no file replaces: it was refused before it was asked for.
+        let Some((dir, name)) = file.to.split() else { continue };
+        if folder.as_ref().is_none_or(|open| *open.path() != dir) {
+            group.folders += 1;
+            folder = match store.folder(&dir) {
+                Ok(open) => Some(open),
+                Err(error) => {
+                    tell(run, Err(stored(error)))?;
+                    None
+                }
+            };
+        }
+        let Some(open) = &folder else { continue };
+        let finish = finish(run, (store, umask), file);
+        match open.write((&name, bytes), &finish, reached) {
+            Ok(whole) => {
+                run.meter.add_bytes(bytes.len() as u64);
+                group.files.push((file.key(), whole));
+            }
+            Err(error) => tell(run, Err(stored(error)))?,
+        }
     }
-    let named = draft.name(Naming::Replace, &finish(run, (store, umask), file)).map_err(stored)?;
-    run.meter.add_bytes(data.len() as u64);
-    finished(run, file, &named);
-    Ok(())
+    Ok(group)
 }

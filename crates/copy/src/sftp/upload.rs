@@ -152,16 +152,6 @@ fn resumed(
     Ok(None)
 }
 
-/// Writes down that a file is complete, with the metadata that it has there.
-pub(super) fn finished(run: &Run<'_>, found: Option<Attributes>, key: Key) {
-    let Some(journal) = run.journal else { return };
-    if let Some(found) = found
-        && let (Some(size), Some((_, modified))) = (found.size, found.times)
-    {
-        journal.add(key, &Past::Done { size, modified: modified.into() });
-    }
-}
-
 /// Whether what has the name on the server stays: an earlier attempt has copied it, or the user wants that.
 fn stays(
     run: &Run<'_>,

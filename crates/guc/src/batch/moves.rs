@@ -2,6 +2,7 @@
 
 use super::{Batch, Fates, Steps};
 use crate::download::get;
+use crate::finished::When;
 use crate::local::{finish, store};
 use crate::session::Session;
 use crate::several::{Between, Down, File, Up};
@@ -111,6 +112,7 @@ fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error> {
         };
         let mut done = |number: usize, ()| {
             show.count(|counts| counts.files += 1);
+            files[number].note();
             fates.set(number, Ok(()));
         };
         let steps = Steps { prepare: &mut prepare, done: &mut done };
@@ -122,7 +124,11 @@ fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error> {
             session.try_remove(&partials[number]);
         }
     }
-    fates.finish(session, files, |session, file| file.carry_out(session))
+    let finished = files.first().and_then(|file| file.finished.clone());
+    let recorded = finished.map_or(Ok(()), |all| all.record_noted(session, When::Due));
+    let mut failures = fates.finish(session, files, |session, file| file.carry_out(session));
+    failures.extend(recorded.err());
+    failures
 }
 
 fn relay_all(session: &mut Session<'_>, sink: &Sink<'_>, files: Vec<Between>) -> Vec<Error> {

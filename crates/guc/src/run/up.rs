@@ -2,6 +2,7 @@
 
 use super::{Copy, Of};
 use crate::download::Wanted;
+use crate::finished::Finished;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{File, Up};
@@ -12,10 +13,12 @@ use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::ExitCode;
 use hikyaku_gridftp::{Facts, Made};
 use std::ffi::OsStr;
-use std::fs::{DirEntry, File as Opened};
+use std::fs::{DirEntry, File as Opened, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 impl Copy<'_> {
     pub(super) fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
@@ -51,7 +54,7 @@ impl Copy<'_> {
         });
         let source = split(from.as_os_str().as_bytes()).1;
         to.path = meant(&to.path, source, |path| self.session.ask(|channel| look(channel, path)))?;
-        self.file_up((from, size.len()), &to, self.wanted(), Of::One)
+        self.file_up((from, &size), (&to, None), self.wanted(), Of::One)
     }
 
     /// Copies what a pattern means in a directory of this machine.
@@ -135,16 +138,18 @@ impl Copy<'_> {
             counts.total_files += 1;
             counts.total_bytes += meta.len();
         });
-        self.file_up((path, meta.len()), &there, Wanted::Whole, Of::Several)
+        self.file_up((path, &meta), (&there, before), Wanted::Whole, Of::Several)
     }
 
+    /// Copies a file. `before` is what the server has told of its target.
     fn file_up(
         &mut self,
-        (from, bytes): (&Path, u64),
-        to: &Remote,
+        (from, meta): (&Path, &Metadata),
+        (to, before): (&Remote, Option<&Facts>),
         wanted: Wanted,
         of: Of,
     ) -> Result<()> {
+        let bytes = meta.len();
         if bytes == 0 && has_bytes(from) {
             return Err(ExitCode::WillFail.error(format!(
                 "{} gives more bytes than its size says; copy what 'cat' makes of it",
@@ -154,8 +159,26 @@ impl Copy<'_> {
         let manner = self.manner();
         let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
         let names = (full.display().to_string(), to.to_string());
-        let (from, path) = (from.to_owned(), to.path.clone());
-        self.carry_out(File::Up(Up { from, bytes, path, names, wanted, manner }), of)
+        let version = format!(
+            "{} {}.{} {}.{}",
+            meta.ino(),
+            meta.mtime(),
+            meta.mtime_nsec(),
+            meta.ctime(),
+            meta.ctime_nsec()
+        );
+        let (from, path, finished) = (from.to_owned(), to.path.clone(), self.finished.clone());
+        let up = Up { from, bytes, version, path, finished, names, wanted, manner };
+        let is_there =
+            |finished: &Arc<Finished>| before.is_some_and(|before| finished.has_there(&up, before));
+        if self.finished.as_ref().is_some_and(is_there) {
+            self.session.show.count(|counts| {
+                counts.files += 1;
+                counts.kept_bytes += bytes;
+            });
+            return Ok(());
+        }
+        self.carry_out(File::Up(up), of)
     }
 }
 

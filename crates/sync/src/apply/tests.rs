@@ -12,3 +12,14 @@ fn names_are_sorted_by_the_number_of_their_directories() {
     let wanted: [&[&[u8]]; 4] = [&[b""], &[b"a", b"b"], &[b"a/b"], &[b"a/b/c"]];
     assert_eq!(levels, wanted);
 }
+
+#[test]
+fn what_fails_at_the_root_of_the_target_has_a_name() {
+    let scope = hikyaku_console::Interrupt::default().scope();
+    let mut applying =
+        Applying { target: &crate::side::Absent, scope: &scope, failures: Vec::new() };
+    let dirs = [&b""[..], b"a"];
+    applying.each(&dirs, |dir| dir, |target, dir| target.make_dir(dir, 0o755)).unwrap();
+    let names: Vec<_> = applying.failures.iter().map(|line| line.split(": ").next()).collect();
+    assert_eq!(names, [Some("."), Some("a")]);
+}

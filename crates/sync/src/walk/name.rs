@@ -5,8 +5,7 @@ use super::{NoPlan, Pair, Pending, Sink, Skipped, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
 use crate::options::{Existing, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
-use crate::side::{Done, Item, Kind, Setting, Why};
-use hikyaku_fs::Shown;
+use crate::side::{Done, Item, Kind, Setting, Why, shown};
 use std::thread;
 
 /// Set-user-id, set-group-id and sticky bit.
@@ -96,7 +95,7 @@ impl Walk<'_> {
             (Existing::LeftAlone, Some((kind, _))) => {
                 if kind == Kind::Dir {
                     let text = "it is no directory at the target, and stays";
-                    sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
+                    sink.plan.failures.push(format!("{}: {text}", shown(pair.path)));
                 }
                 true
             }
@@ -137,7 +136,7 @@ impl Walk<'_> {
         };
         if other.meta.kind == Kind::Special && self.options.backup.is_none() {
             let text = "not a regular file; it is left unchanged";
-            sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
+            sink.plan.failures.push(format!("{}: {text}", shown(pair.path)));
             return Ok(false);
         }
         if other.meta.kind != Kind::Dir {
@@ -153,7 +152,7 @@ impl Walk<'_> {
                 None => "a directory has this name at the target, and is not empty; try: --delete",
                 Some(_) => "a directory has this name at the target, and something in it is kept",
             };
-            sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
+            sink.plan.failures.push(format!("{}: {text}", shown(pair.path)));
         }
         Ok(way == Way::Free)
     }

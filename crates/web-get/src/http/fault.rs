@@ -104,7 +104,7 @@ impl Fault {
     }
 
     /// What the user can do.
-    pub(crate) const fn remedy(&self) -> Option<&'static str> {
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Status { code: 401 | 403, .. } => Some(
                 "-u USER:PASSWORD, a line in ~/.netrc with --netrc, or -H 'Authorization: ...'",
@@ -115,6 +115,7 @@ impl Fault {
             Self::Tls { source: rustls::Error::InvalidCertificate(_), .. } => {
                 Some("--ca FILE with the certificate of the authority that the server uses")
             }
+            fault if fault.is_port_closed() => Some("check the address: no program listens there"),
             _ => None,
         }
     }
