@@ -100,7 +100,10 @@ impl Link {
         let chosen = args.chosen(&target.login.host)?;
         let limit = chosen.tuning.rate.map(Rate::from_bits_per_sec);
         let mut link = Self::to(args, &target, (chosen, memory), scope)?;
-        link.limit = limit;
+        // A far hikyaku keeps it together with this end. Two limits in a row would let less pass than either.
+        if matches!(link.end, LinkEnd::Child(_)) {
+            link.limit = limit;
+        }
         Ok(link)
     }
 

@@ -1,6 +1,5 @@
 //! Conversion between the types of the file system and those of a store.
 
-use crate::local::Sizes;
 use hikyaku_fs::{Meta, is_sizeless, set_attribute};
 use hikyaku_store::{Attribute, Doing, Found, Identity, Kind, Owner, Result, Time, Version};
 use std::os::fd::AsFd;
@@ -30,6 +29,15 @@ pub(crate) fn found(meta: &Meta) -> Found {
         identity: Identity { device: meta.identity.0, number: meta.identity.1 },
         version: version(meta),
     }
+}
+
+/// What a file is told to be whose size the kernel tells as zero, whatever reading it gives (`/proc`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// An empty file. Whoever reads it by itself may find more.
+    AsTold,
+    /// [`Kind::Special`]: whoever believes the size would have an empty file.
+    Known,
 }
 
 impl Sizes {

@@ -15,5 +15,6 @@ mod local;
 mod open;
 mod whole;
 
-pub use local::{Local, NewModes, Opening, Sizes};
+pub use convert::Sizes;
+pub use local::{Local, NewModes, Opening};
 pub use whole::{Folder, Reached, Whole, name_all};

@@ -1,6 +1,6 @@
 //! Listing a directory by pages.
 
-use crate::local::Sizes;
+use crate::convert::Sizes;
 use hikyaku_fs::{Dir, Name, Token as Copy};
 use hikyaku_store::{Cursor, Doing, ErrorKind, Item, Page, Result};
 

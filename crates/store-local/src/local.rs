@@ -1,6 +1,6 @@
 //! The store on a local directory.
 
-use crate::convert::{found, owner, set_attributes, time};
+use crate::convert::{Sizes, found, owner, set_attributes, time};
 use crate::draft::LocalDraft;
 use crate::listing::page;
 use crate::open::LocalOpen;
@@ -70,15 +70,6 @@ pub enum Opening {
     Waits(Patience),
     /// It is not opened, since nothing is to be written.
     Never,
-}
-
-/// What a file is told to be whose size the kernel tells as zero, whatever reading it gives (`/proc`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sizes {
-    /// An empty file. Whoever reads it by itself may find more.
-    AsTold,
-    /// [`Kind::Special`]: whoever believes the size would have an empty file.
-    Known,
 }
 
 /// Permission bits of new files for which the caller names none. The application subtracts the
