@@ -15,7 +15,7 @@ use far::Far;
 use gateways::Gateways;
 use here::Here;
 use mounts::{Mounts, can_mount};
-use places::{Counts, TABLE};
+use places::TABLE;
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 use std::thread;
@@ -55,16 +55,9 @@ impl Cell<'_> {
 
     /// The time that so many bytes of payload take at the limit.
     fn due(&self, bytes: usize) -> Duration {
-        let counted = match places::counts(self.place) {
-            Counts::Payload => bytes as f64,
-            Counts::Packets => bytes as f64 / PAYLOAD_OF_PACKETS,
-        };
-        Duration::from_secs_f64(counted / LIMIT_BYTES)
+        Duration::from_secs_f64(bytes as f64 / LIMIT_BYTES)
     }
 }
-
-/// The share of payload in what full packets have on the wire.
-const PAYLOAD_OF_PACKETS: f64 = 0.9285;
 
 /// Moves `bytes` in each of the cells at once. Returns how long each took.
 fn run(cells: &[Cell<'_>], bytes: usize) -> Vec<Duration> {
@@ -77,12 +70,17 @@ fn run(cells: &[Cell<'_>], bytes: usize) -> Vec<Duration> {
 
 /// How long a command takes that has to succeed.
 fn timed(command: &mut Command) -> Duration {
+    said(command).0
+}
+
+/// The same, and what it prints.
+fn said(command: &mut Command) -> (Duration, Vec<u8>) {
     let begin = Instant::now();
     let output: Output = command.output().unwrap();
     let took = begin.elapsed();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
-    took
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    (took, output.stdout)
 }
 
 /// A name for the files of a cell.

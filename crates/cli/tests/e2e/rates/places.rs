@@ -18,15 +18,6 @@ pub(super) enum Kind {
     Else(&'static str),
 }
 
-/// What a limit counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Counts {
-    /// The bytes of files, tests and flows.
-    Payload,
-    /// All of the packets.
-    Packets,
-}
-
 pub(super) const UDP: &str = "a daemon by UDP";
 pub(super) const TCP: &str = "a daemon by TCP";
 pub(super) const PIPES: &str = "a daemon by four TCP connections";
@@ -87,11 +78,6 @@ pub(super) static TABLE: &[Row] = &[
     other("policy of the settings", "the same"),
     other("view --fps", "frames a second"),
 ];
-
-/// What the limit of a place counts.
-pub(super) fn counts(place: &str) -> Counts {
-    if place == PERF_PACKETS { Counts::Packets } else { Counts::Payload }
-}
 
 /// Each place with each of its ways.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
