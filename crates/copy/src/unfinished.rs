@@ -55,7 +55,7 @@ fn abandon(all: &[Unfinished], targets: &[OsString], reader: Reader) -> Result<E
             kinds.insert(*kind);
             eprintln!("hikyaku: {text}");
         }
-        print(&told::abandoned(copy, &dropped, reader))?;
+        print(told::abandoned(copy, &dropped, reader))?;
     }
     Ok(if kinds.is_empty() { ExitCode::Success } else { code_of_failures(&kinds) })
 }

@@ -182,6 +182,9 @@ struct Walk<'a> {
 
 type Jobs<'a> = crew::Jobs<'a, Job>;
 
+/// The path of a name that a list has, the name, and what the server tells of it.
+type Looked<'a> = (Vec<u8>, &'a [u8], Result<Attributes, Trouble>);
+
 impl Walk<'_> {
     fn told(&self, done: Result<(), Trouble>) -> Result<(), Trouble> {
         match done {
@@ -243,7 +246,7 @@ impl Walk<'_> {
         &self,
         source: &[u8],
         names: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Vec<(Vec<u8>, &'a [u8], Result<Attributes, Trouble>)> {
+    ) -> Vec<Looked<'a>> {
         let paths: Vec<_> = names.into_iter().map(|name| (join(source, name), name)).collect();
         let requests: Vec<_> = paths.iter().map(|(path, _)| self.look(path)).collect();
         let answers = self.run.server.client.all(&requests);
