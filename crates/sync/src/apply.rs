@@ -80,10 +80,11 @@ impl Applying<'_> {
         )
     }
 
-    /// Deletes what the source does not have, the innermost first. What has changed since it was listed stays.
-    pub(crate) fn delete(&mut self, plan: &Plan) -> Done {
+    /// Deletes names, the innermost first. What has changed since it was listed stays. A name is free before another is
+    /// kept under it.
+    pub(crate) fn delete(&mut self, doomed: &[Doomed]) -> Done {
         let mut stuck: BTreeSet<Vec<u8>> = BTreeSet::new();
-        for mut level in levels(&plan.delete, |doomed| &doomed.path).into_iter().rev() {
+        for mut level in levels(doomed, |doomed| &doomed.path).into_iter().rev() {
             // A directory in which something stays, stays.
             level.retain(|doomed| {
                 let is_stuck = stuck.contains(&doomed.path);
@@ -93,9 +94,13 @@ impl Applying<'_> {
                 !is_stuck
             });
             let target = self.target;
-            for (doomed, why) in each(&level, self.scope, |doomed| remove(target, doomed))? {
-                stuck.insert(parent(&doomed.path).to_vec());
-                self.failed(&doomed.path, &why);
+            let (removed, renamed): (Vec<_>, Vec<_>) =
+                level.into_iter().partition(|doomed| doomed.end == End::Removed);
+            for part in [removed, renamed] {
+                for (doomed, why) in each(&part, self.scope, |doomed| remove(target, doomed))? {
+                    stuck.insert(parent(&doomed.path).to_vec());
+                    self.failed(&doomed.path, &why);
+                }
             }
         }
         Ok(())
@@ -130,8 +135,8 @@ impl Applying<'_> {
                 |dir| &dir.path,
                 |target, dir| {
                     let mut setting = dir.setting;
-                    if let Some(owner) = dir.owner {
-                        setting.mode = Some(target.look(&dir.path)?.mode & !0o700 | owner);
+                    if let Some(kept) = dir.kept {
+                        setting.mode = Some(target.look(&dir.path)?.mode & (kept | !0o777));
                     }
                     target.set(&dir.path, Kind::Dir, setting)
                 },

@@ -246,8 +246,9 @@ impl SyncArgs {
             },
             quick: match (which.ignore_times, which.size_only) {
                 _ if which.checksum => Quick::Content,
-                (true, _) => Quick::Never,
+                // As in rsync, in whatever order they are given.
                 (_, true) => Quick::Size,
+                (true, _) => Quick::Never,
                 _ => Quick::SizeAndTime,
             },
             window: u64::try_from(which.modify_window).map_or(Window::Exact, Window::Seconds),

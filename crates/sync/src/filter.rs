@@ -187,10 +187,10 @@ impl Rules {
 
 impl Pattern {
     fn new(text: &str) -> Result<Self, BadRule> {
-        let (rest, kind) = match (text.strip_suffix("/***"), text.strip_suffix('/')) {
-            (Some(rest), _) => (rest, PatternKind::Tree),
-            (_, Some(rest)) => (rest, PatternKind::Dir),
-            _ => (text, PatternKind::Any),
+        let (rest, kind) = match text.strip_suffix('/') {
+            _ if text.ends_with("/***") => (text, PatternKind::Tree),
+            Some(rest) => (rest, PatternKind::Dir),
+            None => (text, PatternKind::Any),
         };
         let (rest, place) = match rest.strip_prefix('/') {
             Some(rest) => (rest, PatternPlace::Root),
@@ -198,7 +198,7 @@ impl Pattern {
             None if rest.contains('/') || rest.contains("**") => (rest, PatternPlace::End),
             None => (rest, PatternPlace::Name),
         };
-        if rest.is_empty() {
+        if matches!(rest, "" | "***") {
             return Err(BadRule(format!("'{text}' is no pattern")));
         }
         Ok(Self { wild: Wild::new(rest.as_bytes()), place, kind })
@@ -208,11 +208,9 @@ impl Pattern {
         match self.kind {
             PatternKind::Any => self.fits(path),
             PatternKind::Dir => is_dir && self.fits(path),
-            PatternKind::Tree => {
-                let above = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-                let is_below = above.map(|(at, _)| &path[..at]).any(|dir| self.fits(dir));
-                is_below || (is_dir && self.fits(path))
-            }
+            // The slash behind the directory is one of the pattern.
+            PatternKind::Tree if is_dir => self.fits(&[path, b"/"].concat()),
+            PatternKind::Tree => self.fits(path),
         }
     }
 

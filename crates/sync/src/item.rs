@@ -78,6 +78,18 @@ fn compare(a: Time, b: Time, window: Window) -> Ordering {
     }
 }
 
+/// Whether a file of the target stays because it is newer (`-u`). As in rsync it does if that of the source is newer by
+/// less than the window.
+fn is_newer(target: Time, source: Time, window: Window) -> bool {
+    match window {
+        Window::Seconds(window) if source.secs >= target.secs => {
+            source.secs.abs_diff(target.secs) < window
+        }
+        Window::Seconds(_) => true,
+        Window::Exact => source < target,
+    }
+}
+
 /// Compares a name with what has the name at the target, which is of the same kind. `None` if nothing is to be done.
 pub(crate) fn change(
     source: &Meta,
@@ -99,7 +111,7 @@ pub(crate) fn change(
         return Some(Change { content: Content::Goes, setting, letters });
     };
     let order = compare(source.modified, target.modified, options.window);
-    if is_file && options.is_update && order == Ordering::Less {
+    if is_file && options.is_update && is_newer(target.modified, source.modified, options.window) {
         return None;
     }
     let (is_same_time, is_same_size) = (order == Ordering::Equal, source.size == target.size);

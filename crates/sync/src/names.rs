@@ -1,5 +1,6 @@
 //! The only names of a source that take part: those of a list (`--files-from`), or the one that the user has named.
 
+use crate::filter::Rules;
 use crate::plan::parent;
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{PeerPath, Shown};
@@ -93,24 +94,43 @@ impl Names {
 
     /// Whether all that is in a directory takes part, so that what the source does not have may be deleted in it.
     pub(crate) fn are_all_of(&self, dir: &[u8]) -> bool {
-        self.origin == Origin::Source && self.takes_part(dir)
+        self.origin == Origin::Source && !dir.is_empty()
     }
 
-    /// Whether a path is a wanted one, above one, or in one.
-    pub(crate) fn takes_part(&self, path: &[u8]) -> bool {
+    /// Those for which `is_kept` is true, and the root.
+    pub(crate) fn kept(&self, is_kept: impl Fn(&[u8]) -> bool) -> Self {
+        let mut kept = self.clone();
+        kept.wanted.retain(|name| name.is_empty() || is_kept(name));
+        kept.opened.retain(|name| kept.wanted.contains(name));
+        kept
+    }
+
+    /// Whether a path is a wanted one or above one, whatever rules say, or is in one and left out by no rule.
+    pub(crate) fn takes_part(&self, path: &[u8], is_dir: bool, rules: &Rules) -> bool {
         let inner = [path, b"/"].concat();
         let is_above = || {
             let first = self.wanted.range(inner.clone()..).next();
             first.is_some_and(|first| first.starts_with(&inner))
         };
         let is_in_opened = || self.opened.contains(parent(path));
-        self.wanted.contains(path) || is_above() || is_in_opened() || self.is_in_wanted(path)
+        self.wanted.contains(path)
+            || is_above()
+            || ((is_in_opened() || self.is_in_wanted(path, rules)) && rules.copies(path, is_dir))
     }
 
-    fn is_in_wanted(&self, path: &[u8]) -> bool {
-        let above = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-        let mut above = above.map(|(at, _)| &path[..at]);
-        self.depth == Depth::Tree && (self.has_root() || above.any(|dir| self.wanted.contains(dir)))
+    /// Whether a path is in a wanted directory, and rules leave out none of those between.
+    fn is_in_wanted(&self, path: &[u8], rules: &Rules) -> bool {
+        let mut dir = path;
+        while self.depth == Depth::Tree && !dir.is_empty() {
+            dir = parent(dir);
+            if self.wanted.contains(dir) {
+                return true;
+            }
+            if !dir.is_empty() && !rules.copies(dir, true) {
+                return false;
+            }
+        }
+        false
     }
 
     /// The wanted names.
@@ -128,7 +148,10 @@ mod tests {
         let list = b"a/b/c\n# none\n./d\n\n; e\nf\n";
         let names = Names::of(list, b'\n', Depth::Name).unwrap();
         let takes = |names: &Names, paths: &[&str]| {
-            paths.iter().map(|path| names.takes_part(path.as_bytes())).collect::<Vec<_>>()
+            paths
+                .iter()
+                .map(|path| names.takes_part(path.as_bytes(), false, &Rules::default()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(takes(&names, &["a", "a/b", "a/b/c", "d", "f"]), [true; 5]);
         assert_eq!(takes(&names, &["b", "a/b/d", "a/b/c/d", "d/x", "e", "ff"]), [false; 6]);

@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 pub(crate) struct Plan {
     /// Files, links and others that are in the way of names of another kind.
     pub(crate) clear: Vec<(Vec<u8>, Kind)>,
+    /// What is in the way of a name that is kept: it is deleted before anything else is done, each directory after what is
+    /// in it.
+    pub(crate) early: Vec<Doomed>,
     /// Directories to be made and their permission bits, outermost first.
     pub(crate) dirs: Vec<(Vec<u8>, u32)>,
     /// Names that are kept under other paths before new ones take their places.
@@ -96,6 +99,8 @@ pub(crate) enum Reason {
     Extra,
     /// It is in a directory that is in the way of a file or link. It is told with that.
     Within,
+    /// It is in a directory that is in the way of a backup. It is told with that.
+    Backup,
     /// It is such a directory, which has nothing in it then. It is not told.
     InTheWay,
 }
@@ -105,9 +110,8 @@ pub(crate) enum Reason {
 pub(crate) struct SetDir {
     pub(crate) path: Vec<u8>,
     pub(crate) setting: Setting,
-    /// Bits of the owner that a directory that was made gets in place of those with which it was made. The other bits
-    /// are what the umask of the target's machine has left.
-    pub(crate) owner: Option<u32>,
+    /// Permission bits that a directory that was made keeps, of those that the umask of the target's machine has left.
+    pub(crate) kept: Option<u32>,
     /// When it is set.
     pub(crate) when: When,
 }
@@ -124,7 +128,12 @@ pub(crate) enum When {
 impl Plan {
     /// How many names would be deleted that the source does not have.
     pub(crate) fn deletions(&self) -> u64 {
-        self.delete.iter().filter(|doomed| doomed.reason != Reason::InTheWay).count() as u64
+        self.doomed().filter(|doomed| doomed.reason != Reason::InTheWay).count() as u64
+    }
+
+    /// All that is deleted.
+    pub(crate) fn doomed(&self) -> impl Iterator<Item = &Doomed> {
+        self.early.iter().chain(&self.delete)
     }
 
     /// A directory of the source that would be deleted, or in which something would be: the two trees are in one another.

@@ -66,7 +66,7 @@ impl Printer {
 
     /// Tells what is deleted, but for what was told by the walk.
     pub(crate) fn deletions(&mut self, plan: &Plan) -> Result<()> {
-        for doomed in plan.delete.iter().filter(|doomed| doomed.reason == Reason::Extra) {
+        for doomed in plan.doomed().filter(|doomed| doomed.reason == Reason::Extra) {
             let is_dir = doomed.meta.kind == Kind::Dir;
             let name = if is_dir { dir_line(&doomed.path) } else { doomed.path.clone() };
             self.line(&[self.deleting(), &name].concat())?;

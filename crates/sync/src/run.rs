@@ -100,8 +100,11 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let list = list.or_else(|| source.only.clone().map(Names::one));
     let mut out = Printer::new(args);
     if source.kind == SourceKind::Directory && !options.is_recursive {
-        let name = source.only.as_deref().unwrap_or(b".");
-        out.tell(&Told::Skipped(Skipped::Directory, name)).map_err(unwritten)?;
+        let name = source.only.as_deref();
+        if name.is_none_or(|name| rules.copies(name, true)) {
+            let skipped = Told::Skipped(Skipped::Directory, name.unwrap_or(b"."));
+            out.tell(&skipped).map_err(unwritten)?;
+        }
         return out.flush().map(|()| Outcome::Done);
     }
     let to = target_root(target, &source, client, options.is_rehearsal)?;
@@ -215,6 +218,9 @@ impl Run<'_> {
                 self.out.deletions(&self.plan)?;
             }
         } else {
+            if permit == Permit::Granted {
+                applying.delete(&self.plan.early).map_err(ended)?;
+            }
             applying.prepare(&self.plan).map_err(ended)?;
             let files = std::mem::take(&mut self.plan.files);
             if self.copied(&files, &applying)? == Copied::NotAll && permit == Permit::Granted {
@@ -222,7 +228,7 @@ impl Run<'_> {
             }
             if permit == Permit::Granted {
                 self.out.deletions(&self.plan)?;
-                applying.delete(&self.plan).map_err(ended)?;
+                applying.delete(&self.plan.delete).map_err(ended)?;
                 // What takes the place of a directory comes when the directory has gone.
                 applying.links(&self.plan.late_links).map_err(ended)?;
                 let files = std::mem::take(&mut self.plan.late_files);

@@ -4,6 +4,7 @@
 //! none, then each directory in it with all below, as rsync does. What is to be deleted is found only in directories that
 //! were listed whole at both ends.
 
+mod chosen;
 mod deletion;
 mod name;
 
@@ -12,7 +13,7 @@ use crate::item::{Change, Comparison, Known, Way, change};
 use crate::names::Names;
 use crate::options::Options;
 use crate::plan::{End, Plan, SetDir, dir_line, join};
-use crate::side::{Done, Item, Kind, Side, Why, shown};
+use crate::side::{Done, Item, Kind, Meta, Side, Why, shown};
 use deletion::Extra;
 use std::collections::BTreeSet;
 use std::io;
@@ -65,15 +66,18 @@ pub(crate) type Tell<'a> = &'a mut dyn FnMut(Told<'_>) -> io::Result<()>;
 struct Sink<'a> {
     plan: Plan,
     tell: Tell<'a>,
-    /// Names of a list that were not found so far.
+    /// Names of a list that the walk has not come to so far.
     missing: BTreeSet<Vec<u8>>,
     /// The bytes that the plan may still take.
     room: u64,
 }
 
 impl Sink<'_> {
-    /// A name is left out, and so are the names of a list that are in it.
+    /// A directory is not entered: the names of a list that are in it are not missing.
     fn left_out(&mut self, path: &[u8]) {
+        if self.missing.is_empty() {
+            return;
+        }
         let inner = [path, b"/"].concat();
         let within: Vec<_> = self
             .missing
@@ -152,15 +156,33 @@ struct Pair<'a> {
     path: &'a [u8],
     source: &'a Item,
     target: Option<&'a Item>,
-    /// The path under which what the target has is kept, if it is to be.
-    backup: Option<&'a [u8]>,
+    /// How what the target has is kept, if it is to be.
+    backup: Option<Backup<'a>>,
+}
+
+/// How a name of the target is kept.
+#[derive(Clone, Copy)]
+struct Backup<'a> {
+    path: &'a [u8],
+    /// A directory that has this path.
+    dir: Option<&'a Meta>,
 }
 
 impl Walk<'_> {
     /// Compares the trees. Changes are told to `tell`, but for deletions of names that the source does not have.
     pub(crate) fn plan(&self, root: Target, tell: Tell<'_>) -> Result<Plan, NoPlan> {
-        let missing = self.names.map(Names::wanted).unwrap_or_default();
-        let mut sink = Sink { plan: Plan::default(), tell, missing, room: self.plan_max };
+        let (plan, missing) = (Plan::default(), BTreeSet::new());
+        let mut sink = Sink { plan, tell, missing, room: self.plan_max };
+        let Some(names) = self.names else { return self.walk(root, sink) };
+        let chosen = self.chosen(names, &mut sink)?;
+        sink.missing = chosen.wanted();
+        if sink.missing.is_empty() {
+            return Ok(sink.plan);
+        }
+        Walk { names: Some(&chosen), ..*self }.walk(root, sink)
+    }
+
+    fn walk(&self, root: Target, mut sink: Sink<'_>) -> Result<Plan, NoPlan> {
         let mut open = vec![self.root(root, &mut sink)?];
         loop {
             self.list_ahead(&mut open);
@@ -169,9 +191,10 @@ impl Walk<'_> {
             open.extend(inner.into_iter().rev());
         }
         for name in std::mem::take(&mut sink.missing) {
-            if self.rules.copies(&name, false) {
-                sink.failed(&name, Why::of_name("no such file or directory"))?;
-            }
+            sink.failed(
+                &name,
+                Why::of_name("it is beyond a link, or was gone before it was read"),
+            )?;
         }
         Ok(sink.plan)
     }
@@ -248,41 +271,44 @@ impl Walk<'_> {
             (Err(why), _) | (_, Err(why)) => {
                 // Nothing is deleted here or below. The target does not get a mode that closes its directory, too.
                 sink.failed(&dir.path, why)?;
+                sink.left_out(&dir.path);
                 return Ok(Vec::new());
             }
         };
         sink.plan.set_dirs.extend(dir.set);
         let (mut inner, mut is_matched) = (Vec::new(), vec![false; target.len()]);
+        let backups = sink.plan.backups.len();
         for item in &source {
             let path = join(&dir.path, &item.name);
-            if self.names.is_some_and(|names| !names.takes_part(&path)) {
+            if !self.takes_part(&path, item) {
                 continue;
             }
             sink.missing.remove(&path);
-            if !self.takes_part(&path, item) {
-                sink.left_out(&path);
-                continue;
-            }
             let at = target.binary_search_by(|other| other.name.cmp(&item.name)).ok();
             at.iter().for_each(|&at| is_matched[at] = true);
             let there = at.map(|at| &target[at]);
-            let backup = there.and_then(|there| self.backup(&dir.path, there, &source));
-            let backup = backup.as_deref();
+            let kept = there.and_then(|there| self.backup(&dir.path, (there, Some(item)), &source));
+            let backup = kept.as_deref().map(|path| Backup { path, dir: dir_at(path, &target) });
             let pair = Pair { path: &path, source: item, target: there, backup };
-            inner.extend(self.name(pair, sink)?);
+            match self.name(pair, sink)? {
+                Some(entered) => inner.push(entered),
+                None if item.meta.kind == Kind::Dir => sink.left_out(&path),
+                None => {}
+            }
         }
         if self.options.deletion.is_some()
             && self.names.is_none_or(|names| names.are_all_of(&dir.path))
         {
             let extra = target.iter().zip(is_matched).filter(|(_, is_matched)| !is_matched);
             let extra = extra.map(|(item, _)| {
-                let backup = self.backup(&dir.path, item, &source);
+                let backup = self.backup(&dir.path, (item, None), &source);
                 let end = backup.map_or(End::Removed, End::Renamed);
                 Extra { path: join(&dir.path, &item.name), meta: item.meta, end }
             });
             let mut extra: Vec<_> = extra.collect();
             extra.iter().try_for_each(|extra| sink.hold(&extra.path))?;
-            self.delete(&mut extra, sink)?;
+            self.replaced(&mut extra, backups, sink);
+            self.delete(&mut extra, &target, sink)?;
         }
         // As rsync sorts directories: with a slash behind each name.
         inner.sort_by_cached_key(|dir| dir_line(&dir.path));
@@ -290,19 +316,28 @@ impl Walk<'_> {
     }
 
     fn takes_part(&self, path: &[u8], item: &Item) -> bool {
-        self.names.is_none_or(|names| names.takes_part(path))
-            && self.rules.copies(path, item.meta.kind == Kind::Dir)
+        let is_dir = item.meta.kind == Kind::Dir;
+        match self.names {
+            Some(names) => names.takes_part(path, is_dir, self.rules),
+            None => self.rules.copies(path, is_dir),
+        }
     }
 
     /// The path under which a name of the target is kept, if it is to be. It is none that the source has for another.
-    fn backup(&self, dir: &[u8], there: &Item, source: &[Item]) -> Option<Vec<u8>> {
+    fn backup(
+        &self,
+        dir: &[u8],
+        (there, new): (&Item, Option<&Item>),
+        source: &[Item],
+    ) -> Option<Vec<u8>> {
         let suffix = self.options.backup.as_ref()?.as_bytes();
         if there.meta.kind == Kind::Dir {
             return None;
         }
-        let had = source.binary_search_by(|other| other.name.cmp(&there.name));
-        // What was kept by an earlier run is not kept again, unless the source has such a name.
-        if there.name.ends_with(suffix) && had.is_err() {
+        // What was kept by an earlier run is not kept again, unless a file takes the place of a file, or a link that of any.
+        let is_taken =
+            new.is_some_and(|new| new.meta.kind == Kind::Link || new.meta.kind == there.meta.kind);
+        if there.name.ends_with(suffix) && !is_taken {
             return None;
         }
         let mut name = [&there.name[..], suffix].concat();
@@ -313,6 +348,13 @@ impl Walk<'_> {
         }
         Some(join(dir, &name))
     }
+}
+
+/// The directory that has this path, of the names of its parent.
+fn dir_at<'a>(path: &[u8], all: &'a [Item]) -> Option<&'a Meta> {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let at = all.binary_search_by(|item| item.name[..].cmp(name)).ok()?;
+    Some(&all[at].meta).filter(|meta| meta.kind == Kind::Dir)
 }
 
 #[cfg(test)]

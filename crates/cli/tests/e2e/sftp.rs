@@ -1,6 +1,7 @@
 //! `hikyaku sftp`: its commands with OpenSSH's server on this machine, and its ways through a real ssh. `hikyaku sync`,
 //! which uses such sessions, has its tests in modules.
 
+mod as_rsync;
 mod beside_rsync;
 mod draws;
 mod many;

@@ -96,3 +96,10 @@ fn sizes_and_limits_are_rsyncs() {
     assert_eq!(limit("1m"), Ok(Rate::from_bits_per_sec(8 << 20)));
     assert!(limit("0").is_err());
 }
+
+#[test]
+fn sizes_alone_are_compared_also_where_times_are_to_be_ignored() {
+    for words in [["-I", "--size-only"], ["--size-only", "-I"]] {
+        assert_eq!(parsed(&words).unwrap().options().quick, Quick::Size, "{words:?}");
+    }
+}

@@ -51,6 +51,27 @@ fn the_first_rule_that_matches_decides() {
 }
 
 #[test]
+fn three_stars_match_as_in_rsync_whatever_is_before_them() {
+    // A rule, a path, whether it is a directory, and whether it is copied.
+    let cases = [
+        ("- **/***", "top", false, false),
+        ("- **/***", "top", true, false),
+        ("- /d/***", "d", true, false),
+        ("- /d/***", "d", false, true),
+        ("- /d/***", "d/x/y", false, false),
+        ("- /d/***", "e/d/x", false, true),
+        ("- a/b/***", "z/a/b/x", false, false),
+        // In a pattern with stars a backslash protects what follows, a slash too.
+        (r"- j\/***", r"j\/x", false, true),
+        (r"- j\/***", r"j\", true, true),
+        (r"- j\/***", "j/x", false, false),
+    ];
+    for (rule, path, is_dir, wanted) in cases {
+        assert_eq!(rules(&[rule]).copies(path.as_bytes(), is_dir), wanted, "{rule} {path}");
+    }
+}
+
+#[test]
 fn names_may_be_chosen_by_leaving_out_all_others() {
     let rules = rules(&["+ */", "+ *.c", "- *"]);
     assert!(rules.copies(b"deep", true) && rules.copies(b"deep/a.c", false));

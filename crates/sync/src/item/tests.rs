@@ -51,10 +51,29 @@ fn options_decide_what_is_left_alone() {
         options
     };
     let same = Meta { size: 1, ..new };
+    let bigger = Meta { size: 3, ..old };
     let exact = Meta { modified: Time { secs: 5, nanos: 6 }, ..old };
     let cases = [
         (&old, Some(&new), with(|options| options.is_update = true), false),
         (&new, Some(&old), with(|options| options.is_update = true), true),
+        (
+            &same,
+            Some(&old),
+            with(|options| (options.is_update, options.window) = (true, Window::Seconds(3))),
+            true,
+        ),
+        (
+            &bigger,
+            Some(&old),
+            with(|options| (options.is_update, options.window) = (true, Window::Seconds(1))),
+            false,
+        ),
+        (
+            &bigger,
+            Some(&old),
+            with(|options| (options.is_update, options.window) = (true, Window::Seconds(0))),
+            true,
+        ),
         (&old, Some(&same), with(|options| options.quick = Quick::Size), false),
         (&old, Some(&old), with(|options| options.quick = Quick::Never), true),
         (&old, Some(&same), with(|options| options.window = Window::Seconds(4)), false),

@@ -58,7 +58,7 @@ impl Walk<'_> {
         let Some(found) = found else { return Ok(None) };
         sink.hold(pair.path)?;
         let is_late = pair.target.is_some_and(|other| other.meta.kind == Kind::Dir);
-        if !self.gives_way(pair, sink)? {
+        if found.content == Content::Goes && !self.gives_way(pair, sink)? {
             return Ok(None);
         }
         if self.options.sources == Sources::Removed && found.content == Content::Goes {
@@ -127,13 +127,12 @@ impl Walk<'_> {
         Ok((compared(source == target?), None))
     }
 
-    /// Whether what has a name at the target, and is of another kind, makes way. A directory does so only if it is
-    /// deleted with all that is in it.
+    /// Whether what has a name at the target makes way: it is kept if it is to be. A directory that is of another kind does
+    /// so only if it is deleted with all that is in it.
     fn gives_way(&self, pair: Pair<'_>, sink: &mut Sink<'_>) -> Result<bool, NoPlan> {
-        let Some(other) = pair.target.filter(|other| other.meta.kind != pair.source.meta.kind)
-        else {
-            return Ok(true);
-        };
+        let kind = pair.source.meta.kind;
+        let is_other = |other: &&Item| other.meta.kind != kind || pair.backup.is_some();
+        let Some(other) = pair.target.filter(is_other) else { return Ok(true) };
         if other.meta.kind == Kind::Special && self.options.backup.is_none() {
             let text = "not a regular file; it is left unchanged";
             sink.plan.failures.push(format!("{}: {text}", shown(pair.path)));
@@ -141,12 +140,18 @@ impl Walk<'_> {
         }
         if other.meta.kind != Kind::Dir {
             match pair.backup {
-                Some(to) => sink.plan.backups.push((pair.path.to_vec(), to.to_vec())),
+                Some(to) => {
+                    let is_free = self.frees(pair.path, to, sink)?;
+                    if is_free {
+                        sink.plan.backups.push((pair.path.to_vec(), to.path.to_vec()));
+                    }
+                    return Ok(is_free);
+                }
                 None => sink.plan.clear.push((pair.path.to_vec(), other.meta.kind)),
             }
             return Ok(true);
         }
-        let way = self.make_way((pair.path, &other.meta), sink)?;
+        let way = self.make_way((pair.path, &other.meta), Reason::Within, sink)?;
         if way == Way::Blocked {
             let text = match self.options.deletion {
                 None => "a directory has this name at the target, and is not empty; try: --delete",
@@ -166,22 +171,27 @@ impl Walk<'_> {
         let options = self.options;
         let is_made = target == Target::Absent;
         let mode = pair.source.meta.mode;
-        // It is made such that this may write in it, and gets its own bits at the end.
-        let is_closed = is_made && !options.keeps_modes && mode & 0o700 != 0o700;
-        let owner = is_closed.then_some(mode & 0o700);
+        // It is made such that this may write in it, and gets its own bits at the end. The root was made for all.
+        let made_for = match target {
+            Target::Absent => mode & 0o777 | 0o700,
+            Target::New => 0o777,
+            Target::There => mode & 0o777,
+        };
+        let is_other = !options.keeps_modes && mode & 0o777 != made_for;
+        let kept = is_other.then_some(mode & 0o777);
         let setting = Setting {
             mode: options.keeps_modes.then_some(mode),
             modified: options.keeps_times_of(Kind::Dir).then_some(pair.source.meta.modified),
         };
         let when = if change.is_some() { When::Always } else { When::Touched };
-        let set = SetDir { path: pair.path.to_vec(), setting, owner, when };
+        let set = SetDir { path: pair.path.to_vec(), setting, kept, when };
         // A directory that gets its mode at the end is closed to others until then.
         let mode = if options.keeps_modes { 0o700 } else { pair.source.meta.mode & 0o777 };
         Pending {
             path: pair.path.to_vec(),
             target,
             change,
-            set: (!setting.is_nothing() || owner.is_some()).then_some(set),
+            set: (!setting.is_nothing() || kept.is_some()).then_some(set),
             made: is_made.then_some(mode),
             listed: None,
         }
@@ -194,11 +204,6 @@ impl Walk<'_> {
             return;
         }
         plan.touch(pair.path);
-        if let Some(to) =
-            pair.backup.filter(|_| pair.target.is_some_and(|there| there.meta.kind == kind))
-        {
-            plan.backups.push((pair.path.to_vec(), to.to_vec()));
-        }
         if let Some(text) = link {
             plan.links.push(Link { path: pair.path.to_vec(), text, setting: self.of_new(pair) });
             return;

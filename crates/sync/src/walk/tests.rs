@@ -155,11 +155,26 @@ fn what_is_deleted_and_what_is_replaced_is_kept_where_the_user_wants_that() {
     assert_eq!(kept.collect::<Vec<_>>(), ["d/z d/z~", "y y~"]);
     let scope = Interrupt::default().scope();
     let mut applying = Applying { target: &target, scope: &scope, failures: Vec::new() };
-    applying.delete(&plan).unwrap();
+    applying.delete(&plan.delete).unwrap();
     assert!(applying.failures.is_empty(), "{:?}", applying.failures);
     for name in ["d/z~", "d/e/z~", "y~", "taken~"] {
         assert!(target.names().contains(&name.to_owned()), "{name}");
     }
+}
+
+#[test]
+fn a_directory_with_the_name_of_a_backup_makes_way_before_it_and_only_whole() {
+    let source = Memory::new(&["x"]);
+    let target = Memory::new(&["x", "x~/", "x~/k", "x~/y", "z", "z~/", "z~/y"]);
+    target.add("x", 2);
+    let options = Options { backup: Some("~".to_owned()), ..options() };
+    let free = plan(&source, &target, &["P *~"], &options);
+    let early: Vec<_> = free.early.iter().map(|doomed| &doomed.path[..]).collect();
+    assert_eq!(early, [&b"x~/y"[..], b"x~/k", b"x~", b"z~/y", b"z~"]);
+    assert_eq!((deleted(&free), free.deletions()), (vec!["z"], 4));
+    assert_eq!((&free.files[..], free.backups.len()), (&b"x\0"[..], 1));
+    let kept = plan(&source, &target, &["P k", "P *~"], &options);
+    assert_eq!((kept.failures.len(), kept.files.len(), kept.backups.len()), (1, 0, 0));
 }
 
 #[test]
@@ -186,7 +201,7 @@ fn what_has_changed_since_it_was_listed_is_not_deleted() {
     target.add("d/new", 1);
     let scope = Interrupt::default().scope();
     let mut applying = Applying { target: &target, scope: &scope, failures: Vec::new() };
-    applying.delete(&plan).unwrap();
+    applying.delete(&plan.delete).unwrap();
     assert_eq!(target.names(), ["d", "d/e", "d/e/f", "d/new", "x"]);
     assert_eq!(applying.failures.len(), 1, "{:?}", applying.failures);
 }

@@ -185,14 +185,15 @@ fn what_is_left_out_is_told_without_being_asked_and_not_to_the_quiet() {
     fs::write(from.join("file"), "text").unwrap();
     symlink("file", from.join("link")).unwrap();
     assert!(Command::new("mkfifo").arg(from.join("fifo")).status().unwrap().success());
-    for options in ["-r", "-rq", "-rv", "-t"] {
+    for options in ["-r", "-rq", "-rv", "-t", "-t --exclude=/dir --exclude=/from"] {
         for source in ["from/", "from", "from/dir"] {
             let said = [false, true].map(|is_ours| {
                 let mut command = match is_ours {
                     true => Command::new(env!("CARGO_BIN_EXE_hikyaku")),
                     false => Command::new("rsync"),
                 };
-                command.args(is_ours.then_some("sync")).args([options, source, "to"]);
+                command.args(is_ours.then_some("sync")).args(options.split(' '));
+                command.args([source, "to"]);
                 command.current_dir(scratch.at("")).env("XDG_STATE_HOME", scratch.at("state"));
                 let ended = command.output().unwrap();
                 assert!(ended.status.success(), "{options} {source}: {ended:?}");

@@ -329,3 +329,17 @@ fn an_empty_directory_gives_way_and_options_may_be_combined_as_in_rsync() {
     assert_eq!((mode("b/f"), mode("b/f~")), (0o604, 0o604));
     assert_eq!(scratch.sync(&["-ab", "--suffix", "a/b", "a/", "b/"]).0, 1);
 }
+
+#[test]
+fn a_name_of_a_list_beyond_a_link_is_an_error_on_each_way() {
+    let ways = Ways::new("beyond");
+    ways.scratch.write("a/d/x", "text");
+    ways.scratch.write("list", "l/x\nd/x\n");
+    symlink("d", ways.scratch.at("a/l")).unwrap();
+    for (way, [from, to], program) in ways.all() {
+        let said = ways.sync(&["-rlt", "--files-from", "list", &from, &to], program);
+        assert_eq!(said.0, 23, "{way}: {said:?}");
+        assert!(said.2.contains("hikyaku: l"), "{way}: {said:?}");
+        assert!(ways.scratch.at(&format!("{way}/d/x")).exists(), "{way}: {said:?}");
+    }
+}

@@ -6,13 +6,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 /// Names, their bits, and those under the umask 027.
-const MODES: [(&str, u32, u32); 6] = [
+const MODES: [(&str, u32, u32); 7] = [
     ("open", 0o777, 0o750),
     ("open/f", 0o666, 0o640),
     ("open/read-only", 0o444, 0o440),
     ("open/all", 0o777, 0o750),
     ("closed/f", 0o644, 0o640),
     ("closed", 0o555, 0o550),
+    ("", 0o711, 0o710),
 ];
 
 #[test]

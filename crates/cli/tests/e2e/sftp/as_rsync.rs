@@ -1,0 +1,153 @@
+//! Lists, rules, backups and new roots: each case is made twice, by `hikyaku sync` and by rsync.
+
+use super::beside_rsync::{has_rsync, remove, set_time};
+use super::trees::{Scratch, state};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+/// Names of a tree: `d/` is a directory, `l@` a link, and others are files.
+type Names = &'static [&'static str];
+
+/// What is synchronized: the source, the target if it is there, the names of a list if there is one, and the words.
+struct Case {
+    source: Names,
+    target: Option<Names>,
+    list: Option<&'static str>,
+    words: &'static str,
+}
+
+const fn case(source: Names, target: Names, words: &'static str) -> Case {
+    Case { source, target: Some(target), list: None, words }
+}
+
+const fn listed(list: &'static str, source: Names, target: Names, words: &'static str) -> Case {
+    Case { source, target: Some(target), list: Some(list), words }
+}
+
+const fn made(words: &'static str) -> Case {
+    Case { source: &["f", "d/e"], target: None, list: None, words }
+}
+
+fn make(scratch: &Scratch, root: &str, names: Names, time: i64) {
+    remove(&scratch.at(root));
+    fs::create_dir(scratch.at(root)).unwrap();
+    for name in names {
+        let path = scratch.at(root).join(name.trim_end_matches(['/', '@']));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match name.chars().last() {
+            Some('/') => fs::create_dir_all(&path).unwrap(),
+            Some('@') => symlink(root, &path).unwrap(),
+            _ => fs::write(&path, root.as_bytes().repeat(time as usize % 5)).unwrap(),
+        }
+    }
+    for (name, ..) in state(&scratch.at(root)) {
+        set_time(&scratch.at(root).join(name), time);
+    }
+}
+
+/// What a run made and said, in the order of the alphabet. Only rsync tells which directories are not empty.
+fn outcome(
+    scratch: &Scratch,
+    case: &Case,
+    program: &[&str],
+    target: &str,
+) -> impl Eq + std::fmt::Debug + use<> {
+    if let Some(names) = case.target {
+        make(scratch, target, names, 1_000_000_004);
+    }
+    let script = "umask 027; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).args(program).args(case.words.split(' '));
+    if case.list.is_some() {
+        command.args(["--files-from", "list"]);
+    }
+    let (code, said, _) = scratch.run(command.args(["a/", target]));
+    let only_rsyncs = ["cannot delete", "could not", "created"];
+    let is_said = |line: &&str| !only_rsyncs.iter().any(|one| line.starts_with(one));
+    let said: BTreeSet<String> = said.lines().filter(is_said).map(str::to_owned).collect();
+    let made = state(&scratch.at(target)).into_iter().map(|(name, mode, (secs, _), content)| {
+        let is_of_run = secs > 1_200_000_000;
+        (name, format!("{mode:o}"), if is_of_run { 0 } else { secs }, content)
+    });
+    (code, said, made.collect::<Vec<_>>())
+}
+
+fn compare(cases: &[Case], name: &str) {
+    if !has_rsync() {
+        return;
+    }
+    let scratch = Scratch::new(name);
+    for case in cases {
+        make(&scratch, "a", case.source, 1_000_000_001);
+        let mode = if case.target.is_some() { 0o755 } else { 0o575 };
+        fs::set_permissions(scratch.at("a"), fs::Permissions::from_mode(mode)).unwrap();
+        scratch.write("list", case.list.unwrap_or_default());
+        remove(&scratch.at("new"));
+        let theirs = outcome(&scratch, case, &["rsync"], "new");
+        remove(&scratch.at("new"));
+        let ours = outcome(&scratch, case, &[env!("CARGO_BIN_EXE_hikyaku"), "sync"], "new");
+        assert_eq!(ours, theirs, "{} of {:?}, {:?}", case.words, case.source, case.list);
+    }
+}
+
+#[test]
+fn a_list_and_rules_choose_the_names_that_they_choose_in_rsync() {
+    const TREE: Names = &["d/e/x", "d/y", "f/g/z", "w"];
+    let cases = [
+        // A name that is missing is an error, whatever rules say of it.
+        listed("w\nno-such\n", TREE, &[], "-rti"),
+        listed("w\nno-such\n", TREE, &[], "-rti --exclude=**"),
+        listed("w\nd/no-such\n", TREE, &[], "-rti --exclude=/d"),
+        listed("w\nno/such\n", TREE, &[], "-rti --exclude=no*"),
+        // A name that is not looked for is not missing.
+        listed("w\nd/e/x\n", TREE, &["w"], "-rti --existing"),
+        listed("w\nd/e/x\nf/no\n", TREE, &["w"], "-rti --existing"),
+        // Rules are about the name, and about what is in it, but not about the directories above it.
+        listed("d/e/x\n", TREE, &[], "-rti --exclude=d/"),
+        listed("d/e\nf\n", TREE, &[], "-rti --exclude=/d/e/x --exclude=/f/g"),
+        listed("d\nd/e/x\n", TREE, &["d/"], "-rti --exclude=e"),
+        listed("d/e/x\nf/g\n", TREE, &["d/e/", "f/"], "-rti --exclude=x --exclude=g"),
+        listed("d\nd/e/x\n", TREE, &["d/"], "-rti --exclude=/d"),
+    ];
+    compare(&cases, "as-listed");
+}
+
+#[test]
+fn names_are_kept_under_the_suffix_that_are_kept_by_rsync() {
+    let cases = [
+        // A directory has the name of the backup.
+        case(&["f"], &["f", "f~/x/y"], "-rtib"),
+        case(&["f"], &["f", "f~/x/y"], "-rtib --delete"),
+        case(&["f/x"], &["f", "f~/x"], "-rtib"),
+        case(&["f@"], &["f", "f~/"], "-rltib"),
+        case(&["w"], &["g", "g~/x"], "-rtib --delete"),
+        // The name has the suffix, or another backup takes its place.
+        case(&["f~/x"], &["f~"], "-rtib --delete"),
+        case(&["f~"], &["f~"], "-rtib --delete"),
+        case(&["f~@"], &["f~"], "-rltib --delete"),
+        case(&["f"], &["f", "f~"], "-rtib --delete --delete-excluded"),
+        case(&["w"], &["f", "f~", "g", "g~/"], "-rtib --delete --delete-excluded"),
+    ];
+    compare(&cases, "as-kept");
+}
+
+#[test]
+fn a_new_root_has_the_bits_that_rsync_gives_it() {
+    compare(&[made("-r"), made("-rt"), made("-rp"), made("-rtb"), made("-rt --delete")], "as-made");
+}
+
+#[test]
+fn options_that_are_given_together_mean_what_they_mean_to_rsync() {
+    let cases = [
+        case(&["f"], &["f"], "-rti -I --size-only"),
+        case(&["f"], &["f"], "-rti --size-only -I"),
+        case(&["f"], &["f"], "-rti -u --modify-window=9"),
+        case(&["d/x", "w"], &["w"], "-rti --exclude=**/***"),
+        case(&["d/x", "w"], &["d/y", "w"], "-rti --delete --exclude=**/***"),
+        case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\/***"),
+        case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\\\/***"),
+    ];
+    compare(&cases, "as-given");
+}
