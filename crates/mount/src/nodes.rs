@@ -57,7 +57,7 @@ pub(crate) struct Node {
     pub(crate) journaled: u64,
     /// What the server has told of it since the first of those that are not confirmed.
     told: Option<Found>,
-    /// The time of a directory whose entries were changed here.
+    /// Times that were given here.
     pub(crate) touched: Touched,
     /// Why a write was lost after its file had been closed, until a program has been told.
     pub(crate) lost: Option<Errno>,
@@ -116,6 +116,11 @@ impl Node {
     /// Whether all that is unconfirmed of it was decided here.
     pub(crate) const fn is_held_only(&self) -> bool {
         self.unconfirmed == self.held
+    }
+
+    /// What programs are told of it.
+    pub(crate) fn shown(&self) -> Found {
+        Found { modified: self.touched.shown(self.found.modified), ..self.found }
     }
 
     fn take_over(&mut self, seen: Seen) {
@@ -289,7 +294,9 @@ impl Nodes {
         if node.unconfirmed == 0
             && let Some(found) = node.told.take()
         {
+            let shown = node.touched.shown(node.found.modified);
             node.found = node.touched.corrected(found);
+            node.touched.confirmed(node.found.modified, shown);
             (node.asked, node.written) = (now, None);
         }
     }

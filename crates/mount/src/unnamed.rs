@@ -60,7 +60,7 @@ impl State {
     /// The metadata of a node as programs see them.
     pub(crate) fn shown(&self, number: u64, node: &Node, owner: Option<(u32, u32)>) -> FileAttr {
         let nlink = u32::from(!self.unnamed.files.contains_key(&number));
-        FileAttr { nlink, ..attributes(number, &node.found, owner) }
+        FileAttr { nlink, ..attributes(number, &node.shown(), owner) }
     }
 
     /// A directory has another name, and with it the files without a name in it.

@@ -86,7 +86,7 @@ impl Core {
             return reply.error(Errno::EBADF);
         };
         let Some(dir) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
-        let (path, found, owner) = (dir.path.clone(), dir.found, core.settings.owner);
+        let (path, found, owner) = (dir.path.clone(), dir.shown(), core.settings.owner);
         let limit = core.settings.attr_ttl;
         let time = state.listing_fresh(&path, &listing, limit, now).unwrap_or_default();
         for (at, name) in [(0, "."), (1, "..")] {
@@ -102,7 +102,7 @@ impl Core {
             let Ok(path) = path.join(&item.name) else { continue };
             let child = state.observe(&path, listing.seen(item));
             let Some(node) = state.nodes.at(child) else { continue };
-            let attributes = attributes(child, &node.found, owner);
+            let attributes = attributes(child, &node.shown(), owner);
             let time = state.fresh(node, limit, now).unwrap_or_default().min(time);
             let name = item.name.as_os_str();
             if reply.add(INodeNo(child), at as u64 + 3, name, &time, &attributes, GENERATION) {

@@ -137,7 +137,8 @@ impl Core {
     fn own_attributes(&self, own: Own) -> FileAttr {
         let state = self.state();
         let root = state.nodes.at(ROOT);
-        let like = root.map_or(NOTHING, |node| attributes(ROOT, &node.found, self.settings.owner));
+        let like =
+            root.map_or(NOTHING, |node| attributes(ROOT, &node.shown(), self.settings.owner));
         let (kind, perm) = match own {
             Own::Dir => (FileType::Directory, 0o555),
             Own::Stats => (FileType::RegularFile, 0o444),

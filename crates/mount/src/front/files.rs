@@ -87,7 +87,7 @@ impl Core {
             let mut state = core.state();
             state.nodes.look_up(number);
             let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
-            let attributes = attributes(number, &node.found, core.settings.owner);
+            let attributes = attributes(number, &node.shown(), core.settings.owner);
             let time = core.settings.attr_ttl;
             let is_told = reply.answer(|reply| {
                 reply.created(&time, &attributes, GENERATION, FileHandle(handle), opened);

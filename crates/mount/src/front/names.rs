@@ -174,7 +174,7 @@ impl Core {
         let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
         let now = Instant::now();
         let time = state.fresh(node, self.settings.attr_ttl, now).unwrap_or_default();
-        let attributes = attributes(number, &node.found, self.settings.owner);
+        let attributes = attributes(number, &node.shown(), self.settings.owner);
         if !reply.entry(&time, &attributes, GENERATION)
             && let Some(content) = state.nodes.forget(number, 1)
         {

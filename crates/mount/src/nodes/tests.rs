@@ -83,6 +83,12 @@ fn a_change_of_a_name_tells_nothing_of_what_was_written_before() {
     nodes.confirm(number, Some(found(1, 200, 8)), now);
     assert!(!nodes.at(number).unwrap().is_own());
     assert_eq!(nodes.at(number).unwrap().found, found(1, 200, 8));
+    // Programs see no other time of a file that nobody else has written to.
+    assert_eq!(nodes.at(number).unwrap().shown(), found(1, 200, 7));
+    nodes.observe(&path("a"), seen(found(1, 200, 8), Instant::now()));
+    assert_eq!(nodes.at(number).unwrap().shown(), found(1, 200, 7));
+    nodes.observe(&path("a"), seen(found(1, 200, 9), Instant::now()));
+    assert_eq!(nodes.at(number).unwrap().shown(), found(1, 200, 9));
 }
 
 #[test]

@@ -1,10 +1,16 @@
-//! The time of a directory after changes of its entries that were decided here, until the server tells a later one.
+//! Times that programs have seen of what was changed here, before the server told its own.
 
 use hikyaku_store::{Found, Time};
 
-/// The time that this mount has given a directory, if the server has told no later one.
+/// Times that this mount has given.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Touched(Option<Time>);
+pub(crate) struct Touched {
+    /// That of a directory whose entries were changed, if the server has told no later one.
+    given: Option<Time>,
+    /// What the server has told after changes that were decided here, and the time that programs have seen of them. An
+    /// editor takes a file for one that somebody else has written to when its time changes.
+    told: Option<(Time, Time)>,
+}
 
 /// A time of the server that is less than this before one that was given here is taken for that of the same change. The
 /// clock that dates files goes in steps of up to 10 ms (`CLOCK_REALTIME_COARSE`, clock_getres(2)), in longer ones on a
@@ -17,24 +23,34 @@ impl Touched {
     /// that programs have seen, unless that is one of the future.
     pub(crate) fn give(&mut self, shown: Time, now: Time) -> Time {
         let given = if is_just_before(now, shown) { after(shown) } else { now };
-        self.0 = Some(given);
+        self.given = Some(given);
         given
     }
 
     /// An entry was changed at the server, whose clock may be behind the time that was given here.
     pub(crate) fn give_again(&mut self, shown: Time, now: Time) -> Time {
-        if self.0.is_some() { self.give(shown, now) } else { shown }
+        if self.given.is_some() { self.give(shown, now) } else { shown }
+    }
+
+    /// The server has made all changes that were decided here, and tells a time. Programs have seen another one.
+    pub(crate) const fn confirmed(&mut self, told: Time, shown: Time) {
+        self.told = Some((told, shown));
+    }
+
+    /// What programs see where the server tells this time.
+    pub(crate) fn shown(&self, modified: Time) -> Time {
+        self.told.filter(|&(told, _)| told == modified).map_or(modified, |(_, shown)| shown)
     }
 
     /// What the server tells, but for the time that was given here, if that is just after the server's.
     pub(crate) fn corrected(&mut self, found: Found) -> Found {
-        self.0 = self.0.filter(|&given| is_just_before(found.modified, given));
-        Found { modified: self.0.unwrap_or(found.modified), ..found }
+        self.given = self.given.filter(|&given| is_just_before(found.modified, given));
+        Found { modified: self.given.unwrap_or(found.modified), ..found }
     }
 
     /// A program has set the time.
     pub(crate) const fn clear(&mut self) {
-        self.0 = None;
+        (self.given, self.told) = (None, None);
     }
 }
 
@@ -90,6 +106,17 @@ mod tests {
         assert_eq!(touched.corrected(dir(at(60_000_000))).modified, at(60_000_000));
         assert_eq!(touched.corrected(dir(at(59_000_000))).modified, at(59_000_000));
         assert_eq!(touched.give_again(at(59_000_000), at(70_000_000)), at(59_000_000));
+    }
+
+    #[test]
+    fn a_file_that_was_written_here_keeps_the_time_that_programs_have_seen() {
+        let mut touched = Touched::default();
+        touched.confirmed(at(300_000_000), at(5));
+        assert_eq!(touched.shown(at(300_000_000)), at(5));
+        // Somebody else has written to it.
+        assert_eq!(touched.shown(at(400_000_000)), at(400_000_000));
+        touched.clear();
+        assert_eq!(touched.shown(at(300_000_000)), at(300_000_000));
     }
 
     #[test]
