@@ -35,7 +35,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(600);
 /// The test program that waits most of its time: for links, servers, and limits of rates.
 const END_TO_END: &str = "e2e";
 /// So many of its tests run at a time where there are fewer processors.
-const WAITING_TESTS_MIN: usize = 4;
+const WAITING_TESTS_MIN: usize = 2;
 /// Test programs that compute, in virtual time.
 const SIMULATIONS: [&str; 3] = ["chaos", "model", "sim"];
 
