@@ -252,7 +252,7 @@ impl Core {
         (asked, sent): (Instant, Turn),
     ) {
         if let Some(leased) = &leased {
-            self.lease_listed(&dir, leased, sent);
+            self.lease_listed(&dir, leased, (asked, sent));
         }
         let mut state = self.state();
         let serves = state.serves_entries(&dir, sent);

@@ -318,15 +318,18 @@ impl Core {
     }
 
     /// A directory was listed completely, with a lease or without.
-    pub(crate) fn lease_listed(&self, dir: &StorePath, leased: &Leased, sent: Turn) {
+    pub(crate) fn lease_listed(
+        &self,
+        dir: &StorePath,
+        leased: &Leased,
+        (asked, sent): (Instant, Turn),
+    ) {
         let mut state = self.state();
         if state.leases.names(dir, Instant::now()).is_some() || !state.changes.serves(dir, sent) {
             return;
         }
         if state.leases.insert(dir, (leased, sent), None).is_some() {
-            let asked = Instant::now();
-            let at = crate::crew::Places::only(0);
-            state.observe(dir, Seen { found: leased.found, link: None, at, asked, sent });
+            state.observe_leased(dir, leased, (asked, sent));
         }
     }
 
@@ -368,14 +371,13 @@ impl Core {
         let now = Instant::now();
         let mut state = self.state();
         let waits = state.leases.waits.remove(dir).unwrap_or_default();
-        let sent = listing.as_ref().map(|listing| listing.sent);
-        let is_right = sent.is_some_and(|sent| state.serves_entries(dir, sent));
+        let when = listing.as_ref().map(|listing| (listing.asked, listing.sent));
+        let is_right = when.is_some_and(|(_, sent)| state.serves_entries(dir, sent));
         let names = listing.filter(|_| is_right).map(Listing::into_names);
-        if let (Some(leased), Some(sent)) = (leased, sent)
+        if let (Some(leased), Some((asked, sent))) = (leased, when)
             && state.leases.insert(dir, (leased, sent), names).is_some()
         {
-            let at = crate::crew::Places::only(0);
-            state.observe(dir, Seen { found: leased.found, link: None, at, asked: now, sent });
+            state.observe_leased(dir, leased, (asked, sent));
         }
         if state.leases.names(dir, now).is_none() {
             state.leases.refused.insert(dir.clone(), now);
@@ -389,6 +391,15 @@ impl State {
     /// All leases are lost. Changes that are under way are told to the server all the same.
     pub(crate) fn lose_leases(&mut self) {
         self.leases.clear();
+    }
+
+    /// The server has told the metadata of a directory with a lease of it. They are true at this time, unless this mount
+    /// has changed them since it asked.
+    fn observe_leased(&mut self, dir: &StorePath, leased: &Leased, (asked, sent): (Instant, Turn)) {
+        let is_unchanged = dir.split().is_none_or(|(above, _)| self.serves_entries(&above, sent));
+        let asked = if is_unchanged { Instant::now() } else { asked };
+        let at = crate::crew::Places::only(0);
+        self.observe(dir, Seen { found: leased.found, link: None, at, asked, sent });
     }
 
     /// How long the metadata of a node may be used.
