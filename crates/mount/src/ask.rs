@@ -161,7 +161,7 @@ impl Core {
                 drop(state);
                 crew.edit_then(edit, &[], move |found| {
                     if let Some((What::Edit(_, done), found)) = core.finish((id, epoch), found) {
-                        let at = Places::only(0);
+                        let at = State::place();
                         let seen = |found| Seen { found, link: None, at, asked, sent };
                         done(found.map(|found| found.map(seen)));
                     }

@@ -1,10 +1,10 @@
 //! What this mount has changed itself, counted, so that each call sees the changes that ended before it began.
 //!
 //! A change has a number. A question carries the number of the last change that the server had made for certain when it
-//! was sent ([`Turn`]). An answer about a
-//! path is used only if neither that name nor one of the directories above it has been changed since, because the server
-//! may have answered from before the change; a listing, only if no entry of its directory has. While a change is under way
-//! nobody knows on which side of it an answer is, so that no answer about its paths is used.
+//! was sent ([`Turn`]). An answer about a path is used only if neither that name nor one of the directories above it has
+//! been changed since, because the server may have answered from before the change; a listing, only if no entry of its
+//! directory has. While a change is under way nobody knows on which side of it an answer is, so that no answer about its
+//! paths is used.
 
 use hikyaku_store::StorePath;
 use std::collections::HashMap;

@@ -45,11 +45,10 @@ impl Core {
         // Whatever had the name is gone.
         state.nodes.observe_absent(path);
         state.note_change(path);
-        if kind == Kind::Dir {
-            let turn = state.changes.turn();
-            state.leases.made(path, (now, turn));
-        }
         let sent = state.changes.turn();
+        if kind == Kind::Dir {
+            state.leases.made(path, (now, sent));
+        }
         let number = state.observe(path, Seen { found, link, at, asked: now, sent });
         state.touch(&dir);
         let id = state.hold(number, edit.clone(), Bytes::new());

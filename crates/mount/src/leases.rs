@@ -318,18 +318,10 @@ impl Core {
     }
 
     /// A directory was listed completely, with a lease or without.
-    pub(crate) fn lease_listed(
-        &self,
-        dir: &StorePath,
-        leased: &Leased,
-        (asked, sent): (Instant, Turn),
-    ) {
+    pub(crate) fn lease_listed(&self, dir: &StorePath, leased: &Leased, when: (Instant, Turn)) {
         let mut state = self.state();
-        if state.leases.names(dir, Instant::now()).is_some() || !state.changes.serves(dir, sent) {
-            return;
-        }
-        if state.leases.insert(dir, (leased, sent), None).is_some() {
-            state.observe_leased(dir, leased, (asked, sent));
+        if state.leases.names(dir, Instant::now()).is_none() {
+            state.accept(dir, leased, None, when);
         }
     }
 
@@ -374,10 +366,8 @@ impl Core {
         let when = listing.as_ref().map(|listing| (listing.asked, listing.sent));
         let is_right = when.is_some_and(|(_, sent)| state.serves_entries(dir, sent));
         let names = listing.filter(|_| is_right).map(Listing::into_names);
-        if let (Some(leased), Some((asked, sent))) = (leased, when)
-            && state.leases.insert(dir, (leased, sent), names).is_some()
-        {
-            state.observe_leased(dir, leased, (asked, sent));
+        if let (Some(leased), Some(when)) = (leased, when) {
+            state.accept(dir, leased, names, when);
         }
         if state.leases.names(dir, now).is_none() {
             state.leases.refused.insert(dir.clone(), now);
@@ -393,12 +383,23 @@ impl State {
         self.leases.clear();
     }
 
-    /// The server has told the metadata of a directory with a lease of it. They are true at this time, unless this mount
-    /// has changed them since it asked.
-    fn observe_leased(&mut self, dir: &StorePath, leased: &Leased, (asked, sent): (Instant, Turn)) {
+    /// Takes a lease that was granted, and the metadata of its directory, which are true at this time unless this mount has
+    /// changed them since it asked. A lease of a directory whose path was changed since is not used.
+    fn accept(
+        &mut self,
+        dir: &StorePath,
+        leased: &Leased,
+        names: Option<Names>,
+        (asked, sent): (Instant, Turn),
+    ) {
+        if !self.changes.serves(dir, sent)
+            || self.leases.insert(dir, (leased, sent), names).is_none()
+        {
+            return;
+        }
         let is_unchanged = dir.split().is_none_or(|(above, _)| self.serves_entries(&above, sent));
         let asked = if is_unchanged { Instant::now() } else { asked };
-        let at = crate::crew::Places::only(0);
+        let at = Self::place();
         self.observe(dir, Seen { found: leased.found, link: None, at, asked, sent });
     }
 
