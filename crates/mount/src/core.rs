@@ -10,10 +10,11 @@ use crate::ask::Op;
 use crate::changes::{Changes, Turn};
 use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
+use crate::kernel::Kernel;
 use crate::leases::Leases;
 use crate::listings::Listing;
 use crate::listings::Listings;
-use crate::locks::{Dropping, Locked, Locking};
+use crate::locks::{Locked, Locking};
 use crate::nodes::{Nodes, Numbering};
 use crate::read::Read;
 use crate::refused::Refused;
@@ -28,7 +29,6 @@ use hikyaku_remote::Client;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_units::Instant as Moment;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,8 @@ pub(crate) struct Core {
     pub(crate) waiting: Waiting,
     /// Changes that were decided here, on their way to the server.
     pub(crate) held_outbox: Outbox,
+    /// What the kernel is told without having asked.
+    pub(crate) kernel: Kernel,
     /// The journal of writes, with `--stage`.
     pub(crate) stage: Option<Arc<Stage>>,
     /// See [`Core::lock_order`].
@@ -102,8 +104,6 @@ pub(crate) struct State {
     pub(crate) leases: Leases,
     /// Locks at the server.
     pub(crate) locked: Locked,
-    /// Takes files of which the kernel is to drop its pages.
-    pub(crate) droppings: Option<Sender<Dropping>>,
     pub(crate) pages: Pages<Bytes>,
     pub(crate) pace: Pace,
     pub(crate) handles: HashMap<u64, Handle>,
@@ -191,7 +191,6 @@ impl Core {
             changes: Changes::default(),
             leases: Leases::default(),
             locked: Locked::new(),
-            droppings: None,
             pages: Pages::new(settings.cache_bytes),
             pace: Pace::default(),
             handles: HashMap::new(),
@@ -220,6 +219,7 @@ impl Core {
             outbox,
             waiting,
             held_outbox,
+            kernel: Kernel::default(),
             stage,
             lock_order: Mutex::new(()),
             names_told,

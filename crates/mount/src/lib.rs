@@ -20,6 +20,7 @@ mod decide;
 mod fetch;
 mod front;
 mod held;
+mod kernel;
 mod leases;
 mod link;
 mod listings;

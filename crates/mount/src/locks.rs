@@ -7,15 +7,12 @@
 use crate::core::{Core, State, errno};
 use crate::look::Pages;
 use crate::nodes::{Node, Seen};
-use fuser::{Errno, INodeNo, Notifier};
+use fuser::Errno;
 use hikyaku_read_ahead::Content;
 use hikyaku_remote::{Lock, Patience, RemoteError, Wish};
 use hikyaku_store::ErrorKind;
 use std::collections::{HashMap, HashSet};
-use std::io;
-use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::thread;
 
 #[cfg(test)]
 mod tests;
@@ -53,25 +50,8 @@ pub(crate) enum Closed {
     Handle(u64),
 }
 
-/// A file of which the kernel is to drop its pages, and what is done then.
-pub(crate) type Dropping = (u64, Box<dyn FnOnce() + Send>);
-
 /// The last byte that a file can have.
 const LAST: u64 = i64::MAX as u64;
-
-/// Drops pages of the kernel, on a thread of its own: the kernel waits for reads of the file that are under way, which other
-/// threads answer.
-pub(crate) fn start_dropping(notifier: Notifier, droppings: Receiver<Dropping>) -> io::Result<()> {
-    let named = thread::Builder::new().name("mount-drop".to_owned());
-    named.spawn(move || {
-        for (number, then) in droppings {
-            // A file that the kernel does not know has no pages.
-            let _ = notifier.inval_inode(INodeNo(number), 0, 0);
-            then();
-        }
-    })?;
-    Ok(())
-}
 
 /// What a program wants, of the type that fcntl(2) has for it.
 pub(crate) fn wish(kind: i32, patience: Patience) -> Option<Wish> {
@@ -225,8 +205,8 @@ impl Core {
         });
     }
 
-    /// Asks what a file is, and has the kernel drop its pages if it is another one than it has. A file that has lost its name
-    /// is locked all the same.
+    /// Asks what a file is, and has the kernel drop what it knows of it: its pages only if they are of another content. A file
+    /// that has lost its name is locked all the same.
     fn refresh(
         self: &Arc<Self>,
         number: u64,
@@ -258,7 +238,10 @@ impl Core {
             }
         };
         self.look(asked, note, move |refreshed| match refreshed {
-            Ok(Refreshed::Done) => done(Ok(())),
+            Ok(Refreshed::Done) => {
+                core.kernel.drop_attributes(number);
+                done(Ok(()));
+            }
             Ok(Refreshed::OtherPages(content)) => {
                 let dropped = core.clone();
                 let then = move || {
@@ -267,22 +250,11 @@ impl Core {
                     }
                     done(Ok(()));
                 };
-                core.drop_pages(number, Box::new(then));
+                core.kernel.drop_pages(number, Box::new(then));
             }
             Ok(Refreshed::Renamed) => core.refresh(number, done),
             Err(errno) => done(Err(errno)),
         });
-    }
-
-    fn drop_pages(&self, number: u64, then: Box<dyn FnOnce() + Send>) {
-        let droppings: Option<Sender<Dropping>> = self.state().droppings.clone();
-        let unsent = match droppings {
-            Some(droppings) => droppings.send((number, then)).map_err(|unsent| unsent.0.1),
-            None => Err(then),
-        };
-        if let Err(then) = unsent {
-            then();
-        }
     }
 
     /// The connection is lost, and all locks with it.

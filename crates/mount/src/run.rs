@@ -6,7 +6,7 @@ use crate::core::{Access, Core, Ending, Opens, Settings};
 use crate::crew::Crew;
 use crate::front::Front;
 use crate::link::{Leasing, Links};
-use crate::locks::{Locking, start_dropping};
+use crate::locks::Locking;
 use crate::mounted;
 use crate::nodes::Seen;
 use crate::notes::{Killed, Notes};
@@ -190,9 +190,7 @@ fn serve(
         Session::new(Front(core.clone()), &directory, &config).and_then(Session::spawn).map_err(
             |error| unmounted(error).context(format!("cannot mount at {}", directory.display())),
         )?;
-    let (droppings, dropped) = channel();
-    core.state().droppings = Some(droppings);
-    start_dropping(session.notifier(), dropped).context("cannot start a thread")?;
+    core.kernel.begin(session.notifier()).context("cannot start a thread")?;
     link.keep(&core, clients)?;
     if args.is_background {
         leave_terminal()?;

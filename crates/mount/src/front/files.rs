@@ -43,12 +43,12 @@ impl Core {
         if core.is_trusted(number.0, access)
             && let Some((handle, flags)) = core.open(number.0, flags, reply.thread)
         {
-            return core.tell_opened(handle, flags, reply);
+            return core.tell_opened((number.0, handle), flags, reply);
         }
         let found = core.clone();
         core.look_node(number.0, move |looked| match looked {
             Ok(()) => match found.open(number.0, flags, reply.thread) {
-                Some((handle, flags)) => found.tell_opened(handle, flags, reply),
+                Some((handle, flags)) => found.tell_opened((number.0, handle), flags, reply),
                 None => reply.error(Errno::ESTALE),
             },
             // The kernel looks the name up again, and makes the file if the program has asked for that.
@@ -100,8 +100,15 @@ impl Core {
         });
     }
 
-    /// Tells the kernel of an open file, which is closed if the program has ended meanwhile.
-    fn tell_opened(self: &Arc<Self>, handle: u64, flags: FopenFlags, reply: Slot<ReplyOpen>) {
+    /// Tells the kernel of an open file, which is closed if the program has ended meanwhile. Whoever has opened it reads it to
+    /// the end that is known now.
+    fn tell_opened(
+        self: &Arc<Self>,
+        (number, handle): (u64, u64),
+        flags: FopenFlags,
+        reply: Slot<ReplyOpen>,
+    ) {
+        self.kernel.drop_attributes(number);
         if !reply.opened(FileHandle(handle), flags) {
             self.close(handle);
         }

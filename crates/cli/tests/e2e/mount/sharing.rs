@@ -3,6 +3,8 @@
 use super::place::{Mode, Place, can_mount, said};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 // spec: store-feature-8, store-process-1
@@ -32,6 +34,39 @@ fn the_next_mount_has_the_locks_of_one_that_was_killed() {
         let had = flock(&file, FlockOperation::NonBlockingLockExclusive);
         assert!(had.is_err(), "{mode:?}: the lock of a mount that lives");
         drop(kept);
+    }
+}
+
+/// Metadata may be older than the test takes, but for those of a file that is opened or locked.
+#[test]
+fn whoever_opens_or_locks_a_file_reads_it_to_the_end_that_it_has_then() {
+    if !can_mount() {
+        return;
+    }
+    for options in [&["--writable"][..], &["--writable", "--leases"]] {
+        let place = Place::with("mount-grown", options);
+        fs::write(place.root("file"), "one").unwrap();
+        place.mount(&["--attr-ttl", "60s"]);
+        let other = place.other_mount().join("file");
+        let mut text = "one".to_owned();
+        let is_read = |text: &str, file: &File| {
+            let mut bytes = [0; 100];
+            let length = file.read_at(&mut bytes, 0).unwrap();
+            assert_eq!(String::from_utf8_lossy(&bytes[..length]), *text, "{options:?}");
+            assert_eq!(file.metadata().unwrap().len(), text.len() as u64, "{options:?}");
+        };
+        let kept = File::open(place.mnt("file")).unwrap();
+        is_read(&text, &kept);
+        for locks_first in [false, true, false, true] {
+            text += " more";
+            File::options().append(true).open(&other).unwrap().write_all(b" more").unwrap();
+            if !locks_first {
+                is_read(&text, &File::open(place.mnt("file")).unwrap());
+            }
+            flock(&kept, FlockOperation::LockShared).unwrap();
+            is_read(&text, &kept);
+            flock(&kept, FlockOperation::Unlock).unwrap();
+        }
     }
 }
 
