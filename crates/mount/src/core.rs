@@ -10,6 +10,7 @@ use crate::ask::Op;
 use crate::changes::{Changes, Turn};
 use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
+use crate::front::Reopenings;
 use crate::kernel::Kernel;
 use crate::leases::Leases;
 use crate::listings::Listing;
@@ -108,6 +109,8 @@ pub(crate) struct State {
     pub(crate) pace: Pace,
     pub(crate) handles: HashMap<u64, Handle>,
     pub(crate) dirs: HashMap<u64, Arc<Listing>>,
+    /// What threads were told to look up again.
+    pub(crate) reopenings: Reopenings,
     /// Figures that programs have opened.
     pub(crate) texts: HashMap<u64, Bytes>,
     /// Requests for metadata.
@@ -155,6 +158,15 @@ pub(crate) struct Handle {
     pub(crate) thread: u32,
     /// Why a write was lost, until a program has been told through this handle.
     pub(crate) error: Option<Errno>,
+    pub(crate) standing: Standing,
+}
+
+/// Whether the bytes of a file are those that a handle may read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    Present,
+    /// The file was opened anew with another content, which this handle must not mix with what it has read.
+    Outdated,
 }
 
 /// What is counted for `--status`.
@@ -195,6 +207,7 @@ impl Core {
             pace: Pace::default(),
             handles: HashMap::new(),
             dirs: HashMap::new(),
+            reopenings: Reopenings::default(),
             texts: HashMap::new(),
             ops: BTreeMap::new(),
             list_waits: HashMap::new(),

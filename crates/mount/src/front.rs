@@ -7,6 +7,7 @@ mod dirs;
 mod figures;
 mod files;
 mod names;
+mod reopening;
 
 use crate::answer::Slot;
 use crate::ask::What;
@@ -26,6 +27,7 @@ use fuser::{
 };
 use hikyaku_remote::{Edit, Patience};
 use hikyaku_store::{ErrorKind, StorePath};
+pub(crate) use reopening::Reopenings;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -5,9 +5,9 @@
 
 use crate::ask::What;
 use crate::changes::Turn;
-use crate::core::{Core, State};
+use crate::core::{Core, Standing, State};
 use crate::listings::Listing;
-use crate::nodes::Seen;
+use crate::nodes::{Company, Seen};
 use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Core {
 
 impl State {
     /// Takes what the server says of a path. Returns the number of its node.
-    fn note_seen(
+    pub(crate) fn note_seen(
         &mut self,
         path: &StorePath,
         seen: Result<Seen, ErrorKind>,
@@ -145,8 +145,27 @@ impl State {
     pub(crate) fn go_on(&mut self, number: u64, seen: Seen) -> Option<Pages> {
         let before = self.nodes.at(number)?.content;
         let pages = self.nodes.go_on(number, seen)?;
+        for handle in self.handles.values_mut().filter(|handle| handle.number == number) {
+            handle.standing = Standing::Present;
+        }
         self.renew_readers(number, before);
         Some(pages)
+    }
+
+    /// The node of a file that is gone goes on with what has its name now. Whoever has it open reads nothing of that.
+    pub(crate) fn succeed(
+        &mut self,
+        (number, path): (u64, &StorePath),
+        seen: Seen,
+    ) -> Option<Company> {
+        let node = self.nodes.at(number).filter(|node| node.path == *path)?;
+        let before = node.content;
+        let company = self.nodes.succeed(number, seen)?;
+        for handle in self.handles.values_mut().filter(|handle| handle.number == number) {
+            handle.standing = Standing::Outdated;
+        }
+        self.renew_readers(number, before);
+        Some(company)
     }
 
     /// The content of a node may have changed: its handles go on with the new one.

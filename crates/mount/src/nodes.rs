@@ -14,11 +14,13 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 mod numbers;
+mod successor;
 #[cfg(test)]
 mod tests;
 mod touched;
 
 pub(crate) use numbers::Numbering;
+pub(crate) use successor::Company;
 pub(crate) use touched::Touched;
 
 /// The number of the mounted directory.

@@ -1,6 +1,6 @@
 //! Reads of programs: answered from blocks that are here, or when the blocks have come.
 
-use crate::core::{Core, State, errno};
+use crate::core::{Core, Standing, State, errno};
 use crate::fetch::{Fetch, plan};
 use crate::nodes::Node;
 use bytes::Bytes;
@@ -16,6 +16,7 @@ pub(crate) type OnBytes = Box<dyn FnOnce(Result<&[u8], Errno>) + Send>;
 
 /// A read that waits.
 pub(crate) struct Read {
+    handle: u64,
     node: u64,
     bytes: Range<u64>,
     deadline: Instant,
@@ -68,12 +69,12 @@ impl Core {
             });
         }
         state.totals.reads += 1;
-        let step = state.step(number, &bytes, &mut later);
+        let step = state.step((handle, number), &bytes, &mut later);
         if let Step::Done(Ok(_)) = step {
             state.totals.hits += 1;
         }
         state.read_ahead(handle, &bytes, &mut later);
-        let read = Read { node: number, bytes, deadline, on_bytes };
+        let read = Read { handle, node: number, bytes, deadline, on_bytes };
         state.settle(read, step, &mut later);
         state.pace_outstanding(self.now());
         drop(state);
@@ -182,7 +183,7 @@ impl Core {
                 let mut state = core.state();
                 match settled {
                     Ok(()) => {
-                        let step = state.step(read.node, &read.bytes, &mut later);
+                        let step = state.step((read.handle, read.node), &read.bytes, &mut later);
                         state.settle(read, step, &mut later);
                     }
                     Err(errno) => state.answer(read.on_bytes, Err(errno), &mut later),
@@ -223,7 +224,15 @@ impl Core {
 
 impl State {
     /// What is to be done for a read: its bytes, or the block that it waits for. Blocks that are absent are asked for.
-    fn step(&mut self, number: u64, bytes: &Range<u64>, later: &mut Later) -> Step {
+    fn step(
+        &mut self,
+        (handle, number): (u64, u64),
+        bytes: &Range<u64>,
+        later: &mut Later,
+    ) -> Step {
+        if self.handles.get(&handle).is_some_and(|open| open.standing == Standing::Outdated) {
+            return Step::Done(Err(Errno::ESTALE));
+        }
         let Some(node) = self.nodes.at(number) else { return Step::Done(Err(Errno::ESTALE)) };
         let (content, end) = (node.content, bytes.end.min(node.found.size));
         if bytes.start >= end {
@@ -333,7 +342,7 @@ impl State {
     /// Takes up a read.
     fn drive(&mut self, id: u64, later: &mut Later) {
         let Some(read) = self.reads.remove(&id) else { return };
-        let step = self.step(read.node, &read.bytes, later);
+        let step = self.step((read.handle, read.node), &read.bytes, later);
         self.settle(read, step, later);
     }
 

@@ -3,16 +3,16 @@
 use super::GENERATION;
 use crate::answer::Slot;
 use crate::attributes::attributes;
-use crate::core::{Access, Core, Handle, Opens, State, errno};
+use crate::core::{Access, Core, Handle, Opens, Standing, State, errno};
 use crate::fetch::plan;
 use crate::locks::Locking;
-use crate::nodes::Node;
+use crate::nodes::{Company, Node};
 use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, OpenAccMode, OpenFlags, ReplyCreate, ReplyOpen,
 };
 use hikyaku_read_ahead::{BLOCK_BYTES, Class, Reader};
 use hikyaku_remote::Edit;
-use hikyaku_store::Kind;
+use hikyaku_store::{ErrorKind, Kind};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,9 @@ impl Core {
         if access == Access::Write && core.settings.access == Access::Read {
             return reply.error(Errno::EROFS);
         }
-        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
+        let Some(path) = core.usable(number.0) else {
+            return core.reply_open_gone(number, flags, reply);
+        };
         // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
         let mut state = core.state();
         if let Some(errno) = state.nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
@@ -40,18 +42,14 @@ impl Core {
         }
         drop(state);
         core.begin(number.0);
-        if core.is_trusted(number.0, access)
-            && let Some((handle, flags)) = core.open(number.0, flags, reply.thread)
-        {
-            return core.tell_opened((number.0, handle), flags, reply);
+        if core.is_trusted(number.0, access) {
+            return core.reply_opened((number, Company::None), flags, reply);
         }
         let found = core.clone();
         core.look_node(number.0, move |looked| match looked {
-            Ok(()) => match found.open(number.0, flags, reply.thread) {
-                Some((handle, flags)) => found.tell_opened((number.0, handle), flags, reply),
-                None => reply.error(Errno::ESTALE),
-            },
+            Ok(()) => found.reply_opened((number, Company::None), flags, reply),
             // The kernel looks the name up again, and makes the file if the program has asked for that.
+            Err(ErrorKind::Gone) => found.reply_open_gone(number, flags, reply),
             Err(kind) => reply.error(errno(kind)),
         });
     }
@@ -71,12 +69,14 @@ impl Core {
         };
         let edit = Edit::Create { path: path.as_bytes().to_vec(), mode };
         let made = core.clone();
+        let asked = path.clone();
         core.make(path, edit, move |number| {
             let core = made;
             let number = match number {
                 Ok(number) => number,
                 // Somebody else has made it. The kernel looks the name up again and opens what is there.
                 Err(errno) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
+                    core.state().reopenings.begin(reply.thread, asked);
                     return reply.error(Errno::ESTALE);
                 }
                 Err(errno) => return reply.error(errno),
@@ -100,15 +100,22 @@ impl Core {
         });
     }
 
-    /// Tells the kernel of an open file, which is closed if the program has ended meanwhile. Whoever has opened it reads it to
-    /// the end that is known now.
-    fn tell_opened(
+    /// Opens a file as it is known, and tells the kernel. It is closed if the program has ended meanwhile. Whoever has opened
+    /// it reads it to the end that is known now.
+    pub(super) fn reply_opened(
         self: &Arc<Self>,
-        (number, handle): (u64, u64),
-        flags: FopenFlags,
+        (number, company): (INodeNo, Company),
+        flags: OpenFlags,
         reply: Slot<ReplyOpen>,
     ) {
-        self.kernel.drop_attributes(number);
+        let Some((handle, mut flags)) = self.open(number.0, flags, reply.thread) else {
+            return reply.error(Errno::ESTALE);
+        };
+        if company == Company::Others {
+            // The pages of the kernel are those that the others have read.
+            flags |= FopenFlags::FOPEN_DIRECT_IO;
+        }
+        self.kernel.drop_attributes(number.0);
         if !reply.opened(FileHandle(handle), flags) {
             self.close(handle);
         }
@@ -169,7 +176,10 @@ impl Core {
         let reader = Reader::new(node.found.size);
         let handle = state.next();
         let access = access_of(flags);
-        state.handles.insert(handle, Handle { number, reader, access, thread, error: None });
+        let standing = Standing::Present;
+        let open = Handle { number, reader, access, thread, error: None, standing };
+        state.handles.insert(handle, open);
+        state.reopenings.end(thread);
         let mut answer = match access {
             // Locks are freed when a handle is flushed.
             Access::Read if self.settings.locking == Locking::Local => FopenFlags::FOPEN_NOFLUSH,

@@ -122,6 +122,31 @@ fn who_has_a_lock_goes_on_with_the_content_of_then() {
 }
 
 #[test]
+fn a_node_that_nobody_has_open_goes_on_with_the_file_in_its_place() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let first = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    let content = nodes.at(first).unwrap().content;
+    let second = nodes.observe(&path("a"), seen(found(2, 50, 2), now));
+    assert!(first != second && nodes.at(first).unwrap().is_stale);
+    let dir = seen(Found { kind: Kind::Dir, ..found(2, 50, 2) }, now);
+    assert_eq!(nodes.succeed(first, dir), None, "no file");
+    nodes.at_mut(first).unwrap().opens = 1;
+    assert_eq!(nodes.succeed(first, seen(found(2, 50, 2), now)), None, "it is open");
+    nodes.at_mut(first).unwrap().opens = 0;
+    assert_eq!(nodes.succeed(first, seen(found(2, 50, 2), now)), Some(Company::None));
+    let node = nodes.at(first).unwrap();
+    assert!(!node.is_stale && node.content != content && node.cached.is_none());
+    assert_eq!(node.found, found(2, 50, 2));
+    assert_eq!(nodes.of_path(&path("a")).unwrap().0, second, "both have the file");
+    // The same file with another content may be open.
+    nodes.at_mut(first).unwrap().opens = 1;
+    assert_eq!(nodes.succeed(first, seen(found(2, 50, 3), now)), Some(Company::Others));
+    assert_eq!(nodes.at(first).unwrap().found, found(2, 50, 3));
+}
+
+#[test]
 fn nodes_below_a_directory_go_with_it_and_those_in_its_place_are_gone() {
     let now = Instant::now();
     let mut nodes = Nodes::default();

@@ -3,13 +3,13 @@
 //!
 //! A few hundred opens run with the other tests, 10^4 in each mode at night: `cargo xtask nightly --only mounts versions`.
 
-use super::place::{Mode, can_mount};
+use super::place::{Mode, can_mount, until};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 /// Writes a version, in place or as another file that gets the name.
@@ -45,12 +45,7 @@ fn close_to_open(mode: Mode, opens: usize) {
         let mut read = || {
             for n in 0..opens {
                 let least = closed.load(Ordering::SeqCst);
-                let mut file = match File::open(&there) {
-                    Ok(file) => file,
-                    // Another file has got the name, twice while it was opened.
-                    Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => continue,
-                    Err(error) => return Err(format!("open {n}: {error}")),
-                };
+                let mut file = File::open(&there).map_err(|error| format!("open {n}: {error}"))?;
                 let mut text = String::new();
                 // It may change while it is open, which is ESTALE.
                 if file.read_to_string(&mut text).is_ok() {
@@ -104,9 +99,10 @@ fn count_under_locks(mode: Mode, steps: u64) {
         });
         let count = fs::read(place.root(&name)).unwrap();
         assert_eq!(u64::from_le_bytes(count.try_into().unwrap()), 4 * steps, "{mode:?}, {keeps}");
-        // Nobody has left a lock.
+        // Nobody has left a lock. The kernel tells of the last close after it has returned.
         let file = File::open(mounts[1].join(&name)).unwrap();
-        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let lock = || flock(&file, FlockOperation::NonBlockingLockExclusive);
+        until("the locks are free", || lock().is_ok());
     }
 }
 
@@ -144,6 +140,39 @@ fn whoever_opens_sees_what_another_mount_has_closed() {
     }
 }
 
+/// One mount gives a name to other files all the time, the other one opens it so many times.
+fn open_what_is_replaced(mode: Mode, opens: usize) {
+    let place = mode.place("mount-replaced");
+    let (here, there) = (place.mnt("file"), place.other_mount().join("file"));
+    fs::write(&here, "first").unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let other = here.with_extension("new");
+            for version in 0u64.. {
+                // Neither their sizes nor their numbers are all the same.
+                fs::write(&other, "x".repeat(version as usize % 7)).unwrap();
+                fs::rename(&other, &here).unwrap();
+                if is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+            }
+        });
+        let failed: Vec<String> = (0..opens)
+            .filter_map(|n| File::open(&there).err().map(|error| format!("{n}: {error}")))
+            .collect();
+        is_over.store(true, Ordering::SeqCst);
+        assert_eq!(failed, [const { String::new() }; 0], "{mode:?}");
+    });
+}
+
+#[test]
+fn a_file_that_another_mount_changes_all_the_time_can_be_opened() {
+    if can_mount() {
+        [Mode::Plain, Mode::Leases].into_iter().for_each(|mode| open_what_is_replaced(mode, 300));
+    }
+}
+
 #[test]
 fn a_lock_keeps_programs_of_two_mounts_apart_and_is_freed() {
     if can_mount() {
@@ -164,6 +193,7 @@ fn two_mounts_agree_for_a_long_time() {
     if can_mount() {
         for mode in [Mode::Plain, Mode::Leases] {
             close_to_open(mode, 10_000);
+            open_what_is_replaced(mode, 10_000);
             count_under_locks(mode, 500);
             make_and_append(mode, 500);
         }
