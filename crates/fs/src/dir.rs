@@ -8,7 +8,7 @@ mod tree;
 
 pub use entries::Entry;
 pub use exact::Names;
-pub use meta::{Kind, Meta, Owner};
+pub use meta::{CHANGED, Kind, Meta, Owner};
 pub use resolve::Resolve;
 pub use tree::{Folder, Links, Special, Tree};
 

@@ -37,7 +37,7 @@ mod whole;
 pub use attributes::{Named, attributes, set_attribute};
 pub use descriptor::{descriptor_number, open_descriptor};
 pub use dir::{
-    Dir, Entry, Folder, Kind, Links, Meta, Names, Owner, Replace, Resolve, Special, Tree,
+    CHANGED, Dir, Entry, Folder, Kind, Links, Meta, Names, Owner, Replace, Resolve, Special, Tree,
 };
 pub use draft::{Draft, Manner, Zeros, remove_unfinished};
 pub use error::FsError;

@@ -3,6 +3,7 @@
 mod connect;
 mod download;
 mod relay;
+mod rename;
 mod replies;
 mod upload;
 
@@ -207,19 +208,6 @@ impl Channel {
     pub fn remove(&mut self, path: &[u8]) -> Result<(), FtpError> {
         let command = self.about("DELE", path)?;
         self.control.demand(&command).map(drop)
-    }
-
-    /// Gives a file another name, in place of what has that name.
-    ///
-    /// # Errors
-    /// The server refuses.
-    pub fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), FtpError> {
-        let (command, rename) = (self.about("RNFR", from)?, self.about("RNTO", to)?);
-        let reply = self.control.ask(&command)?;
-        if !reply.wants_more() {
-            return Err(refused(&command, &reply));
-        }
-        self.control.demand(&rename).map(drop)
     }
 
     /// The server's checksum of a part of a file, as it spells it: hexadecimal digits.

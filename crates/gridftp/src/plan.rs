@@ -25,23 +25,11 @@ pub struct Wanted<'a, F> {
     pub with: F,
 }
 
-/// An upload of a part.
-#[derive(Clone)]
-pub struct Upload<'a> {
-    /// Called by several threads at once, with offsets from the start of the file.
-    pub supply: Arc<Supply<'a>>,
-    /// The name that the file gets when the part is stored. Without one the file keeps its name.
-    pub rename: Option<&'a [u8]>,
-}
+/// The source of an upload. It is called by several threads at once, with offsets from the start of the file.
+pub type Upload<'a> = Arc<Supply<'a>>;
 
-/// The file of the receiving server to which a part goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
-    /// Its path.
-    pub path: &'a [u8],
-    /// The name that the file gets when the part is stored. Without one the file keeps its name.
-    pub rename: Option<&'a [u8]>,
-}
+/// The path of the receiving server's file to which a part goes.
+pub type Target<'a> = &'a [u8];
 
 /// Says which parts are transferred, and is told of each that is complete.
 ///

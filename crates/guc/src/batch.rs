@@ -1,30 +1,63 @@
 //! Small files of a tree, asked for several at once over the same data connection.
 //!
 //! A file by itself costs a few round trips, however small it is. In a batch the commands of the next files are at the server
-//! while it sends or stores the one before. A file that a batch has not copied is copied by itself afterwards, so a batch
-//! does not try again and has no journal.
+//! while it sends or stores the one before. Those that have come get their names together at its end, when it is known that
+//! nobody has written to their sources meanwhile. A file that a batch has not copied is copied by itself afterwards, so a
+//! batch does not try again and has no journal.
 
-mod moves;
+mod between;
+mod down;
+mod up;
 
 use crate::session::Session;
 use crate::several::File;
+use crate::third::Sink;
+use crate::upload::partial_name;
 use anyhow::{Error, Result};
 use hikyaku_gridftp::{Plan, Progress, Transferred, Wanted};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use moves::carry_out;
-
 /// The largest file of a batch. Larger ones are worth connections of their own.
 pub(crate) const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// Files of a batch: their names are in memory, and the directory of each is open.
-const FILES_MAX: usize = 64;
+const FILES_MAX: usize = 256;
 /// Files of a batch if there are helpers, so that each has some.
-const FILES_MAX_OF_HELPER: usize = 16;
+const FILES_MAX_OF_HELPER: usize = 64;
+/// Bytes of a batch: so much is lost if it is interrupted.
+const BYTES_MAX: u64 = 32 << 20;
+
+/// Copies small files, all of the same kind. Returns all failures.
+pub(crate) fn carry_out(
+    files: Vec<File>,
+    session: &mut Session<'_>,
+    sink: Option<&Sink<'_>>,
+) -> Vec<Error> {
+    let (mut downs, mut ups, mut betweens) = (Vec::new(), Vec::new(), Vec::new());
+    for file in files {
+        match file {
+            File::Down(down) => downs.push(down),
+            File::Up(up) => ups.push(up),
+            File::Between(between) => betweens.push(between),
+        }
+    }
+    let mut failures = down::download_all(session, downs);
+    failures.extend(up::upload_all(session, ups));
+    if let Some(sink) = sink {
+        failures.extend(between::relay_all(session, sink, betweens));
+    }
+    failures
+}
+
+/// A temporary name beside each path.
+fn partials<'f>(paths: impl Iterator<Item = &'f [u8]>) -> Result<Vec<Vec<u8>>> {
+    paths.map(partial_name).collect()
+}
 
 /// Small files that wait until there are enough of them.
 pub(crate) struct Waiting {
     files: Vec<File>,
+    bytes: u64,
     enough: usize,
 }
 
@@ -32,17 +65,19 @@ impl Waiting {
     /// Nothing waits. So many helpers carry out batches.
     pub(crate) const fn new(helpers: u32) -> Self {
         let enough = if helpers > 1 { FILES_MAX_OF_HELPER } else { FILES_MAX };
-        Self { files: Vec::new(), enough }
+        Self { files: Vec::new(), bytes: 0, enough }
     }
 
     /// Adds a file. Returns all of them if there are enough.
     pub(crate) fn add(&mut self, file: File) -> Option<Vec<File>> {
+        self.bytes += file.bytes_of_whole().unwrap_or(0);
         self.files.push(file);
-        (self.files.len() >= self.enough).then(|| self.take())
+        (self.files.len() >= self.enough || self.bytes >= BYTES_MAX).then(|| self.take())
     }
 
     /// All that wait.
     pub(crate) fn take(&mut self) -> Vec<File> {
+        self.bytes = 0;
         std::mem::take(&mut self.files)
     }
 }

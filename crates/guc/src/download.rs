@@ -4,7 +4,7 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::local::{Made, finish, in_place, remove_made, store, text};
-use crate::outcome::of_unfinished;
+use crate::outcome::{Changed, of_unfinished};
 use crate::plan::{Foresight, Parts};
 use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
@@ -72,8 +72,9 @@ pub(crate) fn download(
         draft.keep();
     }
     let moved = receive(session, path, &mut missing, (&draft, recorder));
-    moved.map_err(|error| {
-        let is_kept = is_resumable && missing.bytes() < all.end - all.start;
+    moved.and_then(|()| check_unchanged(session, path, facts)).map_err(|error| {
+        let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
+        let is_kept = is_resumable && has_part;
         if !is_kept {
             journal.forget();
             draft.discard();
@@ -101,6 +102,21 @@ pub(crate) fn download(
     journal.remove()
 }
 
+/// Checks that a file of the session's server is still what it was when the server told these facts of it.
+///
+/// # Errors
+/// [`Changed`]; or the server cannot be asked.
+pub(crate) fn check_unchanged(
+    session: &mut Session<'_>,
+    path: &[u8],
+    before: &Facts,
+) -> Result<()> {
+    match session.ask(|channel| channel.facts(path))? {
+        Some(now) if before.is_unchanged(&now) => Ok(()),
+        _ => Err(Changed::new(path).into()),
+    }
+}
+
 /// Downloads what is missing of the file at `path`, and records each chunk that is on the disk.
 fn receive(
     session: &mut Session<'_>,
@@ -125,7 +141,8 @@ fn receive(
 
 /// What a journal says of the version of a server's file.
 pub(crate) fn version(size: u64, facts: &Facts) -> String {
-    format!("{size} {}", facts.modified.as_deref().unwrap_or("-"))
+    let told = |fact: &'_ Option<String>| fact.clone().unwrap_or_else(|| "-".to_owned());
+    format!("{size} {} {}", told(&facts.modified), told(&facts.unique))
 }
 
 /// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.

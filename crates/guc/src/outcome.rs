@@ -2,6 +2,7 @@
 
 use anyhow::Error;
 use hikyaku_console::{ExitCode, misuse};
+use hikyaku_fs::{CHANGED, Shown};
 use hikyaku_gridftp::{CredentialsError, FtpError};
 
 /// A signal ended the command.
@@ -13,6 +14,17 @@ pub(crate) enum Interrupted {
     /// No file was under way, or nothing of it is kept.
     #[error("interrupted; nothing of an unfinished file is kept")]
     BeginsAnew,
+}
+
+/// Somebody has written to a source while it was copied. Its name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}: {CHANGED}")]
+pub(crate) struct Changed(String);
+
+impl Changed {
+    pub(crate) fn new(path: &[u8]) -> Self {
+        Self(Shown::new(path).to_string())
+    }
 }
 
 /// What was asked for cannot be done, now or later.
@@ -29,6 +41,9 @@ pub(crate) fn part_of_several() -> Error {
 pub fn exit_code(error: &Error) -> Option<ExitCode> {
     if error.chain().any(|link| link.is::<CredentialsError>()) {
         return Some(ExitCode::WillFail);
+    }
+    if error.chain().any(|link| link.is::<Changed>()) {
+        return Some(ExitCode::MayPass);
     }
     let of_server = error.chain().find_map(|link| link.downcast_ref::<FtpError>())?;
     Some(match of_server {

@@ -275,13 +275,26 @@ impl<'a> Session<'a> {
 
     /// What has each of these paths, as far as the server says it at once.
     pub(crate) fn try_look(&mut self, paths: &[Vec<u8>]) -> Vec<Option<Facts>> {
+        if paths.is_empty() {
+            return Vec::new();
+        }
         let at_once = self.questions();
-        let told = self.channel().and_then(|channel| look_at_each(channel, paths, at_once));
-        told.unwrap_or_else(|error| {
+        let mut told = self.try_each(|channel| look_at_each(channel, paths, at_once));
+        told.resize(paths.len(), None);
+        told
+    }
+
+    /// Does something with each of several files. What the server answers, if it does; a failure is told when they are
+    /// copied by themselves.
+    pub(crate) fn try_each<T>(
+        &mut self,
+        what: impl FnOnce(&mut Channel) -> Result<Vec<T>, FtpError>,
+    ) -> Vec<T> {
+        self.channel().and_then(what).unwrap_or_else(|error| {
             if !error.leaves_channel() {
                 self.channel = None;
             }
-            vec![None; paths.len()]
+            Vec::new()
         })
     }
 

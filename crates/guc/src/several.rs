@@ -162,9 +162,14 @@ impl Between {
     pub(crate) fn carry_out(self, session: &mut Session<'_>, sink: &Sink<'_>) -> Result<()> {
         let how = (self.wanted, self.manner);
         relay(session, (&self.from, &self.facts), (sink, &self.to), &self.names, how)
-            .with_context(|| format!("cannot copy {}", Shown::new(&self.from)))?;
+            .with_context(|| self.failure())?;
         session.show.count(|counts| counts.files += 1);
         Ok(())
+    }
+
+    /// What is said if it fails.
+    pub(crate) fn failure(&self) -> String {
+        format!("cannot copy {}", Shown::new(&self.from))
     }
 }
 

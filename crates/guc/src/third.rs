@@ -2,9 +2,9 @@
 
 use crate::checksum::Differs;
 use crate::chunks::Missing;
-use crate::download::{Wanted, version};
+use crate::download::{Wanted, check_unchanged, version};
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::outcome::{Interrupted, of_unfinished};
+use crate::outcome::{Changed, Interrupted, of_unfinished};
 use crate::plan::{Foresight, Parts};
 use crate::session::{Sender, Session, Way};
 use crate::upload::{Manner, partial};
@@ -114,8 +114,9 @@ pub(crate) fn relay(
     let text = String::from_utf8_lossy(&target).into_owned();
     let recorder = journal.begin(&Earlier { version, partial: text, have })?;
     let sent = send(session, from, (sink, &target), (&all, &mut missing), recorder);
-    sent.map_err(|error| {
-        let is_kept = manner == Manner::Renamed && missing.bytes() < all.end - all.start;
+    sent.and_then(|()| check_unchanged(session, from, facts)).map_err(|error| {
+        let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
+        let is_kept = manner == Manner::Renamed && has_part;
         if !is_kept && !error.is::<Interrupted>() {
             journal.forget();
             if manner == Manner::Renamed {
@@ -155,7 +156,7 @@ fn send(
         sink.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), nothing))?;
     }
     let by = to_sink(sink);
-    let with = Target { path: target, rename: None };
+    let with: Target<'_> = target;
     let way = Way { with, by: &by, foresight: Foresight::Final, sender: Sender::Server };
     let mut recorded = Ok(());
     session.transfer(from, missing, &way, |chunk| {

@@ -4,15 +4,16 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::outcome::{Interrupted, of_unfinished};
+use crate::outcome::{Changed, Interrupted, of_unfinished};
 use crate::plan::Foresight;
 use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
-use hikyaku_fs::{Name, Token};
+use hikyaku_fs::{Meta, Name, Token};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Supply, Upload};
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -26,6 +27,42 @@ pub(crate) enum Manner {
     InPlace,
 }
 
+/// A file of this machine that is read.
+pub(crate) struct Source<'p> {
+    path: &'p Path,
+    pub(crate) file: File,
+    /// What it was when it was opened.
+    pub(crate) before: Meta,
+}
+
+impl<'p> Source<'p> {
+    pub(crate) fn open(path: &'p Path) -> Result<Self> {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let before = Meta::of(&file)?;
+        ensure!(before.kind == hikyaku_fs::Kind::File, "{} is not a file", path.display());
+        Ok(Self { path, file, before })
+    }
+
+    /// Whether nobody has written to it since.
+    fn is_unchanged(&self) -> bool {
+        Meta::of(&self.file).is_ok_and(|now| self.before.is_unchanged(&now))
+    }
+
+    /// How reading it has ended. If it has changed meanwhile that is the reason, whatever came of it.
+    pub(crate) fn unchanged(&self, read: Result<()>) -> Result<()> {
+        match read {
+            Err(error) if error.is::<Interrupted>() => Err(error),
+            read if self.is_unchanged() => read,
+            _ => Err(Changed::new(self.path.as_os_str().as_bytes()).into()),
+        }
+    }
+}
+
+/// What a journal says of the version of a file of this machine.
+pub(crate) fn version_here(meta: &Meta) -> String {
+    meta.version().map(|number| number.to_string()).join(" ")
+}
+
 /// Uploads the file `from` to `path`. `source` and `target` are their names for the journal.
 pub(crate) fn upload(
     session: &mut Session<'_>,
@@ -34,12 +71,10 @@ pub(crate) fn upload(
     (source, target): (&str, &str),
     (wanted, manner): (Wanted, Manner),
 ) -> Result<()> {
-    let file = File::open(from).with_context(|| format!("cannot open {}", from.display()))?;
-    let meta = file.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
-    ensure!(meta.is_file(), "{} is not a file", from.display());
-    let all = wanted.range(meta.size());
+    let local = Source::open(from)?;
+    let all = wanted.range(local.before.size);
     let journal = Journal::of(source, target)?;
-    let version = format!("{} {}.{:09}", meta.size(), meta.mtime(), meta.mtime_nsec());
+    let version = version_here(&local.before);
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
     let (partial, have) = match manner {
         Manner::Renamed => {
@@ -58,10 +93,11 @@ pub(crate) fn upload(
     session.show.count(|counts| counts.kept_bytes += kept);
     let text = String::from_utf8_lossy(&partial).into_owned();
     let recorder = journal.begin(&Earlier { version, partial: text, have })?;
-    let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
+    let supply = |at: u64, bytes: &mut [u8]| local.file.read_exact_at(bytes, at);
     let sent = send(session, &partial, &all, &mut missing, (&supply, recorder));
-    sent.map_err(|error| {
-        let is_kept = manner == Manner::Renamed && missing.bytes() < all.end - all.start;
+    local.unchanged(sent).map_err(|error| {
+        let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
+        let is_kept = manner == Manner::Renamed && has_part;
         if !is_kept && !error.is::<Interrupted>() {
             journal.forget();
             // A failure that may pass is one of the connection: what is there is found by its journal later.
@@ -71,7 +107,7 @@ pub(crate) fn upload(
         }
         of_unfinished(error, is_kept)
     })?;
-    if let Err(error) = session.compare(&partial, all, &|at, bytes| file.read_exact_at(bytes, at)) {
+    if let Err(error) = session.compare(&partial, all, &supply) {
         if error.is::<Differs>() {
             journal.remove()?;
             if manner == Manner::Renamed {
@@ -101,13 +137,8 @@ fn send(
         session.ask(|channel| channel.put(&part, 1, &Default::default(), supply))?;
     }
     let mut recorded = Ok(());
-    let with: Arc<Supply<'_>> = Arc::new(supply);
-    let way = Way {
-        with: Upload { supply: with, rename: None },
-        by: &put,
-        foresight: Foresight::Final,
-        sender: Sender::Here,
-    };
+    let with: Upload<'_> = Arc::new(supply);
+    let way = Way { with, by: &put, foresight: Foresight::Final, sender: Sender::Here };
     session.transfer(partial, missing, &way, |chunk| {
         if recorded.is_ok() {
             recorded = recorder.record(chunk);

@@ -4,7 +4,7 @@
 use super::SMALL;
 use super::claims::JUST_MADE;
 use super::spot::Spot;
-use hikyaku_fs::{FsError, Kind, Meta, attributes, holes};
+use hikyaku_fs::{CHANGED, FsError, Kind, Meta, attributes, holes};
 use hikyaku_transfer::{Attribute, Geometry, Hole, SegmentHash, SegmentIndex};
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, pread};
@@ -24,7 +24,7 @@ pub(crate) enum ReadSource {
     #[error("{}", .0.reason())]
     System(FsError),
     /// Somebody writes to it.
-    #[error("changed while it was read; run the same command again when nobody writes to it")]
+    #[error("{CHANGED}")]
     Changed,
     /// A link is where a file or directory was, or on the way there.
     #[error("a symbolic link is in the way, and nothing is read through one with -a")]

@@ -4,7 +4,9 @@ use super::Dir;
 use crate::error::FsError;
 use crate::path::Name;
 use rustix::fs::{self, AtFlags, FileType, Gid, Mode, RawMode, Stat, Timespec, Timestamps, Uid};
+use std::fs::Metadata;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
 /// The type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -84,6 +86,27 @@ const SET_GROUP_ID_BIT: u32 = 0o2000;
 #[allow(clippy::unnecessary_cast)]
 fn mode_of(bits: u32) -> Mode {
     Mode::from_bits_truncate(bits as RawMode)
+}
+
+/// What is said of a source that is not [the same](Meta::is_unchanged) at its end as it was at its beginning.
+pub const CHANGED: &str =
+    "changed while it was read; run the same command again when nobody writes to it";
+
+impl From<&Metadata> for Meta {
+    fn from(meta: &Metadata) -> Self {
+        let nanos = |nanos: i64| u32::try_from(nanos).unwrap_or(0);
+        Self {
+            kind: Kind::new(FileType::from_raw_mode(meta.mode() as RawMode))
+                .unwrap_or(Kind::Special),
+            size: meta.size(),
+            mode: meta.mode() & 0o7777,
+            modified: (meta.mtime(), nanos(meta.mtime_nsec())),
+            changed: (meta.ctime(), nanos(meta.ctime_nsec())),
+            identity: (meta.dev(), meta.ino()),
+            owner: Owner { user: meta.uid(), group: meta.gid() },
+            blocks: meta.blocks(),
+        }
+    }
 }
 
 impl Meta {

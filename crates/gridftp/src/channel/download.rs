@@ -1,6 +1,6 @@
 //! Parts of files from a server.
 
-use super::replies::{Answer, Replies};
+use super::replies::Replies;
 use super::{Channel, LOOK_EVERY, Pool};
 use crate::address::{port_command, striped_port_command};
 use crate::command::Command;
@@ -175,7 +175,7 @@ impl Channel {
         let sent = Instant::now();
         self.control.send(&command)?;
         commands.push(command);
-        let replies = Replies::new(commands.into_iter().map(|command| (command, Answer::Done)));
+        let replies = Replies::new(commands);
         Ok(Asked { expected, store, connections, replies, stripes, listeners, sent })
     }
 

@@ -1,7 +1,6 @@
 //! Parts of files from one server to another, without passing through this host.
 
-use super::replies::{Answer, Replies};
-use super::upload::renaming;
+use super::replies::Replies;
 use super::{Channel, LOOK_EVERY, Pool};
 use crate::address::{port_command, striped_port_command};
 use crate::command::Command;
@@ -73,7 +72,7 @@ impl Channel {
             let Some(ordered) = under_way.front_mut() else {
                 let Some(next) = other.take().or_else(|| plan.next(None)) else { break };
                 self.check_name(next.part.path)?;
-                to.check_name(next.with.path)?;
+                to.check_name(next.with)?;
                 if next.connections != n {
                     n = next.connections;
                     self.join(to, n)?;
@@ -138,15 +137,10 @@ impl Channel {
     fn order(&mut self, to: &mut Self, wanted: &WantedRelay<'_>) -> Result<Ordered, FtpError> {
         let Wanted { part, with: target, .. } = wanted;
         let send = self.about(&format!("ERET P {} {}", part.offset, part.length), part.path)?;
-        let store = to.about(&format!("ESTO A {}", part.offset), target.path)?;
-        to.check_name(target.rename.unwrap_or_default())?;
-        let mut commands = vec![(store, Answer::Done)];
-        commands.extend(renaming(target.path, target.rename)?);
-        for (command, _) in &commands {
-            to.control.send(command)?;
-        }
+        let store = to.about(&format!("ESTO A {}", part.offset), target)?;
+        to.control.send(&store)?;
         self.control.send(&send)?;
-        let (sent, received) = (Replies::new([(send, Answer::Done)]), Replies::new(commands));
+        let (sent, received) = (Replies::new([send]), Replies::new([store]));
         Ok(Ordered { length: part.length, sent, received })
     }
 }

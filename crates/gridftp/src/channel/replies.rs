@@ -6,21 +6,12 @@ use crate::error::FtpError;
 use crate::reply::Reply;
 use std::collections::VecDeque;
 
-/// Which reply a command is to have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    /// That it is done, 2xx.
-    Done,
-    /// That another command is to follow, 3xx.
-    More,
-}
-
 /// The replies that are due for commands that were sent together, in their order.
 #[derive(Debug)]
-pub(super) struct Replies(VecDeque<(Command, Answer)>);
+pub(super) struct Replies(VecDeque<Command>);
 
 impl Replies {
-    pub(super) fn new(commands: impl IntoIterator<Item = (Command, Answer)>) -> Self {
+    pub(super) fn new(commands: impl IntoIterator<Item = Command>) -> Self {
         Self(commands.into_iter().collect())
     }
 
@@ -35,11 +26,7 @@ impl Replies {
         if reply.is_preliminary() {
             return Ok(());
         }
-        let Some((command, answer)) = self.0.pop_front() else { return Ok(()) };
-        let is_right = match answer {
-            Answer::Done => reply.is_done(),
-            Answer::More => reply.wants_more(),
-        };
-        if is_right { Ok(()) } else { Err(refused(&command, reply)) }
+        let Some(command) = self.0.pop_front() else { return Ok(()) };
+        if reply.is_done() { Ok(()) } else { Err(refused(&command, reply)) }
     }
 }

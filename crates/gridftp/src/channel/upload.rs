@@ -1,9 +1,8 @@
 //! Parts of files to a server.
 
 use super::connect::connect;
-use super::replies::{Answer, Replies};
+use super::replies::Replies;
 use super::{Channel, LOOK_EVERY, Pool};
-use crate::command::Command;
 use crate::control::wait_for;
 use crate::data::Data;
 use crate::error::FtpError;
@@ -62,8 +61,7 @@ impl Channel {
         supply: impl Fn(u64, &mut [u8]) -> io::Result<()> + Send + Sync,
     ) -> Result<Transferred, FtpError> {
         let supply: Arc<Supply<'_>> = Arc::new(supply);
-        let with = Upload { supply, rename: None };
-        let mut plan = Once::new(Wanted { part: *part, connections: n, with });
+        let mut plan = Once::new(Wanted { part: *part, connections: n, with: supply });
         self.upload(&mut plan, counted)?;
         plan.done.ok_or(FtpError::Stopped)
     }
@@ -168,14 +166,9 @@ impl Channel {
         wanted: WantedUpload<'a>,
         belt: &Belt<'a>,
     ) -> Result<Given<'a>, FtpError> {
-        let Wanted { part, connections, with: Upload { supply, rename } } = wanted;
+        let Wanted { part, connections, with: supply } = wanted;
         let store = self.about(&format!("ESTO A {}", part.offset), part.path)?;
-        self.check_name(rename.unwrap_or_default())?;
-        let mut commands = vec![(store, Answer::Done)];
-        commands.extend(renaming(part.path, rename)?);
-        for (command, _) in &commands {
-            self.control.send(command)?;
-        }
+        self.control.send(&store)?;
         let deal = Arc::new(Deal::new(
             &part,
             supply,
@@ -183,15 +176,6 @@ impl Channel {
             (connections, self.stripes()),
         ));
         belt.push(Arc::clone(&deal));
-        Ok(Given { deal, replies: Replies::new(commands) })
+        Ok(Given { deal, replies: Replies::new([store]) })
     }
-}
-
-/// The commands that give a file another name.
-pub(super) fn renaming(from: &[u8], to: Option<&[u8]>) -> Result<Vec<(Command, Answer)>, FtpError> {
-    let Some(to) = to else { return Ok(Vec::new()) };
-    Ok(vec![
-        (Command::with("RNFR", from)?, Answer::More),
-        (Command::with("RNTO", to)?, Answer::Done),
-    ])
 }

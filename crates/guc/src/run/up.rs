@@ -7,7 +7,7 @@ use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{File, Up};
 use crate::there::{GROUP, check_file, look, look_at_each, meant};
-use crate::upload::split;
+use crate::upload::{split, version_here};
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::ExitCode;
@@ -16,7 +16,6 @@ use std::ffi::OsStr;
 use std::fs::{DirEntry, File as Opened, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -159,14 +158,7 @@ impl Copy<'_> {
         let manner = self.manner();
         let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
         let names = (full.display().to_string(), to.to_string());
-        let version = format!(
-            "{} {}.{} {}.{}",
-            meta.ino(),
-            meta.mtime(),
-            meta.mtime_nsec(),
-            meta.ctime(),
-            meta.ctime_nsec()
-        );
+        let version = version_here(&meta.into());
         let (from, path, finished) = (from.to_owned(), to.path.clone(), self.finished.clone());
         let up = Up { from, bytes, version, path, finished, names, wanted, manner };
         let is_there =
