@@ -2,11 +2,10 @@
 //! errors; it does nothing else.
 #![forbid(unsafe_code)]
 
+mod alias;
 mod args;
 mod completions;
 mod far;
-mod hscp;
-mod hsftp;
 mod keys;
 mod known_peers;
 mod man;
@@ -16,6 +15,7 @@ mod standard;
 #[cfg(test)]
 mod tests;
 
+use alias::Alias;
 use anyhow::{Context, Error, Result};
 use args::Verb;
 use hikyaku_console::{
@@ -31,10 +31,12 @@ fn main() {
 /// Runs the command. Returns the number of its exit code.
 fn run() -> u8 {
     match args::called_as().as_deref() {
-        Some("hscp") => return hscp::run(),
-        Some("hsftp") => return hsftp::run(),
         Some("mount.hikyaku") => return mount_helper::run(),
-        _ => {}
+        name => {
+            if let Some(alias) = name.and_then(Alias::of) {
+                return alias.run();
+            }
+        }
     }
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
@@ -46,8 +48,7 @@ fn run() -> u8 {
     }
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Sftp(args) => hikyaku_shell::run(&args, serve::available_memory(), &interrupt)
-            .map(|outcome| hsftp::code(outcome).number()),
+        Verb::Sftp(args) => alias::sftp(&args, &interrupt).map(ExitCode::number),
         Verb::Sync(args) => hikyaku_sync::run(&args, serve::available_memory(), &interrupt)
             .map(|outcome| outcome.code()),
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),

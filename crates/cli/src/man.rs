@@ -1,6 +1,7 @@
 //! Manual pages, generated from the definition of the command line.
 
-use crate::{args, hscp, hsftp};
+use crate::alias::Alias;
+use crate::args;
 use anyhow::{Context, Result};
 use clap::Command;
 use clap::error::ErrorKind;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<()> {
 /// The pages of `hikyaku`, of every subcommand that its help shows, of `hscp` and of `hsftp`.
 pub(crate) fn pages() -> Result<Vec<Page>> {
     let mut pages = Vec::new();
-    for command in [args::command(), hscp::command(), hsftp::command()] {
+    for command in [args::command()].into_iter().chain(Alias::ALL.map(Alias::command)) {
         let mut command = without_help(command);
         command.build();
         add(&mut pages, &command)?;

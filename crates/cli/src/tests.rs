@@ -1,5 +1,6 @@
 //! Tests of the command line.
 
+use crate::alias::Alias;
 use crate::args;
 use crate::completions::script;
 use clap_complete::Shell;
@@ -8,8 +9,7 @@ use std::ffi::OsString;
 #[test]
 fn the_command_definitions_are_valid() {
     args::command().debug_assert();
-    crate::hscp::command().debug_assert();
-    crate::hsftp::command().debug_assert();
+    Alias::ALL.into_iter().for_each(|alias| alias.command().debug_assert());
 }
 
 #[test]

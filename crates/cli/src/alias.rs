@@ -1,0 +1,141 @@
+//! The program under other names: `hscp` takes the arguments of `hikyaku cp`, and `hsftp` those of `hikyaku sftp`. Their
+//! exit codes are those of scp and sftp.
+
+use crate::args::{explain_as, with_version};
+use crate::{failure, serve};
+use anyhow::{Error, Result};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
+use hikyaku_copy::CopyArgs;
+use hikyaku_reach::SshFailed;
+use hikyaku_shell::{Outcome, SftpArgs};
+
+/// Copy files between hosts, as scp does
+#[derive(Parser)]
+#[command(version, disable_version_flag = true)]
+struct Hscp {
+    #[command(flatten)]
+    args: CopyArgs,
+}
+
+/// Work with the files of another host, as sftp does
+#[derive(Parser)]
+#[command(version, disable_version_flag = true)]
+struct Hsftp {
+    #[command(flatten)]
+    args: SftpArgs,
+}
+
+/// Exit code if something failed, or the command line is wrong.
+const FAILED: u8 = 1;
+/// Exit code if there is no connection: `hscp` if ssh could not connect, `hsftp` also if the session was lost.
+const NO_CONNECTION: u8 = 255;
+
+/// A name of the program with conventions of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Alias {
+    Hscp,
+    Hsftp,
+}
+
+impl Alias {
+    pub(crate) const ALL: [Self; 2] = [Self::Hscp, Self::Hsftp];
+
+    /// The alias that a program of this name is.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|alias| alias.name() == name)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Hscp => "hscp",
+            Self::Hsftp => "hsftp",
+        }
+    }
+
+    /// The definition of the command line.
+    pub(crate) fn command(self) -> Command {
+        let command = match self {
+            Self::Hscp => Hscp::command(),
+            Self::Hsftp => Hsftp::command(),
+        };
+        with_version(command.name(self.name()))
+    }
+
+    /// Runs the command. Returns the number of its exit code.
+    pub(crate) fn run(self) -> u8 {
+        match self {
+            Self::Hscp => run::<Hscp>(self),
+            Self::Hsftp => run::<Hsftp>(self),
+        }
+    }
+}
+
+/// What a command under an alias does.
+trait Aliased: FromArgMatches {
+    fn verbosity(&self) -> u8;
+
+    fn run(&self, interrupt: &Interrupt) -> Result<Code>;
+
+    /// The exit code of an error.
+    fn code(error: &Error) -> u8;
+}
+
+impl Aliased for Hscp {
+    fn verbosity(&self) -> u8 {
+        self.args.verbosity()
+    }
+
+    fn run(&self, interrupt: &Interrupt) -> Result<Code> {
+        hikyaku_copy::run(&self.args, interrupt)
+    }
+
+    fn code(error: &Error) -> u8 {
+        let is_ssh = error.chain().any(|link| link.is::<SshFailed>());
+        if is_ssh { NO_CONNECTION } else { FAILED }
+    }
+}
+
+impl Aliased for Hsftp {
+    fn verbosity(&self) -> u8 {
+        self.args.verbosity()
+    }
+
+    fn run(&self, interrupt: &Interrupt) -> Result<Code> {
+        sftp(&self.args, interrupt)
+    }
+
+    fn code(error: &Error) -> u8 {
+        if failure(error).code() == Code::Usage { FAILED } else { NO_CONNECTION }
+    }
+}
+
+/// Runs `hikyaku sftp`.
+pub(crate) fn sftp(args: &SftpArgs, interrupt: &Interrupt) -> Result<Code> {
+    hikyaku_shell::run(args, serve::available_memory(), interrupt).map(|outcome| match outcome {
+        Outcome::Done => Code::Success,
+        Outcome::Failed => Code::Failed,
+    })
+}
+
+fn run<A: Aliased>(alias: Alias) -> u8 {
+    let matches = alias.command().try_get_matches();
+    let cli = match matches.and_then(|matches| A::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return explain_as(&error, FAILED),
+    };
+    let interrupt = Interrupt::default();
+    if let Err(error) = start_logging(cli.verbosity()) {
+        print_error(failure(&error.into()));
+        return FAILED;
+    }
+    match cli.run(&interrupt) {
+        Ok(Code::Success) => Code::Success.number(),
+        Ok(_) => FAILED,
+        Err(error) => {
+            print_error(failure(&error));
+            interrupt.end_by_signal();
+            A::code(&error)
+        }
+    }
+}
