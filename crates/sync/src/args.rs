@@ -1,6 +1,7 @@
 //! What users type after `hikyaku sync`.
 
 mod kept;
+mod sizes;
 
 use crate::filter::{BadRule, Rules};
 use crate::line::Escape;
@@ -16,6 +17,8 @@ use clap::{ArgAction, Args};
 use hikyaku_console::{Given, OtherArgs};
 use hikyaku_units::{Rate, parse_limit};
 use kept::Kept;
+pub(crate) use sizes::Limit;
+use sizes::{limit, size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -125,7 +128,7 @@ struct Which {
         allow_negative_numbers = true
     )]
     modify_window: i64,
-    /// Leave out files that are larger (10m)
+    /// Leave out files that are larger (10m, 1.5g)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
     /// Leave out files that are smaller
@@ -172,9 +175,9 @@ pub(crate) struct Far {
     /// At most this rate (300m, in bits a second)
     #[arg(long, value_name = "RATE", conflicts_with = "bwlimit", value_parser = parse_limit)]
     pub(crate) rate: Option<Rate>,
-    /// At most so many KiB a second, as in rsync; also 5m, in bytes
+    /// At most so many KiB a second, as in rsync; also 5m, in bytes; 0 is no limit
     #[arg(long, value_name = "KIB", value_parser = limit)]
-    pub(crate) bwlimit: Option<Rate>,
+    pub(crate) bwlimit: Option<Limit>,
     /// Give a connection up that was silent for so many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
@@ -191,37 +194,6 @@ message says what comes nearest.
 
 Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands; as of rsync 23 some names
 failed, 24 some names had gone, 25 more than --max-delete would have to be deleted.";
-
-/// Sizes as rsync takes them: 1024 is the unit, or 1000 with a B behind it (10kb).
-fn size(text: &str) -> std::result::Result<u64, String> {
-    let error = || "a size is a number of bytes, or one with a unit (10k, 5m, 2g, 10kb)".to_owned();
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let (base, unit) = match &lower[digits.len()..] {
-        "" | "b" => (1, 0),
-        unit if unit.len() == 2 && unit.ends_with('b') => (1000, 1),
-        unit if unit.len() == 1 || unit.ends_with("ib") && unit.len() == 3 => (1024, 1),
-        _ => return Err(error()),
-    };
-    let power = match lower[digits.len()..].bytes().next().filter(|_| unit == 1) {
-        None => 0,
-        Some(letter) => 1 + b"kmgtp".iter().position(|&one| one == letter).ok_or_else(error)?,
-    };
-    let factor = u64::pow(base, u32::try_from(power).unwrap_or(0));
-    let number: u64 = digits.parse().map_err(|_| error())?;
-    number.checked_mul(factor).ok_or_else(error)
-}
-
-/// rsync's limit: a bare number is KiB a second, one with a unit is bytes a second.
-fn limit(text: &str) -> std::result::Result<Rate, String> {
-    let bytes = match text.parse::<u64>() {
-        Ok(kibibytes) => kibibytes.checked_mul(1024),
-        Err(_) => Some(size(text)?),
-    };
-    let bits = bytes.and_then(|bytes| bytes.checked_mul(8)).filter(|bits| *bits > 0);
-    let bits = bits.ok_or("a limit is more than nothing, in KiB a second")?;
-    Ok(Rate::from_bits_per_sec(bits))
-}
 
 impl SyncArgs {
     /// The number of flags `-v` that concern the far side.

@@ -1,6 +1,6 @@
 //! Contents are copied by `hikyaku cp`, which is given a list of names.
 
-use crate::args::SyncArgs;
+use crate::args::{Limit, SyncArgs};
 use crate::ends::{Place, parsed};
 use crate::options::Options;
 use crate::rsh;
@@ -103,7 +103,7 @@ impl Copying<'_> {
 pub(crate) fn far_words(args: &SyncArgs, way: Way) -> Result<Vec<OsString>> {
     let far = &args.far;
     let mut words: Vec<OsString> = Vec::new();
-    if let Some(rate) = far.rate.or(far.bwlimit) {
+    if let Some(rate) = far.rate.or(far.bwlimit.and_then(Limit::rate)) {
         words.extend(["-l".into(), format!("{}bit", rate.bits_per_sec()).into()]);
     }
     words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));

@@ -3,7 +3,8 @@
 
 mod wild;
 
-use std::fs;
+use crate::input;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use wild::Wild;
 
@@ -156,8 +157,11 @@ impl Rules {
         path: &Path,
         add: fn(&mut Self, &str) -> Result<(), BadRule>,
     ) -> Result<(), BadRule> {
-        let text = fs::read_to_string(path)
-            .map_err(|error| BadRule(format!("cannot read {}: {error}", path.display())))?;
+        let read = input::read(path).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+        });
+        let text =
+            read.map_err(|error| BadRule(format!("cannot read {}: {error}", path.display())))?;
         let is_rule = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
         text.lines().filter(is_rule).try_for_each(|line| add(self, line))
     }

@@ -12,6 +12,7 @@ mod contents;
 mod each;
 mod ends;
 mod filter;
+mod input;
 mod item;
 mod line;
 mod names;

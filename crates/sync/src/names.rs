@@ -1,12 +1,11 @@
 //! The only names of a source that take part: those of a list (`--files-from`), or the one that the user has named.
 
 use crate::filter::Rules;
+use crate::input;
 use crate::plan::parent;
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{PeerPath, Shown};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 /// Names below the root that take part, and the directories above them.
@@ -41,19 +40,15 @@ impl Names {
         Self { wanted, opened, depth: Depth::Tree, origin: Origin::Source }
     }
 
-    /// The names of a list, each of which ends with `end`. `-` is standard input. In a list of lines, those that begin
+    /// The names of a list, each of which ends with `end`. In a list of lines, those that begin
     /// with `#` or `;` are comments, as in rsync.
     ///
     /// # Errors
     ///
     /// The list cannot be read, or a line of it is no path below the source.
     pub(crate) fn read(path: &Path, end: u8, depth: Depth) -> Result<Self> {
-        let mut bytes = Vec::new();
-        let read = match path.as_os_str() == "-" {
-            true => io::stdin().read_to_end(&mut bytes),
-            false => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
-        read.with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes =
+            input::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::of(&bytes, end, depth).with_context(|| path.display().to_string())
     }
 

@@ -17,9 +17,13 @@ const FLAGS: [(&str, Option<char>, &str, &str, Add); 5] = [
         "Take names that match PATTERN, where a later rule leaves them out",
         Rules::include,
     ),
-    ("exclude-from", None, "FILE", "The patterns of FILE, a line each", |rules, path| {
-        rules.exclude_from(Path::new(path))
-    }),
+    (
+        "exclude-from",
+        None,
+        "FILE",
+        "The patterns of FILE, a line each ('-' is standard input)",
+        |rules, path| rules.exclude_from(Path::new(path)),
+    ),
     ("include-from", None, "FILE", "The same", |rules, path| rules.include_from(Path::new(path))),
     (
         "filter",

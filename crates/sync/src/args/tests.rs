@@ -83,21 +83,6 @@ fn any_word_for_deletion_deletes_at_the_end() {
 }
 
 #[test]
-fn sizes_and_limits_are_rsyncs() {
-    for (text, bytes) in
-        [("7", 7), ("7b", 7), ("2k", 2048), ("2KB", 2000), ("2KiB", 2048), ("1m", 1 << 20)]
-    {
-        assert_eq!(size(text), Ok(bytes), "{text}");
-    }
-    for text in ["", "k", "2x", "2kbb", "-1", "99999999999p"] {
-        assert!(size(text).is_err(), "{text}");
-    }
-    assert_eq!(limit("100"), Ok(Rate::from_bits_per_sec(819_200)));
-    assert_eq!(limit("1m"), Ok(Rate::from_bits_per_sec(8 << 20)));
-    assert!(limit("0").is_err());
-}
-
-#[test]
 fn sizes_alone_are_compared_also_where_times_are_to_be_ignored() {
     for words in [["-I", "--size-only"], ["--size-only", "-I"]] {
         assert_eq!(parsed(&words).unwrap().options().quick, Quick::Size, "{words:?}");

@@ -7,14 +7,15 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-/// Names of a tree: `d/` is a directory, `l@` a link, and others are files.
+/// Names of a tree: `d/` is a directory, `l@` a link to nothing, `l@d` one to `d`, and others are files.
 type Names = &'static [&'static str];
 
-/// What is synchronized: the source, the target if it is there, the names of a list if there is one, and the words.
+/// What is synchronized: the source, the target if it is there, a list if there is one with the option that names it, and
+/// the words. The file `list` is standard input, too.
 struct Case {
     source: Names,
     target: Option<Names>,
-    list: Option<&'static str>,
+    list: Option<(&'static str, &'static str)>,
     words: &'static str,
 }
 
@@ -23,7 +24,12 @@ const fn case(source: Names, target: Names, words: &'static str) -> Case {
 }
 
 const fn listed(list: &'static str, source: Names, target: Names, words: &'static str) -> Case {
-    Case { source, target: Some(target), list: Some(list), words }
+    Case { source, target: Some(target), list: Some(("--files-from=list", list)), words }
+}
+
+/// Words that read standard input.
+const fn piped(input: &'static str, source: Names, target: Names, words: &'static str) -> Case {
+    Case { source, target: Some(target), list: Some(("-i", input)), words }
 }
 
 const fn made(words: &'static str) -> Case {
@@ -34,12 +40,13 @@ fn make(scratch: &Scratch, root: &str, names: Names, time: i64) {
     remove(&scratch.at(root));
     fs::create_dir(scratch.at(root)).unwrap();
     for name in names {
-        let path = scratch.at(root).join(name.trim_end_matches(['/', '@']));
+        let (path, link) = name.split_once('@').map_or((*name, None), |(l, to)| (l, Some(to)));
+        let path = scratch.at(root).join(path.trim_end_matches('/'));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        match name.chars().last() {
-            Some('/') => fs::create_dir_all(&path).unwrap(),
-            Some('@') => symlink(root, &path).unwrap(),
-            _ => fs::write(&path, root.as_bytes().repeat(time as usize % 5)).unwrap(),
+        match link {
+            None if name.ends_with('/') => fs::create_dir_all(&path).unwrap(),
+            Some(to) => symlink(if to.is_empty() { root } else { to }, &path).unwrap(),
+            None => fs::write(&path, root.as_bytes().repeat(time as usize % 5)).unwrap(),
         }
     }
     for (name, ..) in state(&scratch.at(root)) {
@@ -57,12 +64,10 @@ fn outcome(
     if let Some(names) = case.target {
         make(scratch, target, names, 1_000_000_004);
     }
-    let script = "umask 027; exec \"$@\"";
+    let script = "umask 027; exec \"$@\" <list";
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).args(program).args(case.words.split(' '));
-    if case.list.is_some() {
-        command.args(["--files-from", "list"]);
-    }
+    command.args(case.list.map(|(option, _)| option));
     let (code, said, _) = scratch.run(command.args(["a/", target]));
     let only_rsyncs = ["cannot delete", "could not", "created"];
     let is_said = |line: &&str| !only_rsyncs.iter().any(|one| line.starts_with(one));
@@ -83,7 +88,7 @@ fn compare(cases: &[Case], name: &str) {
         make(&scratch, "a", case.source, 1_000_000_001);
         let mode = if case.target.is_some() { 0o755 } else { 0o575 };
         fs::set_permissions(scratch.at("a"), fs::Permissions::from_mode(mode)).unwrap();
-        scratch.write("list", case.list.unwrap_or_default());
+        scratch.write("list", case.list.map_or("", |(_, list)| list));
         remove(&scratch.at("new"));
         let theirs = outcome(&scratch, case, &["rsync"], "new");
         remove(&scratch.at("new"));
@@ -147,6 +152,12 @@ fn options_that_are_given_together_mean_what_they_mean_to_rsync() {
         case(&["d/x", "w"], &["w"], "-rti --exclude=**/***"),
         case(&["d/x", "w"], &["d/y", "w"], "-rti --delete --exclude=**/***"),
         case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\/***"),
+        case(&["f"], &[], "-rti --bwlimit=0"),
+        case(&["f", "g"], &[], "-rti --max-size=1.5k --min-size=2-1"),
+        case(&["f", "g"], &[], "-rti --max-size=1-1"),
+        piped("*.o\n# none\nd/\n", &["f", "x.o", "d/e"], &["y.o"], "-rt --exclude-from=- --delete"),
+        piped("- *.o\n", &["f", "x.o"], &[], "-rt -f .\u{5f}-"),
+        piped("f\n", &["f", "x"], &[], "-rt --files-from=-"),
         case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\\\/***"),
     ];
     compare(&cases, "as-given");
