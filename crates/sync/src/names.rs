@@ -47,8 +47,7 @@ impl Names {
     ///
     /// The list cannot be read, or a line of it is no path below the source.
     pub(crate) fn read(path: &Path, end: u8, depth: Depth) -> Result<Self> {
-        let bytes =
-            input::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = input::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::of(&bytes, end, depth).with_context(|| path.display().to_string())
     }
 
@@ -102,15 +101,26 @@ impl Names {
 
     /// Whether a path is a wanted one or above one, whatever rules say, or is in one and left out by no rule.
     pub(crate) fn takes_part(&self, path: &[u8], is_dir: bool, rules: &Rules) -> bool {
-        let inner = [path, b"/"].concat();
-        let is_above = || {
-            let first = self.wanted.range(inner.clone()..).next();
-            first.is_some_and(|first| first.starts_with(&inner))
-        };
         let is_in_opened = || self.opened.contains(parent(path));
         self.wanted.contains(path)
-            || is_above()
+            || self.is_above(path)
             || ((is_in_opened() || self.is_in_wanted(path, rules)) && rules.copies(path, is_dir))
+    }
+
+    /// Whether the list takes a path for a directory: it has names below it, or has it with a slash at its end.
+    pub(crate) fn means_dir(&self, path: &[u8]) -> bool {
+        self.is_opened(path) || self.is_above(path)
+    }
+
+    /// Whether the list has a path with a slash at its end.
+    pub(crate) fn is_opened(&self, path: &[u8]) -> bool {
+        self.opened.contains(path)
+    }
+
+    fn is_above(&self, path: &[u8]) -> bool {
+        let inner = [path, b"/"].concat();
+        let first = self.wanted.range(inner.clone()..).next();
+        first.is_some_and(|first| first.starts_with(&inner))
     }
 
     /// Whether a path is in a wanted directory, and rules leave out none of those between.

@@ -13,7 +13,7 @@ use crate::options::{EmptySource, Excluded, Options, Sources, Window};
 use crate::plan::Plan;
 use crate::print::Printer;
 use crate::review::{Review, review};
-use crate::side::{Absent, Renamed, Side, Why};
+use crate::side::{Absent, Followed, Renamed, Side, Why};
 use crate::table::TABLE;
 use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
@@ -114,7 +114,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     }
     let way = if to.place.is_remote() { Way::Sent } else { Way::Received };
     let sides = (from.side(client, memory)?, target_side(&to, list.as_ref(), client, memory)?);
-    let (source, target): (&dyn Side, &dyn Side) = (&*sides.0, &*sides.1);
+    let (source, target) = (&Followed::new(&*sides.0), &*sides.1);
     let walk = Walk {
         source,
         target,

@@ -1,6 +1,7 @@
 //! The two ends of a synchronization: a directory of this machine, or one of an SFTP server.
 
 mod absent;
+mod followed;
 mod here;
 #[cfg(test)]
 mod memory;
@@ -8,6 +9,7 @@ mod renamed;
 mod there;
 
 pub(crate) use absent::Absent;
+pub(crate) use followed::Followed;
 pub(crate) use here::Here;
 #[cfg(test)]
 pub(crate) use memory::Memory;
@@ -121,7 +123,7 @@ impl Setting {
 }
 
 /// One end. Paths are below its root; the empty path is the root.
-pub(crate) trait Side: Sync {
+pub(crate) trait Side: Send + Sync {
     /// Metadata of a name.
     fn look(&self, path: &[u8]) -> Done<Meta>;
     /// One entry by its path.
@@ -132,6 +134,10 @@ pub(crate) trait Side: Sync {
     ///
     /// Also if only some of the entries can be told: a listing is whole, or an error.
     fn list(&self, dir: &[u8]) -> Done<Vec<Item>>;
+    /// The directory that a link leads to, as a side of its own; `None` if it leads to none.
+    fn below(&self, _link: &[u8]) -> Done<Option<Box<dyn Side>>> {
+        Ok(None)
+    }
     /// A hash of a file's content.
     fn hash(&self, path: &[u8]) -> Done<Hash>;
     /// Makes a directory with these permission bits without what the umask takes. Its owner may write to it in any case.

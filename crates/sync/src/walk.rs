@@ -13,7 +13,7 @@ use crate::item::{Change, Comparison, Known, Way, change};
 use crate::names::Names;
 use crate::options::Options;
 use crate::plan::{End, Plan, SetDir, dir_line, join};
-use crate::side::{Done, Item, Kind, Meta, Side, Why, shown};
+use crate::side::{Done, Followed, Item, Kind, Meta, Side, Why, shown};
 use deletion::Extra;
 use std::collections::BTreeSet;
 use std::io;
@@ -115,7 +115,7 @@ impl Sink<'_> {
 
 /// Both ends, and what is wanted of them.
 pub(crate) struct Walk<'a> {
-    pub(crate) source: &'a dyn Side,
+    pub(crate) source: &'a Followed<'a>,
     pub(crate) target: &'a dyn Side,
     pub(crate) rules: &'a Rules,
     pub(crate) options: &'a Options,
@@ -191,10 +191,7 @@ impl Walk<'_> {
             open.extend(inner.into_iter().rev());
         }
         for name in std::mem::take(&mut sink.missing) {
-            sink.failed(
-                &name,
-                Why::of_name("it is beyond a link, or was gone before it was read"),
-            )?;
+            sink.failed(&name, Why::of_name("it was gone before it was read"))?;
         }
         Ok(sink.plan)
     }
@@ -232,7 +229,8 @@ impl Walk<'_> {
         thread::scope(|scope| {
             for dir in next {
                 scope.spawn(move || {
-                    let source = self.list(self.source, &dir.path);
+                    let ahead = self.source.kept(&dir.path);
+                    let source = ahead.map_or_else(|| self.list(self.source, &dir.path), Ok);
                     let target = match dir.target {
                         Target::There | Target::New => self.list(self.target, &dir.path),
                         Target::Absent => Ok(Vec::new()),

@@ -5,7 +5,10 @@ use blake3::Hash;
 use hikyaku_fs::{FsError, umask};
 use hikyaku_store::{Access, Change, ErrorKind, Found, Replace, Store, StoreError, StorePath};
 use hikyaku_store_local::{Local, NewModes};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Entries of a page of a listing.
 const PAGE_ENTRIES: usize = 10_000;
@@ -15,12 +18,14 @@ const READ_BYTES: usize = 1 << 20;
 /// A directory of this machine.
 pub(crate) struct Here {
     store: Local,
+    root: PathBuf,
     umask: u32,
 }
 
 impl Here {
     pub(crate) fn open(root: &Path) -> Result<Self, FsError> {
-        Ok(Self { store: Local::open(root, NewModes { file: 0o600 })?, umask: umask() })
+        let store = Local::open(root, NewModes { file: 0o600 })?;
+        Ok(Self { store, root: root.to_path_buf(), umask: umask() })
     }
 
     /// What a name says if it is a link.
@@ -101,6 +106,15 @@ impl Side for Here {
                 return Ok(all);
             }
         }
+    }
+
+    fn below(&self, link: &[u8]) -> Done<Option<Box<dyn Side>>> {
+        let root = self.root.join(OsStr::from_bytes(path(link)?.as_bytes()));
+        if !fs::metadata(&root).is_ok_and(|found| found.is_dir()) {
+            return Ok(None);
+        }
+        let side = Self::open(&root).map_err(|error| Why::of_name(error.to_string()))?;
+        Ok(Some(Box::new(side)))
     }
 
     fn hash(&self, at: &[u8]) -> Done<Hash> {

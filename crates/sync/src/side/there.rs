@@ -187,6 +187,20 @@ impl Side for There {
         }
     }
 
+    fn below(&self, link: &[u8]) -> Done<Option<Box<dyn Side>>> {
+        // With a slash at its end a path is what the link leads to.
+        let root = [&self.at(link)?[..], b"/"].concat();
+        let found = match self.client.attributes(&Request::Stat(&root)).map_err(why) {
+            Ok(found) => found,
+            Err(why) if why.is_end() => return Err(why),
+            Err(_) => return Ok(None),
+        };
+        let is_dir = found.kind() == Some(hikyaku_sftp::Kind::Dir);
+        let (client, listing_max, begin) = (self.client.clone(), self.listing_max, self.begin);
+        let side = Self { client, root, listing_max, begin };
+        Ok(is_dir.then(|| Box::new(side) as Box<dyn Side>))
+    }
+
     fn hash(&self, _: &[u8]) -> Done<Hash> {
         Err(Why::of_name("by SFTP, contents are not compared"))
     }

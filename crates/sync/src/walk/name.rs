@@ -5,7 +5,7 @@ use super::{NoPlan, Pair, Pending, Sink, Skipped, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
 use crate::options::{Existing, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
-use crate::side::{Done, Item, Kind, Setting, Why, shown};
+use crate::side::{Done, Item, Kind, Setting, Side, Why, shown};
 use std::thread;
 
 /// Set-user-id, set-group-id and sticky bit.

@@ -15,7 +15,7 @@ fn plan(source: &Memory, target: &Memory, rules: &[&str], options: &Options) -> 
     let mut all = Rules::default();
     rules.iter().for_each(|rule| all.filter(rule).unwrap());
     let walk = Walk {
-        source,
+        source: &Followed::new(source),
         target,
         rules: &all,
         options,
@@ -91,7 +91,7 @@ fn a_directory_that_vanishes_while_the_source_is_read_costs_nothing() {
     let target = Memory::new(&["a/", "a/kept", "b", "extra"]);
     let (rules, options) = (Rules::default(), options());
     let walk = Walk {
-        source: &gone,
+        source: &Followed::new(&gone),
         target: &target,
         rules: &rules,
         options: &options,
@@ -211,6 +211,7 @@ fn a_tree_without_end_is_refused() {
     let source = Memory::new(&["a", "b", "c/", "c/d"]);
     let target = Memory::new(&[]);
     let (rules, options) = (Rules::default(), options());
+    let source = Followed::new(&source);
     let walk = |plan_max| Walk {
         source: &source,
         target: &target,

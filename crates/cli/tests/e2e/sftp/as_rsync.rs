@@ -120,6 +120,32 @@ fn a_list_and_rules_choose_the_names_that_they_choose_in_rsync() {
 }
 
 #[test]
+fn a_list_follows_links_that_it_takes_for_directories() {
+    const TREE: Names = &["d/x", "d/e/y", "d/s@e", "l@d", "f@d/x", "n@none", "o@l/e"];
+    let cases = [
+        // A slash at the end, or names below it, mean what the link leads to.
+        listed("l/\n", TREE, &[], "-lti"),
+        listed("l/\n", TREE, &[], "-rlti"),
+        listed("l/.\n", TREE, &["l@d"], "-rlti"),
+        listed("l/x\n", TREE, &[], "-rlpti"),
+        listed("l\nl/x\n", TREE, &["l/x"], "-rti"),
+        listed("l/e/y\nl/s\n", TREE, &[], "-lti"),
+        listed("l/s/y\nd/s/\no/y\n", TREE, &["o@l"], "-lti"),
+        // Without them it is a link.
+        listed("l\nl/s\n", TREE, &[], "-ti"),
+        listed("l\nd/s\n", TREE, &[], "-lti"),
+        // It leads to no directory.
+        listed("f/\nn/\n", TREE, &[], "-rlti"),
+        listed("f/x\nd/x\n", TREE, &[], "-rlti"),
+        listed("n/x\nl/no\nl/x\n", TREE, &[], "-rlti"),
+        // Rules see a directory.
+        listed("l/\no/y\n", TREE, &[], "-rlti --exclude=/l/ --exclude=x"),
+        listed("l/\n", TREE, &[], "-rlti --exclude=x"),
+    ];
+    compare(&cases, "as-followed");
+}
+
+#[test]
 fn names_are_kept_under_the_suffix_that_are_kept_by_rsync() {
     let cases = [
         // A directory has the name of the backup.
