@@ -92,6 +92,7 @@ impl From<&DialError> for Kind {
             DialError::Tcp(error) => of_tcp(error),
             DialError::Service(error) => match error {
                 NoService::NotAuthorised(_) => Self::NotAuthorised,
+                NoService::NotServed(_) => Self::File(FailureKind::Denied),
                 NoService::OtherVersion(_) => Self::OtherVersion,
                 NoService::Full(_) => Self::ServerFull,
                 NoService::Later(_) => Self::ServerEnds,

@@ -119,6 +119,8 @@ pub mod codes {
     pub const ENDS: u64 = APPLICATION + 4;
     /// The daemon has as many sessions as it may have.
     pub const FULL: u64 = APPLICATION + 5;
+    /// The client's key is in the list, but what its line says of it cannot be had.
+    pub const NOT_SERVED: u64 = APPLICATION + 6;
 }
 
 /// Why there is no service on a connection.
@@ -133,6 +135,9 @@ pub enum NoService {
     /// The client's key is not in the daemon's list.
     #[error("{0}")]
     NotAuthorised(String),
+    /// The client's key is in the daemon's list, but what the list says of it cannot be had.
+    #[error("{0}")]
+    NotServed(String),
     /// The daemon cannot attend now: it ends.
     #[error("{0}")]
     Later(String),
@@ -212,8 +217,11 @@ fn closed(connection: &Connection) -> NoService {
     let until = Some(Instant::now() + REASON);
     let reason = wait(connection.closed(), &Stop::default(), until).ok();
     match reason {
-        Some(CloseReason::Peer { code, reason }) if code == codes::NOT_AUTHORISED => {
+        Some(CloseReason::Peer { code: codes::NOT_AUTHORISED, reason }) => {
             NoService::NotAuthorised(hikyaku_fs::sentence(&reason))
+        }
+        Some(CloseReason::Peer { code: codes::NOT_SERVED, reason }) => {
+            NoService::NotServed(hikyaku_fs::sentence(&reason))
         }
         Some(CloseReason::Peer { code: codes::FULL, reason }) => {
             NoService::Full(hikyaku_fs::sentence(&reason))

@@ -160,11 +160,19 @@ struct OfList {
     rates: PerKey<KeyRate>,
 }
 
-impl OfList {
-    fn try_grant(&self, key: &Fingerprint, permit: &Permit) -> Result<Grant> {
+impl Admission for OfList {
+    fn permit(&self, key: &Fingerprint) -> Option<Permit> {
+        self.authorized.find(key)
+    }
+
+    /// A key whose directory cannot be opened lets nobody in: whoever wrote `root=` wanted to show that and nothing else.
+    fn grant(&self, key: &Fingerprint, permit: &Permit) -> Result<Grant, String> {
         let of_key = || self.flows.of(key, |_| true, AtomicU32::default);
         let flows = permit.flows(&self.allowed, |most| Share::new(of_key(), most));
-        let store = self.served.for_key(permit.root.as_ref())?;
+        let store = self.served.for_key(permit.root.as_ref()).map_err(|error| {
+            eprintln!("hikyaku: {key}: {error:#}");
+            format!("what the key {key} may see is not served: {error:#}")
+        })?;
         let rate = [self.rate, permit.max_rate].into_iter().flatten().min();
         let rate = rate
             .map(|rate| self.rates.of(key, |before| before.rate() == rate, || KeyRate::new(rate)));
@@ -173,17 +181,6 @@ impl OfList {
             Writes::Refused => Writes::Refused,
         };
         Ok(Grant { store, limits: Limits { writes, ..Limits::default() }, flows, rate })
-    }
-}
-
-impl Admission for OfList {
-    fn permit(&self, key: &Fingerprint) -> Option<Permit> {
-        self.authorized.find(key)
-    }
-
-    fn grant(&self, key: &Fingerprint, permit: &Permit) -> Option<Grant> {
-        let granted = self.try_grant(key, permit);
-        granted.inspect_err(|error| eprintln!("hikyaku: {key}: {error:#}")).ok()
     }
 }
 
@@ -227,7 +224,7 @@ impl Served {
             // Clients may write above it: a link that one of them has made is not followed.
             (Self::Dir(store), Some(root)) => {
                 let below = store.below(root);
-                let below = below.with_context(|| format!("cannot serve root={root}"))?;
+                let below = below.with_context(|| format!("cannot open root={root}"))?;
                 Ok(Some(Arc::new(below)))
             }
             (Self::Gfarm(_), Some(_)) => {

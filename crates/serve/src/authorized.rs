@@ -1,13 +1,15 @@
 //! The keys of clients that may come in.
 
+mod line;
+
 use anyhow::{Context, Result, anyhow};
-use hikyaku_console::with_remedy;
-use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
+use hikyaku_console::{ExitCode, with_remedy};
+use hikyaku_crypto::Fingerprint;
 use hikyaku_forward::{AllowList, Pattern, Permits, Share};
 use hikyaku_fs::{descriptor_number, trust_list};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
-use hikyaku_units::{Rate, parse_limit};
+use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -139,13 +141,15 @@ impl Keys {
         if let Err(reason) = trust_list(&file)
             && !is_handed_over(path, &file)
         {
-            let error = anyhow!("the list of keys {} is not used: {reason}", path.display());
-            return Err(with_remedy(error, reason.remedy(path)));
+            let text = format!("the list of keys {} is not used: {reason}", path.display());
+            return Err(with_remedy(ExitCode::WillFail.error(text), reason.remedy(path)));
         }
         let mut text = String::new();
         file.read_to_string(&mut text)
             .with_context(|| format!("cannot read {}", path.display()))?;
-        Self::parse(&text).map_err(|(line, error)| anyhow!("{}:{line}: {error}", path.display()))
+        Self::parse(&text).map_err(|(line, error)| {
+            ExitCode::WillFail.error(format!("{}:{line}: {error}", path.display()))
+        })
     }
 
     // fuzz: none, the administrator's own file
@@ -156,7 +160,7 @@ impl Keys {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (key, permit) = line_of(line).map_err(|error| (number, error))?;
+            let (key, permit) = line::parse(line).map_err(|error| (number, error))?;
             if keys.insert(key, permit).is_some() {
                 return Err((number, "this key is on an earlier line too".to_owned()));
             }
@@ -170,79 +174,6 @@ impl Keys {
 fn is_handed_over(path: &Path, file: &fs::File) -> bool {
     let is_pipe = || file.metadata().is_ok_and(|meta| meta.file_type().is_fifo());
     descriptor_number(path).is_some() && is_pipe()
-}
-
-fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
-    let (options, key) = match line.starts_with(KEY) {
-        true => ("", line),
-        false => split_options(line),
-    };
-    let key = key.split_whitespace().next().unwrap_or_default();
-    let key: PublicKey = key.parse().map_err(|error: NotAPublicKey| error.to_string())?;
-    let mut permit = Permit::default();
-    for option in split(options, ',').into_iter().filter(|option| !option.is_empty()) {
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name, value.trim_matches('"')),
-            None => (option, ""),
-        };
-        match name {
-            "root" => {
-                let path = StorePath::new(value.trim_matches('/').as_bytes());
-                permit.root = Some(path.map_err(|error| format!("root={value}: {error}"))?);
-            }
-            "max-rate" => {
-                let rate =
-                    parse_limit(value).map_err(|error| format!("max-rate={value}: {error}"))?;
-                permit.max_rate = Some(rate);
-            }
-            "max-flows" => {
-                let most = value.parse().map_err(|error| format!("max-flows={value}: {error}"))?;
-                permit.max_flows = Some(most);
-            }
-            "max-sessions" => {
-                let most =
-                    value.parse().map_err(|error| format!("max-sessions={value}: {error}"))?;
-                permit.max_sessions = Some(most);
-            }
-            "ro" => permit.writes = Writes::Refused,
-            "forward" => {
-                let pattern: Pattern =
-                    value.parse().map_err(|error| format!("forward={value}: {error}"))?;
-                permit.forward.get_or_insert_default().push(pattern);
-            }
-            "listen" => {
-                let pattern: Pattern =
-                    value.parse().map_err(|error| format!("listen={value}: {error}"))?;
-                permit.listen.push(pattern);
-            }
-            "no-forward" => permit.forward = Some(Vec::new()),
-            // An option that is not understood may be meant to forbid something.
-            _ => {
-                return Err(format!(
-                    "unknown option '{name}': there are root=, ro, max-rate=, max-sessions=, max-flows=, forward=, no-forward and listen="
-                ));
-            }
-        }
-    }
-    Ok((key.fingerprint(), permit))
-}
-
-const KEY: &str = "ed25519:";
-
-/// The options, and what comes behind the blank that ends them.
-fn split_options(line: &str) -> (&str, &str) {
-    let options = split(line, ' ').first().copied().unwrap_or_default();
-    (options, line[options.len()..].trim_start())
-}
-
-/// The parts of a text between these characters, other than those between double quotes.
-fn split(text: &str, at: char) -> Vec<&str> {
-    let mut is_quoted = false;
-    text.split(|c| {
-        is_quoted ^= c == '"';
-        c == at && !is_quoted
-    })
-    .collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use hikyaku_net::{
     StalledStreams, code,
 };
 use hikyaku_reach::Connection as Carried;
-use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
+use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED, NOT_SERVED};
 use hikyaku_reach::daemon::{
     FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, SUCCESSORS, UPLOADS,
     WITHDRAWALS, WRITES, offer,
@@ -63,8 +63,12 @@ pub trait Admission: Send + Sync {
     /// What the holder of a key is permitted; `None` for one that may not come in.
     fn permit(&self, key: &Fingerprint) -> Option<Permit>;
 
-    /// What the holder of a key gets with this permit; `None` if that cannot be had.
-    fn grant(&self, key: &Fingerprint, permit: &Permit) -> Option<Grant>;
+    /// What the holder of a key gets with this permit.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be had. The text is for the client, which is not let in.
+    fn grant(&self, key: &Fingerprint, permit: &Permit) -> Result<Grant, String>;
 }
 
 /// Everybody may come in, and gets what the function says.
@@ -73,8 +77,8 @@ impl<F: Fn(&Fingerprint) -> Option<Grant> + Send + Sync> Admission for F {
         Some(Permit { max_sessions: Some(usize::MAX), ..Permit::default() })
     }
 
-    fn grant(&self, key: &Fingerprint, _: &Permit) -> Option<Grant> {
-        self(key)
+    fn grant(&self, key: &Fingerprint, _: &Permit) -> Result<Grant, String> {
+        self(key).ok_or_else(|| not_authorised(key))
     }
 }
 
@@ -272,11 +276,7 @@ impl Attendance {
             return refuse(NOT_AUTHORISED, "this server wants to see a key");
         };
         let admission = &self.settings.admission;
-        let granted = admission.permit(&key).and_then(|permit| {
-            let grant = admission.grant(&key, &permit)?;
-            Some((permit, grant))
-        });
-        let Some((permit, grant)) = granted else {
+        let Some(permit) = admission.permit(&key) else {
             return refuse(NOT_AUTHORISED, &not_authorised(&key));
         };
         let guest = Guest { connection: connection.clone(), key, permit };
@@ -289,6 +289,10 @@ impl Attendance {
         }
         let (carried, forward) = (connection.clone(), self.settings.forward);
         let (render, leases) = (self.settings.render.clone(), self.settings.leases.clone());
+        let grant = match admission.grant(&key, &permit) {
+            Ok(grant) => grant,
+            Err(text) => return refuse(NOT_SERVED, &text),
+        };
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
         let processes = self.processes.clone();
         let attend = move || {

@@ -70,9 +70,9 @@ impl Admission for OneClient {
         (*key == self.key).then_some(permit)
     }
 
-    fn grant(&self, _: &Fingerprint, _: &Permit) -> Option<Grant> {
+    fn grant(&self, _: &Fingerprint, _: &Permit) -> Result<Grant, String> {
         let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
-        Some(Grant { store: Some(self.store.clone()), limits, flows: None, rate: None })
+        Ok(Grant { store: Some(self.store.clone()), limits, flows: None, rate: None })
     }
 }
 

@@ -131,8 +131,24 @@ fn a_key_with_a_root_sees_nothing_else() {
     fs::write(&keys, format!("no-such-option {key}")).unwrap();
     assert!(!copy("secret", "d").status.success());
     fs::write(&keys, format!("root=/nowhere {key}")).unwrap();
+    // Nobody comes in who would see nothing or too much, and the client hears which directory it is.
     let refused = copy("run/own", "e");
-    assert!(said(&refused).contains("not authorised"), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    assert!(said(&refused).contains("root=nowhere"), "{}", said(&refused));
+    assert!(said(&refused).contains("the line of your key"), "{}", said(&refused));
+    assert!(!client.at("e").exists());
+    // A daemon does not begin with such a line, and tells where it is.
+    fs::write(&keys, format!("# clients\nroot= {key}")).unwrap();
+    let (root, keys) = (root.to_str().unwrap(), keys.to_str().unwrap());
+    let listen = ["--listen", "127.0.0.1:0"];
+    let refused =
+        client.run(&[&["serve", "--root", root, "--authorized-keys", keys], &listen[..]].concat());
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    assert!(
+        said(&refused).contains(&format!("{keys}:2: root= has no value")),
+        "{}",
+        said(&refused)
+    );
 }
 
 #[test]

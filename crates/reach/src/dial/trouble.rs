@@ -26,6 +26,8 @@ impl DialError {
                            hikyaku known-peers removes the old one";
         const VERSION: &str = "the same hikyaku at both ends";
         const PORT: &str = "the port at which hikyaku serve listens there";
+        const LINE: &str =
+            "ask the server's administrator to mend the line of your key in the server's list";
         const AWAY: &str =
             "check that hikyaku serve runs there, and that no firewall drops its port";
         let text = match self {
@@ -34,6 +36,7 @@ impl DialError {
                     "let the server's administrator put this line into its list of keys: {own_key}"
                 );
             }
+            Self::Service(NoService::NotServed(_)) => LINE,
             Self::Service(NoService::OtherVersion(_))
             | Self::Connect(ConnectError::Version { .. }) => VERSION,
             Self::Service(NoService::Full(_)) => {

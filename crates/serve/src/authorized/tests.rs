@@ -29,6 +29,9 @@ fn a_line_is_options_a_key_and_a_comment() {
         Permit { root: Some(root), max_rate, writes: Writes::Refused, ..Permit::default() }
     );
     assert_eq!(keys.0.len(), 2);
+    // All of what the daemon serves, said in so many words.
+    let all = Keys::parse(&format!("root=/ {one}")).unwrap();
+    assert_eq!(all.0[&one_print].root, Some(StorePath::ROOT));
 }
 
 #[test]
@@ -81,9 +84,31 @@ fn a_line_that_is_none_is_named() {
         (format!("listen=80 {key}"), "listen=80"),
         (format!("max-flows=-1 {key}"), "max-flows=-1"),
         (format!("{key}\n{key} again"), "earlier line"),
+        // What may seem to forbid something, and would not.
+        (format!("root= {key}"), "root= has no value"),
+        (format!("root {key}"), "root= has no value"),
+        (format!("root=\"\" {key}"), "root= has no value"),
+        (format!("root=/a,root=/b {key}"), "root is there twice"),
+        (format!("max-rate=1g,ro,max-rate=2g {key}"), "max-rate is there twice"),
+        (format!("ro,ro {key}"), "ro is there twice"),
+        (format!("ro=no {key}"), "ro takes no value"),
+        (format!("no-forward= {key}"), "no-forward takes no value"),
+        (format!("forward= {key}"), "forward= has no value"),
+        (format!("no-forward,forward=web:* {key}"), "forward= has no effect beside no-forward"),
+        (format!("forward=web:*,no-forward {key}"), "forward= has no effect beside no-forward"),
+        (format!("no-forward,listen=127.0.0.1:80 {key}"), "listen= has no effect"),
+        (format!("max-flows=2,no-forward {key}"), "max-flows= has no effect"),
+        (format!("max-flows=0 {key}"), "max-flows=0: no-forward"),
+        (format!("max-sessions=0 {key}"), "max-sessions=0"),
+        (format!("max-rate=100 {key}"), "max-rate=100 needs a unit"),
+        (format!("ro,,root=/a {key}"), "an option is empty"),
+        (format!(",ro {key}"), "an option is empty"),
+        (format!("ro, root=/a {key}"), "behind a comma"),
+        (format!("root=\"/a {key}"), "a double quote is not closed"),
+        (format!("root=/a\"b\" {key}"), "around a whole value"),
     ] {
         let (number, error) = Keys::parse(&format!("\n{line}")).unwrap_err();
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(words), "{line}: {error}");
         assert_eq!(number, 1 + line.lines().count());
     }
 }
