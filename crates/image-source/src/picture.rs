@@ -10,7 +10,7 @@ use crate::pixels::Pixels;
 use crate::png_stored::{Head, SIGNATURE};
 use crate::pnm;
 use crate::ranges::Ranges;
-use crate::rows::{RawShape, Rows, Window};
+use crate::rows::{Place, RawShape, Rows, Window};
 use crate::tiff::{self, Tiff};
 
 /// What is known of a picture from the head of its file.
@@ -132,6 +132,28 @@ impl Picture {
                 count(wide, if is_picked { high.div_ceil(step) } else { high })
             }
         })
+    }
+
+    /// Pixels that are read and decoded for a window at most: also those beside its region that lie in the same strips or
+    /// tiles, and those above it where a PNG of stored blocks may turn out to have a filtered row. For a JPEG the bytes of the
+    /// file are added, of which many may belong to few pixels.
+    ///
+    /// # Errors
+    ///
+    /// The heads of the overviews cannot be read.
+    pub fn work_for(&self, bytes: &dyn Ranges, part: Part) -> Result<u64, ImageError> {
+        let Region { y, height, .. } = part.region;
+        match &self.format {
+            Format::Rows(Rows { place: Place::Stored(_), size, .. }, _) => {
+                Ok(u64::from(size.width) * u64::from(y.saturating_add(height)))
+            }
+            Format::Tiff(tiff) => match tiff.decoded_for(bytes, part)? {
+                Some(pixels) => Ok(pixels),
+                None => self.pixels_for(bytes, part),
+            },
+            Format::Jpeg(_) => Ok(self.pixels_for(bytes, part)?.saturating_add(bytes.size())),
+            Format::Rows(..) | Format::CompressedPng(_) => self.pixels_for(bytes, part),
+        }
     }
 
     /// Reads a window of the picture.

@@ -86,16 +86,39 @@ impl Tiff {
         part: Part,
         pixels: &mut Pixels,
     ) -> Result<(), ImageError> {
-        let Some(Overview { image, factor }) = self.overview(bytes, part.step)? else {
-            return self.image.window(bytes, part, pixels);
-        };
-        let small = overview::part(part, *factor, image.size());
-        if small.check(image.size()).is_err() {
-            return self.image.window(bytes, part, pixels);
+        let (image, taken, factor) = self.source(bytes, part)?;
+        image.window(bytes, taken, pixels)?;
+        if let Some(factor) = factor {
+            overview::fit(part, factor, taken, pixels);
         }
-        image.window(bytes, small, pixels)?;
-        overview::fit(part, *factor, small, pixels);
         Ok(())
+    }
+
+    /// Pixels of the strips or tiles that are decoded for a window; `None` if nothing is decoded for it.
+    pub(crate) fn decoded_for(
+        &self,
+        bytes: &dyn Ranges,
+        part: Part,
+    ) -> Result<Option<u64>, ImageError> {
+        Ok(match self.source(bytes, part)? {
+            (Image::Coded(coded), taken, _) => Some(coded.decoded_for(taken)),
+            (Image::Placed(_), ..) => None,
+        })
+    }
+
+    /// The picture from which a window is made, which part of it is taken, and the factor if it is an overview.
+    fn source(
+        &self,
+        bytes: &dyn Ranges,
+        part: Part,
+    ) -> Result<(&Image, Part, Option<u32>), ImageError> {
+        if let Some(Overview { image, factor }) = self.overview(bytes, part.step)? {
+            let small = overview::part(part, *factor, image.size());
+            if small.check(image.size()).is_ok() {
+                return Ok((image, small, Some(*factor)));
+            }
+        }
+        Ok((&self.image, part, None))
     }
 
     /// Of how many pixels, in both directions, the overview has one from which a window is made; 1 where it is made from the

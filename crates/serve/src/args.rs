@@ -58,8 +58,8 @@ pub struct DaemonArgs {
     /// themselves. Only where nothing but this daemon changes the files
     #[arg(long, requires = "files")]
     pub leases: bool,
-    /// Let clients have windows of pictures, decoded here, which need little of a slow path. With a value, so many are made at
-    /// once; without one, as many as there are processors
+    /// Let clients have windows of pictures, decoded here, which need little of a slow path. With a value, so many that take
+    /// long to decode are made at once, and as many others; without one, as many as there are processors
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "0", requires = "serve")]
     pub images: Option<usize>,
     /// Write the state of this machine and of its sessions into this directory, for 'hikyaku report'

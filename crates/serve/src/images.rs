@@ -7,7 +7,16 @@ use hikyaku_remote::{Render, Rendered, View};
 use hikyaku_store::Open;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Windows that are made at once, for all clients together.
+/// What is made at once, for all clients together. A window that takes long to decode holds up no other one that does not:
+/// each kind has its own places.
+struct Places {
+    /// Of windows of little work, and of what the head of a picture says.
+    light: Slots,
+    /// Of all other windows.
+    heavy: Slots,
+}
+
+/// A number of places.
 struct Slots {
     free: Mutex<usize>,
     freed: Condvar,
@@ -17,17 +26,17 @@ struct Slots {
 const PIXELS_MAX: u64 = 32 << 20;
 /// Pixels of the part of the picture, or of its overview, of which a smaller window is made.
 const REGION_PIXELS_MAX: u64 = 1 << 30;
+/// Pixels of which at most are decoded for a window of little work: a fraction of a second.
+const LIGHT_PIXELS: u64 = 16 << 20;
 
-/// What makes windows, of so many pictures at once.
+/// What makes windows: so many that take long at once, and beside them as many others.
 pub(crate) fn render(threads: usize) -> Render {
-    let slots = Slots { free: Mutex::new(threads.max(1)), freed: Condvar::new() };
-    Arc::new(move |open, view| {
-        let _slot = slots.take();
-        make(open, view)
-    })
+    let places = Places { light: Slots::new(threads), heavy: Slots::new(threads) };
+    Arc::new(move |open, view| make(open, view, &places))
 }
 
-fn make(open: &dyn Open, view: &View) -> Result<Rendered, String> {
+fn make(open: &dyn Open, view: &View, places: &Places) -> Result<Rendered, String> {
+    let light = places.light.take();
     let words = |error: &dyn std::fmt::Display| error.to_string();
     let levels = view.levels.and_then(|(low, high)| Levels::new(low, high));
     let raw = view.raw.map(|(width, height, channels, bytes, from)| {
@@ -50,6 +59,14 @@ fn make(open: &dyn Open, view: &View) -> Result<Rendered, String> {
     if count(wide, high) > PIXELS_MAX || read > REGION_PIXELS_MAX {
         return Err("the window is larger than this server makes".to_owned());
     }
+    let work = picture.work_for(&file, part).map_err(|error| words(&error))?;
+    let _slot = match work.max(count(wide, high)) {
+        ..=LIGHT_PIXELS => light,
+        _ => {
+            drop(light);
+            places.heavy.take()
+        }
+    };
     let mut pixels = Pixels::default();
     picture.window(&file, part, &mut pixels).map_err(|error| words(&error))?;
     let bytes = pixels.encode(view.coding).map_err(|error| words(&error))?;
@@ -57,6 +74,10 @@ fn make(open: &dyn Open, view: &View) -> Result<Rendered, String> {
 }
 
 impl Slots {
+    fn new(count: usize) -> Self {
+        Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+    }
+
     fn free(&self) -> MutexGuard<'_, usize> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,34 +102,4 @@ impl Drop for Slot<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use hikyaku_remote::{Coding, Seen};
-    use hikyaku_store::{Access, Finish, Make, Memory, Naming, Store, StorePath};
-
-    #[test]
-    fn windows_are_bounded() {
-        let store = Memory::default();
-        let make = |file: &[u8], region, step| {
-            let path = StorePath::new(b"a".as_slice()).unwrap();
-            let draft = store.create(&path, &Make::default()).unwrap();
-            draft.write_at(0, file).unwrap();
-            draft.name(Naming::Replace, &Finish::default()).unwrap();
-            let open = store.open(&path, Access::Read).unwrap();
-            let seen = Seen::from(&open.found().unwrap());
-            let (path, coding) = (Vec::new(), Coding::Jpeg(50));
-            let view = View { path, seen, region, step, levels: None, raw: None, coding };
-            super::make(&*open, &view)
-        };
-        let small = [b"P5 200 100 255\n".as_slice(), &[7; 20_000]].concat();
-        let made = make(&small, [0, 0, 100, 500], 2).unwrap();
-        assert_eq!((made.width, made.height), (50, 50));
-        assert!(make(&small, [200, 0, 1, 1], 1).is_err());
-        assert!(make(&small, [0, 0, 1, 1], 0).is_err());
-        // The frame header of a JPEG of 40000 x 40000 pixels.
-        let huge = b"\xff\xd8\xff\xc0\0\x0b\x08\x9c\x40\x9c\x40\x01\0\0\0\0";
-        let too_large = "the window is larger than this server makes";
-        assert_eq!(make(huge, [0, 0, 8192, 4097], 1).unwrap_err(), too_large);
-        assert_eq!(make(huge, [0, 0, 40_000, 40_000], 100).unwrap_err(), too_large);
-    }
-}
+mod tests;

@@ -207,6 +207,20 @@ fn a_window_that_is_seen_smaller_comes_from_an_overview() {
 }
 
 #[test]
+fn the_work_for_a_window_includes_what_is_decoded_beside_it() {
+    let corner = Part::exact(Region { x: 0, y: 20, width: 1, height: 1 });
+    let works = |file: Vec<u8>| {
+        let opened = open(&file).unwrap();
+        opened.work_for(&file, corner).unwrap()
+    };
+    let (rows, colours) = (vec![0; 64 * 48], vec![7; 768]);
+    // One strip of sixteen rows, all of the picture, and nothing that is decoded.
+    assert_eq!(works(indexed((64, 48), &rows, &colours, 16)), 64 * 16);
+    assert_eq!(works(indexed((64, 48), &rows, &colours, 48)), 64 * 48);
+    assert_eq!(works([b"P5 64 48 255\n".as_slice(), &rows].concat()), 1);
+}
+
+#[test]
 fn overviews_that_are_damaged_are_left_out() {
     let Pyramid { file, levels: [_, half, _] } = Pyramid::new(Coding::Plain, Place::Inner);
     let shared = Shared(Rc::new(RefCell::new(Cursor::new(file.clone()))));

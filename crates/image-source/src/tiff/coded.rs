@@ -51,8 +51,7 @@ impl Coded {
         let region = part.region;
         let tiles = &self.tiles;
         let across = tiles.across(self.size.width);
-        let columns = region.x / tiles.width..(region.x + region.width).div_ceil(tiles.width);
-        let bands = region.y / tiles.height..(region.y + region.height).div_ceil(tiles.height);
+        let (columns, bands) = self.needed(part);
         let rows_of = |band: u32| {
             let rows =
                 band * tiles.height..self.size.height.min((band + 1).saturating_mul(tiles.height));
@@ -96,6 +95,23 @@ impl Coded {
         }
         painter.finish();
         Ok(())
+    }
+
+    /// The columns of tiles and the rows of tiles that a window needs.
+    fn needed(&self, part: Part) -> (Range<u32>, Range<u32>) {
+        let (region, tiles) = (part.region, &self.tiles);
+        let (right, below) =
+            (region.x.saturating_add(region.width), region.y.saturating_add(region.height));
+        let columns = region.x / tiles.width..right.div_ceil(tiles.width);
+        (columns, region.y / tiles.height..below.div_ceil(tiles.height))
+    }
+
+    /// Pixels of the tiles that a window needs.
+    pub(super) fn decoded_for(&self, part: Part) -> u64 {
+        let (columns, bands) = self.needed(part);
+        let tiles = columns.len() as u64 * bands.len() as u64;
+        let pixels = u64::from(self.tiles.width) * u64::from(self.tiles.height);
+        tiles.saturating_mul(pixels)
     }
 
     /// The file as the decoder sees it.
