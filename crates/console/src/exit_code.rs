@@ -36,6 +36,22 @@ pub fn misuse(text: impl Into<String>, remedy: impl Display) -> Error {
     with_remedy(ExitCode::Usage.error(text), Some(remedy))
 }
 
+/// Refuses the first of these options that is given: they are about ssh, and what the command reaches is not started through
+/// it.
+///
+/// # Errors
+///
+/// One of them is given.
+pub fn refuse_without_ssh(options: &[(&str, bool)], instead: impl Display) -> Result<(), Error> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            let text = format!("{option} is for a server that is started through ssh");
+            Err(misuse(text, instead))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Tells the code of the errors that a crate knows; `None` for all others. A program asks the functions of all its crates
 /// one after the other ([`ExitCode::of`]).
 pub type CodeOf = fn(&Error) -> Option<ExitCode>;

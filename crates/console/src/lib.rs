@@ -18,7 +18,7 @@ mod settings;
 pub use effects::{
     Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, row,
 };
-pub use exit_code::{CodeOf, ExitCode, leave, misuse};
+pub use exit_code::{CodeOf, ExitCode, leave, misuse, refuse_without_ssh};
 pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};

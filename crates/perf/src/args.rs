@@ -11,9 +11,10 @@ use crate::memory;
 use crate::mesh::MeshArgs;
 use crate::output::Format;
 use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall, StartUp};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{ArgGroup, Args};
 pub(crate) use common::{Common, IpFamily};
+use hikyaku_console::misuse;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
@@ -386,7 +387,8 @@ impl PerfArgs {
         let Some(compete) = &plan.compete else { return Ok(()) };
         let device = self.bind.as_ref().and_then(|local| local.device.as_ref());
         if device.is_some() && compete.count(CompetitorKind::Tcp) > 0 {
-            bail!("--compete tcp cannot bind to an interface: give -B without %DEV");
+            let text = "--compete tcp cannot bind to an interface";
+            return Err(misuse(text, "-B without %DEV"));
         }
         let has_policy =
             |group: &Group| group.kind == CompetitorKind::Hikyaku && group.manner.is_some();

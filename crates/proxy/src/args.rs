@@ -1,31 +1,25 @@
 //! The command line of `hikyaku proxy`, in the words of ssh(1).
 
+mod far;
 mod help;
 mod listen;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use far::{DESTINATION_HELP, FarEnd, SshArgs, TransportArgs, far_end, way};
 pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
 use crate::pac::Site;
 use crate::status_socket::Format;
 use crate::switch::WhenDown;
 use crate::transparent::{Clients, Interface, Network, Taken};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
-use hikyaku_console::{Scope, with_remedy};
-use hikyaku_reach::bootstrap::Programs;
-use hikyaku_reach::dial::{Address, Servers};
-use hikyaku_reach::options::{UDP_PORTS, ports, silence};
-use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
-use hikyaku_units::{DataSize, Rate, parse_limit};
-use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind};
-use std::ops::RangeInclusive;
-use std::os::unix::ffi::OsStrExt;
+use hikyaku_console::{Scope, misuse};
+use hikyaku_reach::{Observer, Way};
+use hikyaku_units::DataSize;
+use std::ffi::OsString;
 use std::str::FromStr;
-use std::time::Duration;
 
 /// Options of `hikyaku proxy`.
 #[derive(Clone, Debug, Args)]
@@ -128,69 +122,6 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "ssh")]
-pub(crate) struct SshArgs {
-    /// Port of the far side's ssh
-    #[arg(short = 'p', value_name = "PORT")]
-    port: Option<u16>,
-    /// File with a private key
-    #[arg(short = 'i', value_name = "FILE")]
-    identity: Vec<OsString>,
-    /// Hosts to jump over
-    #[arg(short = 'J', value_name = "HOSTS")]
-    jump: Option<OsString>,
-    /// Configuration file of ssh
-    #[arg(short = 'F', value_name = "FILE")]
-    config: Option<OsString>,
-    /// Option of ssh
-    #[arg(short = 'o', value_name = "OPTION")]
-    options: Vec<OsString>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "version6")]
-    version4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    version6: bool,
-    /// Program in place of ssh
-    #[arg(long = "ssh", value_name = "PROGRAM")]
-    ssh_program: Option<OsString>,
-    /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
-    #[arg(long, value_name = "PATH")]
-    remote_path: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Transport")]
-pub(crate) struct TransportArgs {
-    /// UDP ports of which each end takes one [default: 60001-60999]
-    #[arg(long, value_name = "FROM-TO", value_parser = ports)]
-    udp_ports: Option<RangeInclusive<u16>>,
-    /// Without UDP, as where it is blocked: over TCP, or else through ssh
-    #[arg(long)]
-    no_udp: bool,
-    /// The most that each end sends
-    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
-    rate: Option<Rate>,
-    /// Give the far side up after a silence of this length, and connect again [default: 15m]
-    #[arg(long, value_name = "TIME", value_parser = silence)]
-    timeout: Option<Duration>,
-    /// Let new connections go direct, by TCP connections of this machine, while the far gateway is not there. Otherwise
-    /// they are refused
-    #[arg(long)]
-    direct_when_down: bool,
-}
-
-impl TransportArgs {
-    /// What becomes of new connections while the far gateway is not there.
-    pub(crate) const fn when_down(&self) -> WhenDown {
-        match self.direct_when_down {
-            true => WhenDown::Direct,
-            false => WhenDown::Refuse,
-        }
-    }
-}
-
 /// What the command line asks for.
 pub(crate) struct Plan {
     pub(crate) far: FarEnd,
@@ -218,39 +149,12 @@ pub(crate) enum AnyUser {
     Allowed,
 }
 
-/// Where the far gateway is.
-#[derive(Clone)]
-pub(crate) enum FarEnd {
-    /// ssh starts it there.
-    Ssh(Destination),
-    /// A daemon that forwards (`hikyaku serve --allow`).
-    Daemon(Address),
-}
-
-impl FarEnd {
-    /// Its host.
-    pub(crate) fn host(&self) -> &str {
-        match self {
-            Self::Ssh(destination) => &destination.host,
-            Self::Daemon(address) => &address.host,
-        }
-    }
-}
-
 /// Whether -D and --http reach loopback addresses of the far side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FarLoopback {
     Refused,
     Allowed,
 }
-
-/// The help of the destination.
-pub(crate) const DESTINATION_HELP: &str = "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT], where ssh starts it, or \
-     hikyaku://HOST[:PORT] for a daemon (hikyaku serve --allow)";
-
-/// A TCP connection of its own survives an outage of about so long: Linux gives up after 15 retransmissions
-/// (`tcp_retries2`, tcp(7)).
-const SILENCE: Duration = Duration::from_secs(15 * 60);
 
 impl ProxyArgs {
     /// The number of flags `-v`.
@@ -266,7 +170,10 @@ impl ProxyArgs {
     /// Reads the words that depend on each other.
     pub(crate) fn plan(&self) -> Result<Plan> {
         let mut plan = Plan {
-            far: far_end(self.destination.as_deref().unwrap_or_default())?,
+            far: far_end(
+                self.destination.as_deref().unwrap_or_default(),
+                (&self.ssh, &self.transport),
+            )?,
             local: self.local.clone(),
             remote: self.remote.clone(),
             socks: self.dynamic.clone(),
@@ -315,76 +222,12 @@ impl ProxyArgs {
     }
 
     /// How the far side is reached.
-    pub(crate) fn way(&self, memory: DataSize, scope: Scope, observer: Observer) -> Result<Way> {
+    pub(crate) fn way(&self, memory: DataSize, scope: Scope, observer: Observer) -> Way {
         way((&self.ssh, &self.transport), memory, scope, observer)
     }
 }
 
-/// Reads `[USER@]HOST`, `ssh://[USER@]HOST[:PORT]` or `hikyaku://HOST[:PORT]`.
-pub(crate) fn far_end(text: &OsStr) -> Result<FarEnd> {
-    let text = text.as_bytes();
-    if let Some(servers) = Servers::parse(text) {
-        let invalid = |error: &dyn std::fmt::Display| {
-            io::Error::new(ErrorKind::InvalidInput, error.to_string())
-        };
-        let Servers { servers, path, .. } = servers.map_err(|error| invalid(&error))?;
-        return match <[Address; 1]>::try_from(servers) {
-            Ok([address]) if path.is_empty() => Ok(FarEnd::Daemon(address)),
-            _ => Err(invalid(&"expected one host and no path: hikyaku://HOST[:PORT]").into()),
-        };
-    }
-    let parsed = match text.strip_prefix(b"ssh://") {
-        Some(rest) => Destination::parse_authority(rest.strip_suffix(b"/").unwrap_or(rest)),
-        None => Destination::parse(text),
-    };
-    let destination = parsed.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
-    Ok(FarEnd::Ssh(destination))
-}
-
-/// How the far side is reached.
-pub(crate) fn way(
-    (ssh, transport): (&SshArgs, &TransportArgs),
-    memory: DataSize,
-    scope: Scope,
-    observer: Observer,
-) -> Result<Way> {
-    if ssh.port == Some(0) {
-        bail!("-p 0: not a port, which is a number from 1 to 65535");
-    }
-    Ok(Way {
-        service: crate::SERVICE,
-        ssh: SshOptions {
-            program: ssh.ssh_program.clone(),
-            family: match (ssh.version4, ssh.version6) {
-                (true, _) => Some(Family::V4),
-                (_, true) => Some(Family::V6),
-                _ => None,
-            },
-            config: ssh.config.clone(),
-            identities: ssh.identity.clone(),
-            jump: ssh.jump.clone(),
-            options: ssh.options.clone(),
-            port: ssh.port,
-            ..SshOptions::default()
-        },
-        remote_path: ssh.remote_path.clone(),
-        programs: Programs::own(),
-        ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
-        carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
-        pipes: Pipes::Auto,
-        tuning: Tuning {
-            rate: transport.rate.map(Rate::bits_per_sec),
-            timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),
-            ..Tuning::default()
-        },
-        memory,
-        observer,
-        scope,
-    })
-}
-
 fn needs_gateway_ports(listen: &Listen) -> anyhow::Error {
     let text = format!("{listen}: other hosts could use this listener, and -g is not given");
-    let error = io::Error::new(ErrorKind::InvalidInput, text);
-    with_remedy(error.into(), Some("try: -g as well, or the bind address 127.0.0.1".to_owned()))
+    misuse(text, "-g as well, or the bind address 127.0.0.1")
 }

@@ -175,7 +175,7 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<u8
         Wish::Click(click) => fetch::run(args, &click, (memory, interrupt)),
         Wish::InOwnWindow(link) => fetch::in_own_window(link),
         Wish::Install(host) => {
-            far_end(OsStr::new(host))?;
+            far_end(OsStr::new(host), (&args.ssh, &args.transport))?;
             Handler::of_user()?.install(host).map(|()| ExitCode::Success.number())
         }
         Wish::Remove => Handler::of_user()?.remove().map(|()| ExitCode::Success.number()),
@@ -205,11 +205,11 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
         None => (None, args.proxy_port, Some(token::of_user()?)),
     };
     let host = args.destination.as_deref().unwrap_or_default();
-    let plan = plan(args, far_end(host)?, port, token);
+    let plan = plan(args, far_end(host, (&args.ssh, &args.transport))?, port, token);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
-    let way = way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer())?;
+    let way = way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer());
     let files = Files::WrittenBack;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
     // The profile is removed after the browser has ended, whatever ends it.

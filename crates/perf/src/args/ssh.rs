@@ -4,6 +4,7 @@ use super::{PerfArgs, values};
 use crate::mesh::{Hosts, MeshArgs};
 use anyhow::Result;
 use clap::Args;
+use hikyaku_console::refuse_without_ssh;
 use hikyaku_reach::{Destination, Family as SshFamily, SshOptions, options};
 use hikyaku_wire::CipherId;
 use std::ffi::OsString;
@@ -95,15 +96,12 @@ impl PerfArgs {
 
     /// Refuses options of ssh with a server that is not started through it.
     pub(super) fn refuse_without_ssh(&self, host: &str) -> Result<()> {
-        let refused = [
+        let options = [
             ("--ssh", self.ssh.ssh_program.is_some()),
             ("--ssh-option", !self.ssh.ssh_option.is_empty()),
             ("--remote-path", self.ssh.remote_path.is_some()),
             ("--udp-ports", self.ssh.udp_ports.is_some()),
         ];
-        match refused.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(values::needs_ssh(option, host)),
-            None => Ok(()),
-        }
+        refuse_without_ssh(&options, format_args!("ssh://{host} in place of {host}"))
     }
 }

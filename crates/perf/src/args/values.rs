@@ -2,10 +2,10 @@
 
 use crate::plan::Stall;
 use anyhow::Error;
+use hikyaku_console::misuse;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_reach::{BadDestination, Destination};
 use hikyaku_units::{DataSize, ParseUnitError, Rate, parse_duration};
-use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -185,7 +185,7 @@ pub(super) fn stall(text: &str) -> Result<Stall, String> {
 /// The port is given twice, with the host and by `-p`, and the two differ.
 pub(super) fn two_ports(of_host: u16, of_option: u16) -> Error {
     let text = format!("two ports are given: {of_host} with the host, {of_option} with -p");
-    io::Error::new(ErrorKind::InvalidInput, text).into()
+    misuse(text, "one of them")
 }
 
 /// The error for an option that needs a server which waits for clients.
@@ -193,20 +193,11 @@ pub(super) fn needs_listening(option: &str, host: &str) -> Error {
     let text = format!(
         "{option} needs a server that waits for clients; ssh starts one for one connection"
     );
-    let remedy = format!("try: hikyaku perf -s on {host}, and {option} with -c {host} here");
-    Error::from(io::Error::new(ErrorKind::InvalidInput, text.clone())).context(remedy).context(text)
-}
-
-/// The error for an option that needs a server which is started through ssh.
-pub(super) fn needs_ssh(option: &str, host: &str) -> Error {
-    let text = format!("{option} is for a server that is started through ssh");
-    let remedy = format!("try: ssh://{host} in place of {host}");
-    Error::from(io::Error::new(ErrorKind::InvalidInput, text.clone())).context(remedy).context(text)
+    misuse(text, format_args!("hikyaku perf -s on {host}, and {option} with -c {host} here"))
 }
 
 /// The error for an option that has no effect at this end, because the other end does that part.
 pub(super) fn misplaced(option: &str, what: &str) -> Error {
     let text = format!("{option} has no effect here: in this test the server {what}");
-    let remedy = format!("try: hikyaku perf -s {option} ... at the server");
-    Error::from(io::Error::new(ErrorKind::InvalidInput, text.clone())).context(remedy).context(text)
+    misuse(text, format_args!("hikyaku perf -s {option} ... at the server"))
 }

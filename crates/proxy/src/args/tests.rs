@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use hikyaku_console::ExitCode;
 use hikyaku_forward::{At, SocketPath};
 
 #[derive(Parser)]
@@ -157,5 +158,28 @@ fn what_makes_no_sense_is_refused() {
         "far -D 1080 status",
     ] {
         assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn options_of_ssh_beside_a_daemon_are_refused_by_name() {
+    for (option, instead) in [
+        ("-p 22", "hikyaku://far:22"),
+        ("-i key", "ssh://far"),
+        ("-J hop", "ssh://far"),
+        ("-F file", "ssh://far"),
+        ("-o Port=1", "ssh://far"),
+        ("-4", "ssh://far"),
+        ("-6", "ssh://far"),
+        ("--ssh /bin/ssh", "ssh://far"),
+        ("--remote-path /bin/hikyaku", "ssh://far"),
+        ("--udp-ports 60001-60999", "ssh://far"),
+    ] {
+        let error = parse(&format!("-D 1080 {option} hikyaku://far")).err().expect(option);
+        assert_eq!(ExitCode::of(&error, &[]), ExitCode::Usage, "{option}");
+        let (error, name) = (format!("{error:#}"), option.split(' ').next().unwrap_or_default());
+        assert!(error.contains(&format!("{name} is for a server that is started")), "{error}");
+        assert!(error.contains(&format!("try: {instead}")), "{error}");
+        assert!(parse(&format!("-D 1080 {option} far")).is_ok(), "{option}");
     }
 }

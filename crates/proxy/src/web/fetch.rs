@@ -44,11 +44,11 @@ pub(super) fn run(
         return Ok(ExitCode::Success.number());
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let plan = plan(args, far_end(OsStr::new(gateway))?, 0, None);
+    let plan = plan(args, far_end(OsStr::new(gateway), (&args.ssh, &args.transport))?, 0, None);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
-    let way = super::way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer())?;
+    let way = super::way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer());
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files: Files::Left };
     let mut code = FAILED;
     let ended = near.run(async |ready: Ready| {

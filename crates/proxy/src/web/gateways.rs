@@ -1,7 +1,7 @@
 //! The gateways that links may use: a list of the user, a line each, in the state folder. What a link says is only compared
 //! with it, so a page can neither bring a gateway of its own nor an option for ssh.
 
-use super::{Context, Error, Result, far_end};
+use super::{Context, Error, Result, SshArgs, TransportArgs, far_end};
 use hikyaku_console::{Folder, with_remedy};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -42,7 +42,11 @@ impl Gateways {
     /// The user knows no such gateway.
     pub(super) fn find(&self, wanted: Option<&str>) -> Result<&str> {
         let is_wanted = |known: &&String| {
-            let host = || far_end(OsStr::new(known)).ok().map(|far| far.host().to_owned());
+            let host = || {
+                far_end(OsStr::new(known), (&SshArgs::default(), &TransportArgs::default()))
+                    .ok()
+                    .map(|far| far.host().to_owned())
+            };
             wanted.is_none_or(|wanted| {
                 *known == wanted || host().is_some_and(|host| host.eq_ignore_ascii_case(wanted))
             })

@@ -1,0 +1,194 @@
+//! Where the far gateway is, how it is reached, and the options about that.
+
+use crate::switch::WhenDown;
+use anyhow::Result;
+use clap::{Args, value_parser};
+use hikyaku_console::{Scope, misuse, refuse_without_ssh};
+use hikyaku_reach::bootstrap::Programs;
+use hikyaku_reach::dial::{Address, Servers};
+use hikyaku_reach::options::{UDP_PORTS, ports, silence};
+use hikyaku_reach::tcp::Pipes;
+use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
+use hikyaku_units::{DataSize, Rate, parse_limit};
+use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "ssh")]
+pub(crate) struct SshArgs {
+    /// Port of the far side's ssh
+    #[arg(short = 'p', value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// File with a private key
+    #[arg(short = 'i', value_name = "FILE")]
+    identity: Vec<OsString>,
+    /// Hosts to jump over
+    #[arg(short = 'J', value_name = "HOSTS")]
+    jump: Option<OsString>,
+    /// Configuration file of ssh
+    #[arg(short = 'F', value_name = "FILE")]
+    config: Option<OsString>,
+    /// Option of ssh
+    #[arg(short = 'o', value_name = "OPTION")]
+    options: Vec<OsString>,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "version6")]
+    version4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    version6: bool,
+    /// Program in place of ssh
+    #[arg(long = "ssh", value_name = "PROGRAM")]
+    ssh_program: Option<OsString>,
+    /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
+    #[arg(long, value_name = "PATH")]
+    remote_path: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Transport")]
+pub(crate) struct TransportArgs {
+    /// UDP ports of which each end takes one [default: 60001-60999]
+    #[arg(long, value_name = "FROM-TO", value_parser = ports)]
+    udp_ports: Option<RangeInclusive<u16>>,
+    /// Without UDP, as where it is blocked: over TCP, or else through ssh
+    #[arg(long)]
+    no_udp: bool,
+    /// The most that each end sends
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    rate: Option<Rate>,
+    /// Give the far side up after a silence of this length, and connect again [default: 15m]
+    #[arg(long, value_name = "TIME", value_parser = silence)]
+    timeout: Option<Duration>,
+    /// Let new connections go direct, by TCP connections of this machine, while the far gateway is not there. Otherwise
+    /// they are refused
+    #[arg(long)]
+    direct_when_down: bool,
+}
+
+impl SshArgs {
+    /// The options of ssh, and of what is started through it, each with whether it is given.
+    fn given(&self, transport: &TransportArgs) -> [(&'static str, bool); 10] {
+        [
+            ("-p", self.port.is_some()),
+            ("-i", !self.identity.is_empty()),
+            ("-J", self.jump.is_some()),
+            ("-F", self.config.is_some()),
+            ("-o", !self.options.is_empty()),
+            ("-4", self.version4),
+            ("-6", self.version6),
+            ("--ssh", self.ssh_program.is_some()),
+            ("--remote-path", self.remote_path.is_some()),
+            ("--udp-ports", transport.udp_ports.is_some()),
+        ]
+    }
+}
+
+impl TransportArgs {
+    /// What becomes of new connections while the far gateway is not there.
+    pub(crate) const fn when_down(&self) -> WhenDown {
+        match self.direct_when_down {
+            true => WhenDown::Direct,
+            false => WhenDown::Refuse,
+        }
+    }
+}
+
+/// Where the far gateway is.
+#[derive(Clone)]
+pub(crate) enum FarEnd {
+    /// ssh starts it there.
+    Ssh(Destination),
+    /// A daemon that forwards (`hikyaku serve --allow`).
+    Daemon(Address),
+}
+
+impl FarEnd {
+    /// Its host.
+    pub(crate) fn host(&self) -> &str {
+        match self {
+            Self::Ssh(destination) => &destination.host,
+            Self::Daemon(address) => &address.host,
+        }
+    }
+}
+
+/// The help of the destination.
+pub(crate) const DESTINATION_HELP: &str = "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT], where ssh starts it, or \
+     hikyaku://HOST[:PORT] for a daemon (hikyaku serve --allow)";
+
+/// A TCP connection of its own survives an outage of about so long: Linux gives up after 15 retransmissions
+/// (`tcp_retries2`, tcp(7)).
+const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+/// Reads `[USER@]HOST`, `ssh://[USER@]HOST[:PORT]` or `hikyaku://HOST[:PORT]`. Options of ssh beside a daemon are refused.
+pub(crate) fn far_end(
+    text: &OsStr,
+    (ssh, transport): (&SshArgs, &TransportArgs),
+) -> Result<FarEnd> {
+    let text = text.as_bytes();
+    if let Some(servers) = Servers::parse(text) {
+        const INSTEAD: &str = "hikyaku://HOST or hikyaku://HOST:PORT";
+        let Servers { servers, path, .. } =
+            servers.map_err(|error| misuse(error.to_string(), INSTEAD))?;
+        let Ok([address]) = <[Address; 1]>::try_from(servers) else {
+            return Err(misuse("there are several servers, and one is the far gateway", INSTEAD));
+        };
+        if !path.is_empty() {
+            return Err(misuse("a far gateway has no path", INSTEAD));
+        }
+        let instead = match ssh.port {
+            Some(port) => format!("hikyaku://{}:{port}", address.host),
+            None => format!("ssh://{0} in place of hikyaku://{0}", address.host),
+        };
+        refuse_without_ssh(&ssh.given(transport), instead)?;
+        return Ok(FarEnd::Daemon(address));
+    }
+    let parsed = match text.strip_prefix(b"ssh://") {
+        Some(rest) => Destination::parse_authority(rest.strip_suffix(b"/").unwrap_or(rest)),
+        None => Destination::parse(text),
+    };
+    let destination = parsed.map_err(|error| misuse(error.to_string(), "[USER@]HOST"))?;
+    Ok(FarEnd::Ssh(destination))
+}
+
+/// How the far side is reached.
+pub(crate) fn way(
+    (ssh, transport): (&SshArgs, &TransportArgs),
+    memory: DataSize,
+    scope: Scope,
+    observer: Observer,
+) -> Way {
+    Way {
+        service: crate::SERVICE,
+        ssh: SshOptions {
+            program: ssh.ssh_program.clone(),
+            family: match (ssh.version4, ssh.version6) {
+                (true, _) => Some(Family::V4),
+                (_, true) => Some(Family::V6),
+                _ => None,
+            },
+            config: ssh.config.clone(),
+            identities: ssh.identity.clone(),
+            jump: ssh.jump.clone(),
+            options: ssh.options.clone(),
+            port: ssh.port,
+            ..SshOptions::default()
+        },
+        remote_path: ssh.remote_path.clone(),
+        programs: Programs::own(),
+        ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
+        carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
+        pipes: Pipes::Auto,
+        tuning: Tuning {
+            rate: transport.rate.map(Rate::bits_per_sec),
+            timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),
+            ..Tuning::default()
+        },
+        memory,
+        observer,
+        scope,
+    }
+}
