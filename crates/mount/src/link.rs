@@ -4,8 +4,8 @@ use crate::core::{Access, Core, Ending};
 use crate::crew::SERVERS_MAX;
 use crate::leases::new_name;
 use crate::locks::Locking;
-use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Folder, with_remedy};
+use anyhow::{Context, Error, Result};
+use hikyaku_console::{Folder, misuse, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
@@ -48,7 +48,10 @@ impl Links {
         leasing: Leasing,
     ) -> Result<(Self, Vec<Option<Client>>, Access, Locking)> {
         let count = servers.servers.len();
-        ensure!(count <= SERVERS_MAX, "a mount has at most {SERVERS_MAX} servers");
+        if count > SERVERS_MAX {
+            let text = format!("{count} servers: a mount has at most {SERVERS_MAX}");
+            return Err(misuse(text, "fewer servers"));
+        }
         let state = Folder::State.of_user()?;
         let identity = Identity::load_or_create(&state.join("identity")).map_err(|error| {
             let remedy = error.remedy();

@@ -1,7 +1,7 @@
 //! The options behind `-o`, as mount(8) and mount.fuse(8) have them.
 
 use crate::core::Access;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use fuser::{MountOption, SessionACL};
 use hikyaku_console::misuse;
 
@@ -96,8 +96,16 @@ impl Options {
             "rw" => self.wish = Some(Access::Write),
             "nosuid" | "nodev" | "defaults" | "auto" | "noauto" | "user" | "nouser" | "users"
             | "nofail" | "_netdev" => {}
-            "suid" | "dev" => bail!("-o {text}: a mount is nosuid and nodev"),
-            _ => bail!("-o {text}: there is no such option; there are {KNOWN}"),
+            "suid" | "dev" => {
+                return Err(misuse(
+                    format!("-o {text}: a mount is nosuid and nodev"),
+                    "without it",
+                ));
+            }
+            _ => {
+                let text = format!("-o {text}: there is no such option");
+                return Err(misuse(text, format_args!("one of {KNOWN}")));
+            }
         }
         Ok(())
     }

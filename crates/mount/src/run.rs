@@ -14,9 +14,9 @@ use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{ExitCode, Interrupt, print, with_remedy};
+use hikyaku_console::{ExitCode, Interrupt, misuse, print, with_remedy};
 use hikyaku_reach::daemon::SUCCESSORS;
 use hikyaku_reach::dial::Servers;
 use hikyaku_remote::{Client, Holder, RemoteError};
@@ -62,18 +62,18 @@ pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
         return Ok(ExitCode::Success.number());
     }
     let (Some(source), Some(directory)) = (&args.source, &args.directory) else {
-        bail!("try: hikyaku mount --help");
+        return Err(misuse("a source and a directory are needed", "hikyaku mount --help"));
     };
     if !args.foreground && !args.is_background {
         return in_background();
     }
     let options = Options::parse(&args.options)?;
     let servers = servers(source)?;
-    ensure!(
-        mounted::at(&mounted::absolute(directory)?).is_none(),
-        "{} is a mount already; try: hikyaku umount {0}",
-        directory.display()
-    );
+    if mounted::at(&mounted::absolute(directory)?).is_some() {
+        let text = format!("{} is a mount already", directory.display());
+        let remedy = format!("hikyaku umount {}", directory.display());
+        return Err(with_remedy(ExitCode::WillFail.error(text), Some(remedy)));
+    }
     // The kernel would mount over a file, and nothing could be reached there.
     if directory.exists() && !directory.is_dir() {
         let text = format!("{} is not a directory", directory.display());
@@ -87,20 +87,22 @@ pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
 fn servers(source: &OsStr) -> Result<Servers> {
     let text = source.as_bytes();
     if let Some(servers) = Servers::parse(text) {
-        return Ok(servers?);
+        return servers.map_err(|error| misuse(error.to_string(), "hikyaku://HOST[:PORT]/PATH"));
     }
     let shown = source.display();
     let Some(colon) = text.iter().position(|&byte| byte == b':') else {
-        bail!("'{shown}': expected hikyaku://HOST[:PORT]/PATH or CLUSTER:/PATH");
+        let text = format!("'{shown}' names no server");
+        return Err(misuse(text, "hikyaku://HOST[:PORT]/PATH or CLUSTER:/PATH"));
     };
     let name = String::from_utf8_lossy(&text[..colon]);
     let settings = hikyaku_reach::settings::of_user()?;
     match settings.cluster(&name) {
         Some(cluster) => Ok(Servers::of_cluster(cluster, &text[colon + 1..])),
-        None => bail!(
-            "'{shown}': the settings have no cluster '{name}'; try: hikyaku://{name}/PATH, with \
-             'hikyaku serve' at {name}"
-        ),
+        None => {
+            let text = format!("'{shown}': the settings have no cluster '{name}'");
+            let instead = format!("hikyaku://{name}/PATH, with 'hikyaku serve' at {name}");
+            Err(misuse(text, instead))
+        }
     }
 }
 
@@ -136,7 +138,7 @@ fn serve(
     let leasing = if args.stage.is_some() { Leasing::Unwanted } else { Leasing::Wanted };
     let (link, clients, access, locking) = Links::connect(servers, leasing)?;
     if servers.servers.len() > 1 && options.wish == Some(Access::Write) {
-        bail!("-o rw: several servers are mounted to read only");
+        return Err(misuse("-o rw: several servers are mounted to read only", "-o ro"));
     }
     let access = options.access_of(access)?;
     let root = StorePath::new(&servers.path).with_context(|| servers.to_string())?;
@@ -164,7 +166,10 @@ fn serve(
     };
     if let Some(below) = &args.stage {
         let is_inside = std::path::absolute(below)?.starts_with(mounted::absolute(directory)?);
-        ensure!(!is_inside, "--stage {}: it is where the mount will be", below.display());
+        if is_inside {
+            let text = format!("--stage {}: it is where the mount will be", below.display());
+            return Err(misuse(text, "a directory beside it"));
+        }
     }
     let stage = match (&args.stage, clients.first()) {
         (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
@@ -268,12 +273,18 @@ impl Core {
 
 /// Opens the journal, and sends what an earlier mount has left in it.
 fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> Result<Arc<Stage>> {
-    ensure!(servers.servers.len() == 1, "--stage: several servers are mounted to read only");
-    ensure!(access == Access::Write, "--stage: nothing can be written to a mount to read");
+    let idle = match (servers.servers.len(), access) {
+        (1, Access::Write) => None,
+        (1, Access::Read) => Some("--stage: nothing can be written to a mount to read"),
+        _ => Some("--stage: several servers are mounted to read only"),
+    };
+    if let Some(text) = idle {
+        return Err(misuse(text, "without --stage"));
+    }
     let stage = match Stage::open(below, &servers.to_string()) {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
             let busy = format!("--stage {}: another mount of {servers} uses it", below.display());
-            return Err(anyhow!("try: another directory").context(busy));
+            return Err(with_remedy(ExitCode::MayPass.error(busy), Some("another directory")));
         }
         Err(error) if error.kind() == ErrorKind::Other => {
             let text = "try: a directory that no other user can write to";

@@ -23,6 +23,20 @@ pub enum EndpointError {
     Thread(#[source] io::Error),
 }
 
+impl EndpointError {
+    /// The kind of failure, as the system tells it of other sockets.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            Self::Bind(BindError::PortTaken { .. }) => io::ErrorKind::AddrInUse,
+            Self::Bind(BindError::PortForbidden { .. }) => io::ErrorKind::PermissionDenied,
+            Self::Bind(
+                BindError::AddressUnavailable { .. } | BindError::FamilyUnsupported { .. },
+            ) => io::ErrorKind::AddrNotAvailable,
+            _ => io::ErrorKind::Other,
+        }
+    }
+}
+
 /// Why a connection was not established.
 #[derive(Debug, Error)]
 #[non_exhaustive]

@@ -11,14 +11,7 @@ use std::io::{self, ErrorKind};
 
 /// No socket could be opened.
 pub(crate) fn of_endpoint(error: EndpointError) -> Error {
-    let kind = match &error {
-        EndpointError::Bind(BindError::PortTaken { .. }) => ErrorKind::AddrInUse,
-        EndpointError::Bind(BindError::PortForbidden { .. }) => ErrorKind::PermissionDenied,
-        EndpointError::Bind(
-            BindError::AddressUnavailable { .. } | BindError::FamilyUnsupported { .. },
-        ) => ErrorKind::AddrNotAvailable,
-        _ => ErrorKind::Other,
-    };
+    let kind = error.kind();
     let remedy = match &error {
         EndpointError::Bind(BindError::PortTaken { address }) => Some(format!(
             "try: ss -ulpn 'sport = :{}' shows who has it; any other port will do",

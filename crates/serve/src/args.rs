@@ -1,10 +1,10 @@
 //! `hikyaku serve`: from arguments to a daemon that runs.
 
 use crate::authorized::{Authorized, Permit};
-use crate::daemon::{Admission, Carries, Daemon, Forward, Grant, Settings};
+use crate::daemon::{Admission, BindDaemon, Carries, Daemon, Forward, Grant, Settings};
 use crate::images;
 use crate::shares::{KeyRate, PerKey};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
 use hikyaku_console::{Folder, Interrupt, announce, begun, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity};
@@ -17,6 +17,7 @@ use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes, Sizes};
 use hikyaku_units::{DataSize, Rate, parse_limit};
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,7 +135,7 @@ pub fn run(
             (false, false) => Carries::Flows,
         },
     };
-    let daemon = Daemon::bind(settings)?;
+    let daemon = Daemon::bind(settings).map_err(no_port)?;
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }
@@ -147,6 +148,16 @@ pub fn run(
         main.unpark();
     });
     Ok(daemon.run(&stop)?)
+}
+
+/// The port cannot be had: its kind decides the exit code.
+fn no_port(error: BindDaemon) -> Error {
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => Some("--listen PORT; ss -ulpn and ss -tlpn show who has this one"),
+        ErrorKind::PermissionDenied => Some("a port of 1024 or above"),
+        _ => None,
+    };
+    with_remedy(io::Error::new(error.kind(), error).into(), remedy)
 }
 
 /// The keys of the list, and what their holders get.

@@ -142,6 +142,16 @@ enum NoPort {
     Tcp(#[from] io::Error),
 }
 
+impl BindDaemon {
+    /// The kind of failure.
+    pub fn kind(&self) -> io::ErrorKind {
+        match &self.source {
+            NoPort::Udp(error) => error.kind(),
+            NoPort::Tcp(error) => error.kind(),
+        }
+    }
+}
+
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the sessions are still permitted.
@@ -279,6 +289,10 @@ impl Attendance {
         let Some(permit) = admission.permit(&key) else {
             return refuse(NOT_AUTHORISED, &not_authorised(&key));
         };
+        let grant = match admission.grant(&key, &permit) {
+            Ok(grant) => grant,
+            Err(text) => return refuse(NOT_SERVED, &text),
+        };
         let guest = Guest { connection: connection.clone(), key, permit };
         let place = match self.sessions.enter(guest, self.settings.sessions) {
             Ok(place) => place,
@@ -289,10 +303,6 @@ impl Attendance {
         }
         let (carried, forward) = (connection.clone(), self.settings.forward);
         let (render, leases) = (self.settings.render.clone(), self.settings.leases.clone());
-        let grant = match admission.grant(&key, &permit) {
-            Ok(grant) => grant,
-            Err(text) => return refuse(NOT_SERVED, &text),
-        };
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
         let processes = self.processes.clone();
         let attend = move || {

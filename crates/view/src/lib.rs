@@ -17,9 +17,9 @@ mod window;
 
 pub use args::ViewArgs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use frames::Frames;
-use hikyaku_console::Interrupt;
+use hikyaku_console::{ExitCode, Interrupt};
 use hikyaku_image_source::Hints;
 use std::sync::Arc;
 
@@ -32,7 +32,9 @@ pub fn run(args: &ViewArgs, interrupt: &Interrupt) -> Result<()> {
     interrupt.listen().context("cannot listen for signals")?;
     let hints = Hints { raw: args.raw, levels: args.levels };
     let frames = Arc::new(Frames::new(sequence::find(args)?, hints, args.fidelity()));
-    ensure!(frames.count() > 0, "no picture has such a name");
+    if frames.count() == 0 {
+        return Err(ExitCode::WillFail.error("no picture has such a name"));
+    }
     match args.bench {
         Some(count) => bench::run(args, interrupt, &frames, count),
         None => web::run(args, interrupt, &frames),

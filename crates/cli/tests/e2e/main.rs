@@ -28,6 +28,7 @@ mod perf_bidir;
 mod perf_codes;
 mod perf_ssh;
 mod pipes;
+mod ports;
 mod proxy;
 mod proxy_daemon;
 mod proxy_lab;

@@ -310,6 +310,7 @@ fn a_signal_unmounts_and_figures_are_told() {
     let again = place.command(&["mount", &place.source("")]).arg(place.at("mnt")).output().unwrap();
     assert!(said(&again).contains("is a mount already"), "{}", said(&again));
     let pid = rustix::process::Pid::from_child(&child);
+    assert_eq!(again.status.code(), Some(6));
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let ended = child.wait().unwrap();
     assert!(ended.success(), "{ended}");
