@@ -129,13 +129,14 @@ fn run<A: Aliased>(alias: Alias) -> u8 {
         print_error(failure(&error.into()));
         return FAILED;
     }
-    match cli.run(&interrupt) {
+    let code = match cli.run(&interrupt) {
         Ok(Code::Success) => Code::Success.number(),
         Ok(_) => FAILED,
         Err(error) => {
             print_error(failure(&error));
-            interrupt.end_by_signal();
             A::code(&error)
         }
-    }
+    };
+    interrupt.end_by_signal();
+    code
 }

@@ -71,14 +71,13 @@ fn run() -> u8 {
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
         Verb::Man(args) => man::run(&args).map(success),
     };
-    done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {
+    let code = done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {
         Some(usage) => args::explain(usage),
-        None => {
-            let code = fail(&error);
-            interrupt.end_by_signal();
-            code
-        }
-    })
+        None => fail(&error),
+    });
+    // Also a command that has ended in order: for many that is what the signal is for.
+    interrupt.end_by_signal();
+    code
 }
 
 /// Prints an error, and tells its exit code.

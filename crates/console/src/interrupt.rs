@@ -146,7 +146,7 @@ impl Interrupt {
         self.announce(&actions);
     }
 
-    /// The number with which a process ends that failed with `code`, as a shell tells it: that of the signal, if one was
+    /// The number with which a process ends whose work has ended with `code`, as a shell tells it: that of the signal, if one was
     /// received.
     pub fn number(&self, code: ExitCode) -> u8 {
         let of_signal = self.state().signal.and_then(|signal| u8::try_from(128 + signal).ok());

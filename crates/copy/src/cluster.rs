@@ -94,7 +94,7 @@ pub(crate) fn run(
     }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        let number = error.as_ref().map_or_else(|| code.number(), |_| interrupt.number(code));
+        let number = interrupt.number(code);
         printed(print_end(&outcome.counts, begin.elapsed(), number, error.as_deref()))?;
     }
     done.map(|()| code)

@@ -90,7 +90,7 @@ pub fn run_over(
     }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        let number = error.as_ref().map_or_else(|| code.number(), |_| interrupt.number(code));
+        let number = interrupt.number(code);
         let counts = counts(&sum.tally);
         if let Err(error) = print_end(&counts, begin.elapsed(), number, error.as_deref()) {
             sum.lost.get_or_insert(error);

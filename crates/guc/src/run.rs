@@ -98,7 +98,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
-        let code = code.map_or(0, |code| interrupt.number(code));
+        let code = interrupt.number(code.unwrap_or(ExitCode::Success));
         printed(print_end(&show.counts(), show.elapsed(), code, error.as_deref()))?;
     }
     done.map(|()| ExitCode::Success)

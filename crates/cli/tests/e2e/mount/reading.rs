@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirEntryExt, FileExt, MetadataExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -309,11 +310,11 @@ fn a_signal_unmounts_and_figures_are_told() {
     assert!(figures["read_bytes"].as_u64() >= Some(3_000_000), "{figures}");
     let again = place.command(&["mount", &place.source("")]).arg(place.at("mnt")).output().unwrap();
     assert!(said(&again).contains("is a mount already"), "{}", said(&again));
-    let pid = rustix::process::Pid::from_child(&child);
     assert_eq!(again.status.code(), Some(6));
+    let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let ended = child.wait().unwrap();
-    assert!(ended.success(), "{ended}");
+    assert_eq!(ended.signal(), Some(15), "{ended}");
     assert!(!place.is_mounted());
 }
 
