@@ -242,7 +242,8 @@ impl Output {
         match self.sink.format {
             Format::Text => {
                 if let Some(end) = end {
-                    self.lines(&text::end(end));
+                    let first = report::first_socket(self.way, end.streams.len());
+                    self.lines(&text::end(end, first));
                 }
             }
             Format::Json => {

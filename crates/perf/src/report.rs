@@ -4,7 +4,7 @@
 mod build;
 mod compete;
 
-pub(crate) use build::{end, interval, pair_end, pair_start};
+pub(crate) use build::{end, first_socket, interval, pair_end, pair_start};
 #[cfg(test)]
 pub(crate) use compete::Role;
 pub(crate) use compete::{CompeteEnd, CompetitorInterval, FlowEnd, competitors};

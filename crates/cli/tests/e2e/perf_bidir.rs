@@ -81,6 +81,15 @@ fn the_table_of_both_directions_fits_into_80_columns() {
     for way in ["TX", "RX"] {
         let sums = lines.iter().filter(|line| line.starts_with(&format!("{way} [SUM]"))).count();
         assert!(sums >= 3, "{text}");
+        // The result has a line for each connection, under the number that it has in the table.
+        let result = lines.iter().skip_while(|line| !line.contains("- - -"));
+        let ids = if way == "TX" { ["[  1]", "[  2]"] } else { ["[  3]", "[  4]"] };
+        for id in ids {
+            let is_its = |line: &&&str| {
+                line.starts_with(&format!("{way} {id}")) && line.ends_with("  receiver")
+            };
+            assert_eq!(result.clone().filter(is_its).count(), 1, "{text}");
+        }
         assert!(
             lines.iter().any(|line| line.starts_with(way) && line.ends_with("  receiver")),
             "{text}"

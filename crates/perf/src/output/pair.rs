@@ -2,7 +2,7 @@
 
 use super::{Format, Output, Sink, text};
 use crate::plan::Direction;
-use crate::report::{End, IntervalReport, Report, Start, pair_end, pair_start};
+use crate::report::{End, IntervalReport, Report, Start, first_socket, pair_end, pair_start};
 
 /// Prefix of a test's lines by its direction, seen from the client. iperf3 marks them the same way.
 const fn mark(way: Direction) -> &'static str {
@@ -52,7 +52,10 @@ pub(crate) fn end_both(
     match up.sink.format {
         Format::Text => {
             for (output, end) in [(&up, &up_end), (&down, &down_end)] {
-                end.iter().for_each(|end| output.lines(&text::end(end)));
+                if let Some(end) = end {
+                    let first = first_socket(output.way, end.streams.len());
+                    output.lines(&text::end(end, first));
+                }
             }
             if let (Some(up_end), Some(down_end)) = (&up_end, &down_end) {
                 up.sink.write(&text::both(up_end, down_end));

@@ -4,7 +4,7 @@ mod compete;
 
 pub(super) use compete::competitors;
 
-use crate::report::{Busiest, End, IntervalReport, Line, Start, Sum};
+use crate::report::{Busiest, End, IntervalReport, Line, Start, StreamEnd, Sum};
 use crate::sample::Phase;
 use hikyaku_units::{DataSize, Rate};
 use std::fmt::Write;
@@ -115,19 +115,17 @@ fn figures(of: &Line, marks: &Marks) -> String {
     text
 }
 
-/// The result.
-pub(super) fn end(end: &End) -> String {
+/// The result. `first` is the number of the first stream.
+pub(super) fn end(end: &End, first: u32) -> String {
     let mut text = "- - -\n".to_owned();
-    if let Some(sent) = &end.sum_sent {
-        line(&mut text, format_args!("{}  sender", sum(sent)));
-    }
-    if let Some(received) = &end.sum_received {
-        line(&mut text, format_args!("{}  receiver", sum(received)));
-        let whole = end.sum_received_whole.as_ref().filter(|_| received.start > 0.0);
-        if let Some(whole) = whole {
-            line(&mut text, format_args!("{}  receiver, start-up included", sum(whole)));
-        }
-    }
+    let whole = end.sum_received_whole.as_ref();
+    let whole = whole.filter(|_| end.sum_received.as_ref().is_some_and(|sum| sum.start > 0.0));
+    let sums = [
+        (end.sum_sent.as_ref(), "sender"),
+        (end.sum_received.as_ref(), "receiver"),
+        (whole, "receiver, start-up included"),
+    ];
+    text.push_str(&totals(&end.streams, first, &sums));
     line(
         &mut text,
         format_args!(
@@ -167,6 +165,26 @@ pub(super) fn end(end: &End) -> String {
     if let Some(compete) = &end.compete {
         text.push_str(&compete::end(compete));
     }
+    text
+}
+
+/// What was transferred: with several streams the lines of each, as iperf3 has them, before those of all together.
+fn totals(streams: &[StreamEnd], first: u32, sums: &[(Option<&Sum>, &str)]) -> String {
+    let mut text = String::new();
+    let mut lines = |id: &str, sums: &[(Option<&Sum>, &str)]| {
+        for (of, end) in sums {
+            of.iter().for_each(|of| line(&mut text, format_args!("{id}{}  {end}", sum(of))));
+        }
+    };
+    if streams.len() <= 1 {
+        lines("", sums);
+        return text;
+    }
+    for (id, stream) in (first..).zip(streams) {
+        let ends = [(stream.sender.as_ref(), "sender"), (stream.receiver.as_ref(), "receiver")];
+        lines(&format!("[{id:>3}] "), &ends);
+    }
+    lines("[SUM] ", sums);
     text
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn interval(interval: &Interval, sends: bool, way: Option<Direction>)
 }
 
 /// The socket number of a test's first stream. In a pair the upload's streams come first.
-const fn first_socket(way: Option<Direction>, streams: usize) -> u32 {
+pub(crate) const fn first_socket(way: Option<Direction>, streams: usize) -> u32 {
     match way {
         Some(Direction::Download) => FIRST_SOCKET + streams as u32,
         _ => FIRST_SOCKET,

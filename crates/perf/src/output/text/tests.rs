@@ -69,6 +69,38 @@ fn several_streams_have_a_sum() {
 }
 
 #[test]
+fn the_result_of_several_streams_has_lines_of_each_and_a_sum() {
+    let of = |socket, bytes| Sum {
+        socket,
+        start: 0.0,
+        end: 10.0,
+        seconds: 10.0,
+        bytes,
+        bits_per_second: bytes as f64 * 0.8,
+        retransmits: None,
+        sender: true,
+    };
+    let stream = |bytes| StreamEnd {
+        sender: Some(of(Some(1), bytes + 1_000_000)),
+        receiver: Some(of(Some(1), bytes)),
+    };
+    let (sent, received) = (of(None, 302_000_000), of(None, 300_000_000));
+    let sums = [(Some(&sent), "sender"), (Some(&received), "receiver"), (None, "whole")];
+    let text = totals(&[stream(100_000_000), stream(200_000_000)], 3, &sums);
+    let expected = "[  3]    0.00-10.00 101.0 MB 80.8 Mbit/s  sender\n\
+        [  3]    0.00-10.00 100.0 MB 80.0 Mbit/s  receiver\n\
+        [  4]    0.00-10.00 201.0 MB  161 Mbit/s  sender\n\
+        [  4]    0.00-10.00 200.0 MB  160 Mbit/s  receiver\n\
+        [SUM]    0.00-10.00 302.0 MB  242 Mbit/s  sender\n\
+        [SUM]    0.00-10.00 300.0 MB  240 Mbit/s  receiver\n";
+    assert_eq!(text, expected);
+    // A single stream is its own sum.
+    let text = totals(&[stream(100_000_000)], 1, &sums);
+    assert_eq!(text.lines().count(), 2);
+    assert!(!text.contains('['), "{text}");
+}
+
+#[test]
 fn the_result_with_competitors_is_a_table() {
     let flow = |name: &str, role, alone, together, share| FlowEnd {
         name: name.to_owned(),
