@@ -47,9 +47,9 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     if let Err(error) = ensure_present(gfarm::NEEDS) {
         session.skip("gfarm", &format!("its tests do not run: {error}"));
     }
-    session.step("fmt", cargo(&["fmt", "--all", "--", "--check"]));
+    session.component("rustfmt", &["fmt", "--all", "--", "--check"]);
     session
-        .step("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
+        .component("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     if !args.quick {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
         doc.env("RUSTDOCFLAGS", "-D warnings");
@@ -183,6 +183,17 @@ impl Session {
     pub(crate) fn skip(&mut self, name: &str, why: &str) {
         println!("\n--- {name}: SKIPPED, {why}");
         self.rows.push(Row::skipped(name, why));
+    }
+
+    /// A step of a component of Rust's toolchain that may not be installed: not every toolchain has all, and there may be no
+    /// network.
+    fn component(&mut self, component: &str, arguments: &[&str]) {
+        let name = arguments.first().copied().unwrap_or_default();
+        let there = cargo(&[name, "--version"]).output();
+        match there.is_ok_and(|output| output.status.success()) {
+            true => self.step(name, cargo(arguments)),
+            false => self.skip(name, &format!("try: rustup component add {component}")),
+        }
     }
 
     fn deny(&mut self) {
