@@ -41,6 +41,7 @@ pub(crate) use fault::{Fault, close_code, kind_of_close};
 pub(crate) use journal::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};
 pub(crate) use landing::Descriptors;
 pub(crate) use meter::{End, Meter, Tally};
+pub(crate) use read::ReadSource;
 pub(crate) use receive::{Writing, receive};
 pub(crate) use send::send;
 pub(crate) use slots::places;

@@ -5,6 +5,7 @@
 //! is weaker: the far side computes no hashes, times are whole seconds, owners and extended attributes are not kept, and
 //! the rate is that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
 
+mod above;
 mod crew;
 mod download;
 mod fault;

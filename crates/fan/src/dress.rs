@@ -36,7 +36,7 @@ pub struct DirMeta {
 
 /// Whether a directory was made by the transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DirState {
+pub enum DirState {
     /// It was.
     Made,
     /// It was there before.
@@ -55,7 +55,7 @@ impl Modes {
 
 impl Dress {
     /// The bits of a file where `there` has its name.
-    pub(crate) fn file(self, mode: u32, there: Option<&Found>) -> u32 {
+    pub fn file(self, mode: u32, there: Option<&Found>) -> u32 {
         let replaced = there.filter(|found| found.kind == Kind::File);
         FILE_BITS
             & match (self, replaced) {
@@ -73,12 +73,12 @@ impl Dress {
     }
 
     /// The bits with which a directory is made, until it is filled.
-    pub(crate) const fn new_dir(self, mode: u32) -> u32 {
+    pub const fn new_dir(self, mode: u32) -> u32 {
         self.dir(mode) | FILLED
     }
 
     /// What a directory gets after it was filled; `None` if it stays as it is.
-    pub(crate) fn filled_dir(self, meta: DirMeta, state: DirState) -> Option<Change> {
+    pub fn filled_dir(self, meta: DirMeta, state: DirState) -> Option<Change> {
         let mode = match (self, state) {
             (Self::Usual { .. }, DirState::There) => None,
             (_, DirState::Made) if self.dir(meta.mode) == self.new_dir(meta.mode) => None,

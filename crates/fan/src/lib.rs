@@ -36,7 +36,7 @@ pub use census::{
 };
 pub use choice::{Choice, InTheWay, Older, Pass, Trees};
 pub use deposit::{DepositJob, deposit};
-pub use dress::{DirMeta, Dress};
+pub use dress::{DirMeta, DirState, Dress};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};
 pub use kind::{Kind, failure_kind};
 pub use meter::{Meter, OnFile, ServerMeter};

@@ -52,6 +52,18 @@ impl Answer {
         }
     }
 
+    /// The one name that [`crate::Request::RealPath`] or [`crate::Request::ReadLink`] asks for.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failed`].
+    pub fn name(self) -> Asked<Vec<u8>> {
+        match self.0? {
+            Response::Names(mut names) if names.len() == 1 => Ok(names.remove(0).name),
+            _ => Err(Failed::Odd),
+        }
+    }
+
     /// The bytes of a [`crate::Request::Read`] of `length` bytes; none at the end of the file.
     ///
     /// # Errors

@@ -263,10 +263,7 @@ impl Client {
 
     /// The one name that [`Request::RealPath`] or [`Request::ReadLink`] asks for.
     pub fn name(&self, request: &Request<'_>) -> Asked<Vec<u8>> {
-        match self.wait(self.ask(request))? {
-            Response::Names(mut names) if names.len() == 1 => Ok(names.remove(0).name),
-            _ => Err(Failed::Odd),
-        }
+        self.answer(self.ask(request)).name()
     }
 
     /// The next entries of an open directory; `None` at its end.

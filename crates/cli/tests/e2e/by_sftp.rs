@@ -116,9 +116,9 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
         (vec![here("tree"), sshd.far("b")], 6, "-r was not given"),
         (vec![sshd.far("tree"), here("b")], 6, "-r was not given"),
         (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a directory has this name"),
-        (vec!["-r".into(), sshd.far("tree"), here("a")], 6, "a: is in the way of a directory"),
-        (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: is in the way of a directory"),
-        (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: is in the way of a directory"),
+        (vec!["-r".into(), sshd.far("tree"), here("a")], 6, "a: not a directory"),
+        (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: not a directory"),
+        (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: not a directory"),
         (
             vec!["--verify".into(), here("a"), sshd.far("b")],
             1,

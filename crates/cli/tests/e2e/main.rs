@@ -3,6 +3,7 @@
 
 mod again;
 mod by_sftp;
+mod by_sftp_trees;
 mod choice;
 mod common;
 mod cp;

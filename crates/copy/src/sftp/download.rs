@@ -7,11 +7,10 @@ use super::journal::{Key, Past};
 use super::remote::Known;
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, Existing, SMALL};
+use hikyaku_fan::Dress;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
-use hikyaku_store::{
-    Draft, ErrorKind, Finish, Found, Kind as FileKind, Make, Naming, Store, StorePath,
-};
+use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath};
 use hikyaku_store_local::Local;
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
@@ -30,28 +29,28 @@ pub(super) struct Download {
 pub(super) fn download(
     run: &Run<'_>,
     limit: &Limit,
-    (store, umask): (&Local, u32),
+    (store, dress): (&Local, Dress),
     file: &Download,
 ) -> Result<(), Trouble> {
     if stays_here(run, store, file, file.key())? {
         run.meter.add_kept(file.size());
         return Ok(());
     }
-    fetch(run, limit, (store, umask), file)
+    fetch(run, limit, (store, dress), file)
 }
 
 /// Reads a file whose place here is known to be free, or is to be taken.
 pub(super) fn fetch(
     run: &Run<'_>,
     limit: &Limit,
-    (store, umask): (&Local, u32),
+    (store, dress): (&Local, Dress),
     file: &Download,
 ) -> Result<(), Trouble> {
     let client = &run.server.client;
     let flags = Request::READ;
     let open = Request::Open { path: &file.from, flags, attributes: Attributes::default() };
     let handle = client.open(&open).map_err(there(&file.from))?;
-    let done = receive(run, limit, (store, umask), file, &handle);
+    let done = receive(run, limit, (store, dress), file, &handle);
     // Nothing was written through it, so nobody waits for the answer.
     drop(client.ask(&Request::Close(handle.bytes())));
     let named = done?;
@@ -149,7 +148,7 @@ fn draft_of(
 fn receive(
     run: &Run<'_>,
     limit: &Limit,
-    (store, umask): (&Local, u32),
+    (store, dress): (&Local, Dress),
     file: &Download,
     handle: &Handle,
 ) -> Result<Found, Trouble> {
@@ -166,7 +165,7 @@ fn receive(
     if run.options.durable {
         draft.sync().map_err(stored)?;
     }
-    draft.name(Naming::Replace, &finish(run, (store, umask), file)).map_err(stored)
+    draft.name(Naming::Replace, &finish(run, (store, dress), file)).map_err(stored)
 }
 
 /// Writes down how much there is of an unfinished file, which outlives this process then.
@@ -247,16 +246,10 @@ fn fill(
 }
 
 /// The metadata of a new file, which may take the place of one that is there.
-pub(super) fn finish(run: &Run<'_>, (store, umask): (&Local, u32), file: &Download) -> Finish {
-    let told = file.found.attributes.mode;
-    let mode = if run.options.preserve {
-        told.map(|mode| mode & 0o7777)
-    } else {
-        let present = store.look(&file.to).ok().filter(|found| found.kind == FileKind::File);
-        // As with scp, a replaced file keeps its mode.
-        let present = present.map(|found| found.mode & 0o777);
-        present.or_else(|| told.map(|mode| mode & 0o777 & !umask))
-    };
+pub(super) fn finish(run: &Run<'_>, (store, dress): (&Local, Dress), file: &Download) -> Finish {
+    let present = store.look(&file.to).ok();
+    let told = file.found.attributes.mode.or_else(|| present.map(|found| found.mode));
+    let mode = told.map(|mode| dress.file(mode, present.as_ref()));
     let modified = file.found.kept_time(run, &file.from);
     Finish { mode, modified, ..Finish::default() }
 }

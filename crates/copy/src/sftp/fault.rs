@@ -72,6 +72,12 @@ pub(super) fn stored(error: StoreError) -> Trouble {
     Trouble::of(End::Here, error.path.as_bytes(), failure_kind(error.kind), &text)
 }
 
+/// What has the name of a directory is none: this is told of the directory, and not of each file in it.
+pub(super) fn not_a_directory(end: End, path: &[u8]) -> Trouble {
+    let error = FsError::is_no_dir(path);
+    Trouble::of(end, path, kind(&error), &error.reason())
+}
+
 /// A source whose name an earlier one has taken.
 pub(super) fn second(end: End, path: &[u8]) -> Trouble {
     Trouble::of(end, path, FailureKind::Exists, "another source of this name was copied")

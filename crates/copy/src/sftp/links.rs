@@ -2,11 +2,11 @@
 
 use super::Run;
 use super::fault::{Trouble, here, stored, there};
-use super::file::draft_path;
+use super::file::{draft_path, times};
 use crate::engine::{End, Existing};
 use hikyaku_fs::Shown;
-use hikyaku_sftp::{Extension, Failed, Kind, Request};
-use hikyaku_store::{ErrorKind, Store, StorePath};
+use hikyaku_sftp::{Attributes, Extension, Kind, Request};
+use hikyaku_store::{Change, ErrorKind, Store, StorePath, Time};
 use hikyaku_transfer::FailureKind;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ fn in_the_way(end: End, path: &[u8]) -> Trouble {
 pub(super) fn link_here(
     run: &Run<'_>,
     store: &dyn Store,
-    from: &[u8],
+    (from, modified): (&[u8], Option<Time>),
     to: &StorePath,
 ) -> Result<(), Trouble> {
     let text = run.server.client.name(&Request::ReadLink(from)).map_err(there(from))?;
@@ -47,7 +47,9 @@ pub(super) fn link_here(
         run.meter.add_note(Shown::new(to.as_bytes()).to_string());
         return Ok(());
     }
-    store.make_link(to, &text).map_err(stored)
+    store.make_link(to, &text).map_err(stored)?;
+    let change = Change { modified, ..Change::default() };
+    modified.map_or(Ok(()), |_| store.change(to, &change)).map_err(stored)
 }
 
 /// Makes a link of this machine on the server.
@@ -76,23 +78,35 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         return Ok(());
     }
     if found.is_none() {
-        return client.done(&Request::MakeLink(text, to)).map_err(there(to));
+        client.done(&Request::MakeLink(text, to)).map_err(there(to))?;
+        return keep_time(run, from, (to, to));
     }
     // It is made under another name and then takes the place, so that there is always one of the two.
     let draft = draft_path(to)?;
     client.done(&Request::MakeLink(text, &draft)).map_err(there(to))?;
-    if client.version().has(Extension::PosixRename) {
-        match client.done(&Request::PosixRename(&draft, to)) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.is_end() => return Err(there(to)(error)),
-            Err(error) => {
-                let _ = client.done(&Request::Remove(&draft));
-                return Err(there(to)(error));
-            }
+    let timed = keep_time(run, from, (&draft, to));
+    let renamed = timed.and_then(|()| match client.version().has(Extension::PosixRename) {
+        true => client.done(&Request::PosixRename(&draft, to)).map_err(there(to)),
+        false => {
+            let text =
+                "it is there, and this server cannot replace a link by renaming; try: remove it first";
+            Err(Trouble::of(End::There, to, FailureKind::Exists, text))
         }
+    });
+    if let Err(Trouble::File(..)) = &renamed {
+        let _ = client.done(&Request::Remove(&draft));
     }
-    let _: Result<(), Failed> = client.done(&Request::Remove(&draft));
-    let text =
-        "it is there, and this server cannot replace a link by renaming; try: remove it first";
-    Err(Trouble::of(End::There, to, FailureKind::Exists, text))
+    renamed
+}
+
+/// Gives the link at `at` the time of its source with `-p`, where the server sets times of links. It is called `shown`.
+fn keep_time(run: &Run<'_>, from: &Path, (at, shown): (&[u8], &[u8])) -> Result<(), Trouble> {
+    let client = &run.server.client;
+    if !run.options.preserve || !client.version().has(Extension::SetOfLink) {
+        return Ok(());
+    }
+    let found = fs::symlink_metadata(from).map_err(here("look at", from))?;
+    let times = times(run, &found, shown);
+    let attributes = Attributes { times, ..Attributes::default() };
+    times.map_or(Ok(()), |_| client.set_of_link(at, attributes)).map_err(there(shown))
 }

@@ -15,6 +15,7 @@ use super::upload::{
     upload,
 };
 use crate::engine::End;
+use hikyaku_fan::Dress;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Folder, Local, Reached};
@@ -238,7 +239,7 @@ fn written(run: &Run<'_>, files: Vec<Open>, until: Until) -> (Vec<Complete>, Res
 pub(super) fn download_together(
     run: &Run<'_>,
     limit: &Limit,
-    (target, landing): ((&Local, u32), &Landing),
+    (target, landing): ((&Local, Dress), &Landing),
     files: &[Download],
 ) -> Result<(), Trouble> {
     let client = &run.server.client;
@@ -325,7 +326,7 @@ fn asked(run: &Run<'_>, store: &Local, file: &Download) -> Result<Asked, Trouble
 /// Writes files of this machine that are whole. A failure concerns one of them.
 fn store(
     run: &Run<'_>,
-    (store, umask): (&Local, u32),
+    (store, dress): (&Local, Dress),
     files: &[(&Download, Vec<u8>)],
 ) -> Result<Group, Trouble> {
     let reached = match run.options.durable {
@@ -348,7 +349,7 @@ fn store(
             };
         }
         let Some(open) = &folder else { continue };
-        let finish = finish(run, (store, umask), file);
+        let finish = finish(run, (store, dress), file);
         match open.write((&name, bytes), &finish, reached) {
             Ok(whole) => {
                 run.meter.add_bytes(bytes.len() as u64);
