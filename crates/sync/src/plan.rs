@@ -103,10 +103,20 @@ pub(crate) enum Reason {
     Backup,
     /// It is such a directory, which has nothing in it then. It is not told.
     InTheWay,
+    /// The same, and the source does not have the directory: rsync keeps the name first, as all that it deletes, and deletes
+    /// what it has kept then. Both are told.
+    BackupAfterAll,
 }
 
 /// Metadata that a directory gets at the end.
 #[derive(Debug)]
+impl Reason {
+    /// Whether a backup takes the place.
+    pub(crate) const fn is_of_backup(self) -> bool {
+        matches!(self, Self::Backup | Self::BackupAfterAll)
+    }
+}
+
 pub(crate) struct SetDir {
     pub(crate) path: Vec<u8>,
     pub(crate) setting: Setting,

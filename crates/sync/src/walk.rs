@@ -70,6 +70,8 @@ struct Sink<'a> {
     missing: BTreeSet<Vec<u8>>,
     /// The bytes that the plan may still take.
     room: u64,
+    /// Names that rsync keeps, and deletes then: they are told twice.
+    copies: u64,
 }
 
 impl Sink<'_> {
@@ -172,7 +174,7 @@ impl Walk<'_> {
     /// Compares the trees. Changes are told to `tell`, but for deletions of names that the source does not have.
     pub(crate) fn plan(&self, root: Target, tell: Tell<'_>) -> Result<Plan, NoPlan> {
         let (plan, missing) = (Plan::default(), BTreeSet::new());
-        let mut sink = Sink { plan, tell, missing, room: self.plan_max };
+        let mut sink = Sink { plan, tell, missing, room: self.plan_max, copies: 0 };
         let Some(names) = self.names else { return self.walk(root, sink) };
         let chosen = self.chosen(names, &mut sink)?;
         sink.missing = chosen.wanted();

@@ -2,7 +2,7 @@
 
 use super::{Backup, LISTED_AT_ONCE, NoPlan, Sink, Told, Walk, dir_at};
 use crate::options::Excluded;
-use crate::plan::{Doomed, End, Plan, Reason, dir_line, join};
+use crate::plan::{Doomed, End, Plan, Reason, dir_line, join, parent};
 use crate::side::{Done, Item, Kind, Meta, shown};
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -17,13 +17,19 @@ pub(super) struct Extra {
     pub(super) end: End,
 }
 
-/// What becomes of a directory that is in the way of a file or link.
+/// What becomes of a name that is in the way, or of what is in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// It is deleted.
     Free,
-    /// Something in it stays.
+    /// It stays, or something in it does.
     Blocked,
+}
+
+/// Adds a name that is deleted for this reason, or because that makes way.
+fn add(plan: &mut Plan, reason: Reason, doomed: Doomed) {
+    let all = if reason.is_of_backup() { &mut plan.early } else { &mut plan.delete };
+    all.push(doomed);
 }
 
 /// Names of one directory in the order in which rsync deletes them: from the last one to the first, and directories before
@@ -44,20 +50,12 @@ impl Walk<'_> {
         siblings: &[Item],
         sink: &mut Sink<'_>,
     ) -> Result<(), NoPlan> {
-        order(extra, |extra| (&extra.path[..], extra.meta.kind));
         let is_open = |extra: &&Extra| {
             extra.meta.kind == Kind::Dir && !self.is_kept(&extra.path, &extra.meta)
         };
         let open = extra.iter().filter(is_open).map(|extra| extra.path.clone()).collect();
         let mut listings = self.listings(open, sink)?;
-        for extra in extra.iter() {
-            if !self.can_end(&extra.path, &extra.meta, &extra.end, siblings, sink)? {
-                continue;
-            }
-            let doomed = (&extra.path[..], &extra.meta, extra.end.clone());
-            self.doom(doomed, Reason::Extra, &mut listings, sink)?;
-        }
-        Ok(())
+        self.doom_each((extra, siblings), Reason::Extra, &mut listings, sink).map(drop)
     }
 
     /// Takes those out of which the names are those of backups of this run, from `first` on: they go before that.
@@ -87,9 +85,7 @@ impl Walk<'_> {
         if self.is_kept(path, meta) {
             return Ok(true);
         }
-        // If rules do not keep the directory, it is deleted before.
-        let dir = dir_at(to, siblings).filter(|dir| self.is_kept(to, dir));
-        self.frees(path, Backup { path: to, dir }, sink)
+        self.frees(path, Backup { path: to, dir: dir_at(to, siblings) }, sink)
     }
 
     /// Frees the name of a backup: as in rsync, a directory that has it is deleted with all that is in it.
@@ -121,41 +117,44 @@ impl Walk<'_> {
             true => self.listings(vec![path.to_vec()], sink)?,
             false => Listings::from([(path.to_vec(), self.target.list(path))]),
         };
-        let mut inner = match listings.remove(path) {
+        let inner = match listings.remove(path) {
             Some(Ok(inner)) => inner,
             Some(Err(why)) => return sink.failed(path, why).map(|()| Way::Blocked),
             None => return Ok(Way::Blocked),
         };
-        let mut way = Way::Free;
-        order(&mut inner, |item| (&item.name[..], item.meta.kind));
-        for item in &inner {
-            let is_gone = is_whole && {
-                let path = join(path, &item.name);
-                let end = self.end_of(&path, &item.meta, reason);
-                self.can_end(&path, &item.meta, &end, &inner, sink)?
-                    && self.doom((&path, &item.meta, end), reason, &mut listings, sink)?
-            };
-            way = if is_gone { way } else { Way::Blocked };
+        let reason = match reason {
+            Reason::Backup if self.is_deleted(path, meta) => Reason::BackupAfterAll,
+            reason => reason,
+        };
+        let copies = sink.copies;
+        let way = match is_whole {
+            true => self.doom_all((path, meta), inner, reason, &mut listings, sink)?,
+            false if inner.is_empty() => Way::Free,
+            false => Way::Blocked,
+        };
+        if way == Way::Free && reason == Reason::BackupAfterAll && sink.copies == copies {
+            // Nothing of it had to be kept first: it was deleted as all that the source does not have.
+            (sink.tell)(Told::Deletion(&dir_line(path)))?;
         }
-        let (is_free, path) = (way == Way::Free, path.to_vec());
-        if let Some(identity) = meta.identity.filter(|_| is_free || !inner.is_empty()) {
-            sink.plan.emptied.push((path.clone(), identity));
-        }
-        if is_free {
+        if way == Way::Free {
+            let (path, end, reason_of_dir) = (path.to_vec(), End::Removed, Reason::InTheWay);
             sink.plan.touch(&path);
-            let doomed = Doomed { path, meta: *meta, end: End::Removed, reason: Reason::InTheWay };
-            match reason {
-                Reason::Backup => sink.plan.early.push(doomed),
-                _ => sink.plan.delete.push(doomed),
-            }
+            add(&mut sink.plan, reason, Doomed { path, meta: *meta, end, reason: reason_of_dir });
         }
         Ok(way)
+    }
+
+    /// Whether a directory of the target is deleted because the source does not have it, as far as that goes.
+    fn is_deleted(&self, path: &[u8], meta: &Meta) -> bool {
+        self.options.deletion.is_some()
+            && self.names.is_none_or(|names| names.are_all_of(parent(path)))
+            && !self.is_kept(path, meta)
     }
 
     /// What becomes of a name in a directory that the source does not have.
     fn end_of(&self, path: &[u8], meta: &Meta, reason: Reason) -> End {
         match &self.options.backup {
-            _ if reason == Reason::Backup => End::Removed,
+            _ if reason.is_of_backup() => End::Removed,
             Some(suffix) if meta.kind != Kind::Dir && !path.ends_with(suffix.as_bytes()) => {
                 End::Renamed([path, suffix.as_bytes()].concat())
             }
@@ -198,45 +197,85 @@ impl Walk<'_> {
         reason: Reason,
         listings: &mut Listings,
         sink: &mut Sink<'_>,
-    ) -> Result<bool, NoPlan> {
+    ) -> Result<Way, NoPlan> {
         if self.is_kept(path, meta) {
-            return Ok(false);
+            return Ok(Way::Blocked);
         }
         if meta.kind == Kind::Dir {
-            let mut inner = match listings.remove(path) {
+            let inner = match listings.remove(path) {
                 Some(Ok(inner)) => inner,
-                Some(Err(why)) => return sink.failed(path, why).map(|()| false),
-                None => return Ok(false),
+                Some(Err(why)) => return sink.failed(path, why).map(|()| Way::Blocked),
+                None => return Ok(Way::Blocked),
             };
-            let (mut is_empty, before) = (true, sink.plan.early.len() + sink.plan.delete.len());
-            order(&mut inner, |item| (&item.name[..], item.meta.kind));
-            for item in &inner {
-                let path = join(path, &item.name);
-                let end = self.end_of(&path, &item.meta, reason);
-                is_empty &= self.can_end(&path, &item.meta, &end, &inner, sink)?
-                    && self.doom((&path, &item.meta, end), reason, listings, sink)?;
-            }
-            if let Some(identity) = meta.identity
-                && (is_empty || sink.plan.early.len() + sink.plan.delete.len() > before)
-            {
-                sink.plan.emptied.push((path.to_vec(), identity));
-            }
-            if !is_empty {
-                return Ok(false);
+            if self.doom_all((path, meta), inner, reason, listings, sink)? == Way::Blocked {
+                return Ok(Way::Blocked);
             }
         }
-        if matches!(reason, Reason::Within | Reason::Backup) {
+        if reason != Reason::Extra {
             let line = if meta.kind == Kind::Dir { dir_line(path) } else { path.to_vec() };
             (sink.tell)(Told::Deletion(&line))?;
         }
-        let is_gone = end == End::Removed;
-        sink.plan.touch(path);
-        let doomed = Doomed { path: path.to_vec(), meta: *meta, end, reason };
-        match reason {
-            Reason::Backup => sink.plan.early.push(doomed),
-            _ => sink.plan.delete.push(doomed),
+        if reason == Reason::BackupAfterAll
+            && let End::Renamed(kept) = self.end_of(path, meta, Reason::Extra)
+        {
+            (sink.tell)(Told::Deletion(&kept))?;
+            sink.copies += 1;
         }
-        Ok(is_gone)
+        let way = if end == End::Removed { Way::Free } else { Way::Blocked };
+        sink.plan.touch(path);
+        add(&mut sink.plan, reason, Doomed { path: path.to_vec(), meta: *meta, end, reason });
+        Ok(way)
+    }
+
+    /// Adds all that is in a directory. Tells whether the directory is empty then.
+    fn doom_all(
+        &self,
+        (dir, meta): (&[u8], &Meta),
+        inner: Vec<Item>,
+        reason: Reason,
+        listings: &mut Listings,
+        sink: &mut Sink<'_>,
+    ) -> Result<Way, NoPlan> {
+        let before = sink.plan.doomed().count();
+        let all = inner.iter().map(|item| {
+            let path = join(dir, &item.name);
+            let end = self.end_of(&path, &item.meta, reason);
+            Extra { path, meta: item.meta, end }
+        });
+        let way = self.doom_each((&mut all.collect::<Vec<_>>(), &inner), reason, listings, sink)?;
+        if let Some(identity) = meta.identity
+            && (way == Way::Free || sink.plan.doomed().count() > before)
+        {
+            sink.plan.emptied.push((dir.to_vec(), identity));
+        }
+        Ok(way)
+    }
+
+    /// Adds names of one directory and what is in them. Tells whether all of them are free then. A directory with the name
+    /// of a backup is deleted for that one.
+    fn doom_each(
+        &self,
+        (all, siblings): (&mut [Extra], &[Item]),
+        reason: Reason,
+        listings: &mut Listings,
+        sink: &mut Sink<'_>,
+    ) -> Result<Way, NoPlan> {
+        order(all, |one| (&one.path[..], one.meta.kind));
+        let is_kept = |one: &Extra| self.is_kept(&one.path, &one.meta);
+        let backups = all.iter().filter_map(|one| match &one.end {
+            End::Renamed(to) if !is_kept(one) => Some(to.clone()),
+            _ => None,
+        });
+        let (backups, mut way): (BTreeSet<_>, _) = (backups.collect(), Way::Free);
+        for Extra { path, meta, end } in all.iter() {
+            if meta.kind == Kind::Dir && backups.contains(path) {
+                continue;
+            }
+            let is_gone = self.can_end(path, meta, end, siblings, sink)?
+                && self.doom((path, meta, end.clone()), reason, listings, sink)? == Way::Free;
+            way = if is_gone { way } else { Way::Blocked };
+        }
+        Ok(way)
     }
 
     /// Whether rules keep a name that the source does not have.

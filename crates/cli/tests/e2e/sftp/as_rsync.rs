@@ -174,10 +174,39 @@ fn options_that_are_given_together_mean_what_they_mean_to_rsync() {
     let cases = [
         case(&["f"], &["f"], "-rti -I --size-only"),
         case(&["f"], &["f"], "-rti --size-only -I"),
+        // The source does not have the directory of that name: what was kept in it is deleted, too.
+        case(&["f/x"], &["f", "f~/x", "f~/d/y"], "-rtib --delete --delete-excluded"),
+        case(&["f/x"], &["f", "f~/x", "f~/x~"], "-rtib --delete --delete-excluded"),
+        case(&["f/x"], &["f", "f~/x"], "-rtib --delete -f +\u{5f}*"),
         case(&["f"], &["f"], "-rti -u --modify-window=9"),
         case(&["d/x", "w"], &["w"], "-rti --exclude=**/***"),
         case(&["d/x", "w"], &["d/y", "w"], "-rti --delete --exclude=**/***"),
         case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\/***"),
+#[test]
+fn nothing_is_deleted_without_its_copy_where_kinds_differ() {
+    let cases = [
+        // A directory is in the way of a file or link.
+        case(&["d"], &["d/x", "d/e/y"], "-rtib --delete"),
+        case(&["d"], &["d/e/"], "-rtib --delete"),
+        case(&["d"], &["d/x~", "d/e/y~"], "-rtib --delete"),
+        case(&["d"], &["d/x", "d/x~", "d/e/"], "-rtib --delete"),
+        case(&["d"], &["d/x", "d/e/y~"], "-rtib --delete --delete-excluded"),
+        case(&["d"], &["d/x", "d/x~/y"], "-rtib --delete --delete-excluded"),
+        case(&["d", "d~"], &["d/x", "d~"], "-rtib --delete"),
+        case(&["d@"], &["d/x"], "-rltib --delete"),
+        case(&["d"], &["d/x"], "-rtib"),
+        // A file or link is in the way of a directory.
+        case(&["d/x"], &["d"], "-rtib --delete"),
+        case(&["d/x"], &["d", "d~"], "-rtib --delete"),
+        case(&["d/x"], &["d@"], "-rltib --delete"),
+        case(&["d/x"], &["d", "d~/y"], "-rtib --delete"),
+        // The source has neither.
+        case(&["w"], &["d/x", "d/e/y~"], "-rtib --delete"),
+        case(&["w"], &["d/x", "d/x~/y", "d/e/z"], "-rtib --delete --delete-excluded"),
+    ];
+    compare(&cases, "as-apart");
+}
+
         case(&["f"], &[], "-rti --bwlimit=0"),
         case(&["f", "g"], &[], "-rti --max-size=1.5k --min-size=2-1"),
         case(&["f", "g"], &[], "-rti --max-size=1-1"),
