@@ -281,7 +281,7 @@ pub(crate) fn source_root(
 pub(crate) enum Root {
     There,
     Made,
-    /// It is not made in a rehearsal.
+    /// It is not there, and is not made.
     Absent,
 }
 
@@ -293,23 +293,36 @@ pub(crate) struct Target {
     pub(crate) new_name: Option<Vec<u8>>,
 }
 
-/// The root of the target, which is made if the directory above it is there, or not in a rehearsal. One file may get
-/// another name.
+/// Whether a root of the target that is not there is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Making {
+    Made,
+    /// In a rehearsal.
+    Rehearsed,
+    /// Only what is there takes part (`--existing`). As in rsync, the root is made all the same if more than one name
+    /// comes into it.
+    IfMany,
+}
+
+/// The root of the target, which is made if the directory above it is there. One file, or a directory in which no name
+/// takes part, may get another name. `is_sole` tells whether a source is such a directory.
 ///
 /// # Errors
 ///
 /// It is no directory, or cannot be made.
 pub(crate) fn target_root(
     location: Location,
-    source: &Source,
+    (source, is_sole): (&Source, impl Fn() -> bool),
     client: Option<&Client>,
-    is_rehearsal: bool,
+    making: Making,
 ) -> Result<Target> {
     let (mut path, mut root, mut new_name) = (path_of(&location), Root::There, None);
     let follow = (client, Links::Followed);
-    match (found(&location, &path, follow)?, &source.only, source.kind) {
+    let at = found(&location, &path, follow)?;
+    let is_sole = at == Found::Nothing && !path.ends_with(b"/") && is_sole();
+    match (at, &source.only, source.kind) {
         (Found::Dir, ..) => {}
-        (_, Some(only), SourceKind::Other) if !path.ends_with(b"/") => {
+        (_, Some(only), kind) if is_sole || kind == SourceKind::Other && !path.ends_with(b"/") => {
             let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
             let name = path.split_off(at);
             path = if path.is_empty() { b"./".to_vec() } else { path };
@@ -320,7 +333,11 @@ pub(crate) fn target_root(
             new_name = Some(name).filter(|name| name != only);
         }
         (Found::Nothing, ..) => {
-            root = if is_rehearsal { Root::Absent } else { Root::Made };
+            root = match making {
+                Making::Rehearsed => Root::Absent,
+                Making::IfMany if is_sole => Root::Absent,
+                Making::IfMany | Making::Made => Root::Made,
+            };
             if root == Root::Made {
                 make_root(&location, &path, client)?;
             }

@@ -17,6 +17,7 @@ mod item;
 mod line;
 mod names;
 mod options;
+mod permit;
 mod plan;
 mod print;
 mod review;

@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) copied: Amount,
     /// How many names of the source are no directories.
     pub(crate) leaves: u64,
+    /// How many directories of the source could not be read.
+    pub(crate) unread: u64,
     /// What could not be read or is in the way, for the user.
     pub(crate) failures: Vec<String>,
     /// Names that had gone before they were read.
@@ -101,15 +103,13 @@ pub(crate) enum Reason {
     Within,
     /// It is in a directory that is in the way of a backup. It is told with that.
     Backup,
-    /// It is such a directory, which has nothing in it then. It is not told.
-    InTheWay,
     /// The same, and the source does not have the directory: rsync keeps the name first, as all that it deletes, and deletes
     /// what it has kept then. Both are told.
     BackupAfterAll,
+    /// It is such a directory, which has nothing in it then. It is not told.
+    InTheWay,
 }
 
-/// Metadata that a directory gets at the end.
-#[derive(Debug)]
 impl Reason {
     /// Whether a backup takes the place.
     pub(crate) const fn is_of_backup(self) -> bool {
@@ -117,6 +117,8 @@ impl Reason {
     }
 }
 
+/// Metadata that a directory gets at the end.
+#[derive(Debug)]
 pub(crate) struct SetDir {
     pub(crate) path: Vec<u8>,
     pub(crate) setting: Setting,

@@ -4,16 +4,18 @@ use crate::apply::Applying;
 use crate::args::SyncArgs;
 use crate::contents::{Copied, Copying};
 use crate::ends::{
-    Meaning, Root, SourceKind, Target as TargetRoot, far_end, open_link, source_root, target_root,
+    Making, Meaning, Root, SourceKind, Target as TargetRoot, far_end, open_link, source_root,
+    target_root,
 };
 use crate::filter::{BadRule, Rules};
 use crate::item::Way;
 use crate::names::Names;
-use crate::options::{EmptySource, Excluded, Options, Sources, Window};
-use crate::plan::Plan;
+use crate::options::{Excluded, Existing, Options, Sources, Window};
+use crate::permit::{Permit, permit};
+use crate::plan::{Plan, join};
 use crate::print::Printer;
 use crate::review::{Review, review};
-use crate::side::{Absent, Followed, Renamed, Side, Why};
+use crate::side::{Absent, Followed, Item, Kind, Renamed, Side, Why};
 use crate::table::TABLE;
 use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
@@ -22,7 +24,7 @@ use hikyaku_console::{Interrupt, Way as Carried, misuse, unwritten, with_remedy}
 use hikyaku_copy::{Location, OpenSftp};
 use hikyaku_fs::Shown;
 use hikyaku_shell::Link;
-use hikyaku_units::{DataSize, counted};
+use hikyaku_units::DataSize;
 use std::io::{self, ErrorKind};
 
 /// How a synchronization ended that had begun.
@@ -107,14 +109,26 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
         }
         return out.flush().map(|()| Outcome::Done);
     }
-    let to = target_root(target, &source, client, options.is_rehearsal)?;
+    let from_side = source.place.side(client, memory)?;
+    let only = source.only.as_deref();
+    let is_sole = || match (list.as_ref(), only) {
+        _ if source.kind != SourceKind::Directory => false,
+        (Some(list), _) if list.source().is_none() => false,
+        (_, only) => is_sole(&*from_side, only, &rules),
+    };
+    let making = match (options.is_rehearsal, options.existing) {
+        (true, _) => Making::Rehearsed,
+        (false, Existing::OnlyThese) => Making::IfMany,
+        (false, _) => Making::Made,
+    };
+    let to = target_root(target, (&source, is_sole), client, making)?;
     let from = source.place;
     if options.sources == Sources::Removed && from.is_same(&to.place) {
         return Err(usage("SRC and DST are one directory: its files would be removed"));
     }
     let way = if to.place.is_remote() { Way::Sent } else { Way::Received };
-    let sides = (from.side(client, memory)?, target_side(&to, list.as_ref(), client, memory)?);
-    let (source, target) = (&Followed::new(&*sides.0), &*sides.1);
+    let to_side = target_side(&to, list.as_ref(), client, memory)?;
+    let (source, target) = (&Followed::new(&*from_side), &*to_side);
     let walk = Walk {
         source,
         target,
@@ -159,6 +173,17 @@ fn with_backups(mut rules: Rules, options: &Options) -> Result<Rules> {
     Ok(rules)
 }
 
+/// Whether no name in a directory takes part, or not even the directory: it is the one name of the transfer at most.
+fn is_sole(side: &dyn Side, dir: Option<&[u8]>, rules: &Rules) -> bool {
+    if dir.is_some_and(|dir| !rules.copies(dir, true)) {
+        return true;
+    }
+    let dir = dir.unwrap_or_default();
+    let copies = |item: &Item| rules.copies(&join(dir, &item.name), item.meta.kind == Kind::Dir);
+    // What cannot be read is told when it is its turn.
+    side.list(dir).is_ok_and(|items| !items.iter().any(copies))
+}
+
 fn target_side(
     target: &TargetRoot,
     names: Option<&Names>,
@@ -185,34 +210,13 @@ struct Run<'a> {
     out: Printer,
 }
 
-/// Whether the deletions of a plan may be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Permit {
-    Granted,
-    /// More names than so many would have to be deleted.
-    TooMany(u64),
-    /// Some files were not copied.
-    NotCopied,
-}
-
 impl Run<'_> {
     fn finish(mut self, mut applying: Applying<'_>) -> Result<Outcome> {
         let options = self.options;
-        let deleted = self.plan.deletions();
-        if let Some(deletion) = options.deletion
-            && deletion.empty == EmptySource::Refused
-            && (self.plan.leaves, deleted > 0) == (0, true)
-        {
-            return Err(empty_source(deleted));
-        }
+        let mut permit = permit(&self.plan, options)?;
         if let Some(path) = self.plan.deleted_source() {
             return Err(source_in_target(path));
         }
-        let most = options.deletion.and_then(|deletion| deletion.most);
-        let mut permit = match most.filter(|most| deleted > *most) {
-            Some(most) => Permit::TooMany(most),
-            None => Permit::Granted,
-        };
         if options.is_rehearsal {
             if permit == Permit::Granted {
                 self.out.deletions(&self.plan)?;
@@ -280,26 +284,20 @@ fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
         Permit::NotCopied if deleted > 0 => {
             eprintln!("hikyaku: not all files were copied, so what the source does not have stays");
         }
+        Permit::Unread => {
+            let text = "some of the source could not be read, and no file was found";
+            eprintln!("hikyaku: {text}, so what the source does not have stays");
+        }
         Permit::NotCopied | Permit::Granted => {}
     }
     let has_failures = !plan.failures.is_empty() || !failures.is_empty();
     match permit {
         Permit::TooMany(_) => Outcome::TooManyDeletions,
-        Permit::NotCopied => Outcome::Partial,
+        Permit::NotCopied | Permit::Unread => Outcome::Partial,
         Permit::Granted if has_failures => Outcome::Partial,
         Permit::Granted if !plan.vanished.is_empty() => Outcome::Vanished,
         Permit::Granted => Outcome::Done,
     }
-}
-
-fn empty_source(deleted: u64) -> Error {
-    let text = format!(
-        "the source has no file at all, and {} at the target would be deleted",
-        counted(deleted, "name")
-    );
-    let refused = io::Error::new(ErrorKind::PermissionDenied, text);
-    let remedy = "try: --delete-all, if that is meant; is the disk of the source mounted?";
-    with_remedy(refused.into(), Some(remedy.to_owned()))
 }
 
 fn source_in_target(source: &[u8]) -> Error {

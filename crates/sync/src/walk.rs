@@ -11,7 +11,7 @@ mod name;
 use crate::filter::Rules;
 use crate::item::{Change, Comparison, Known, Way, change};
 use crate::names::Names;
-use crate::options::Options;
+use crate::options::{Existing, Options};
 use crate::plan::{End, Plan, SetDir, dir_line, join};
 use crate::side::{Done, Followed, Item, Kind, Meta, Side, Why, shown};
 use deletion::Extra;
@@ -201,7 +201,9 @@ impl Walk<'_> {
     fn root(&self, target: Target, sink: &mut Sink<'_>) -> Result<Pending, NoPlan> {
         let path = Vec::new();
         sink.missing.remove(&path);
-        if self.names.is_some_and(|names| !names.has_root()) {
+        // As in rsync, a root that would be new is no part of what is there already.
+        let is_left_out = target == Target::Absent && self.options.existing == Existing::OnlyThese;
+        if is_left_out || self.names.is_some_and(|names| !names.has_root()) {
             return Ok(Pending { path, target, change: None, set: None, made: None, listed: None });
         }
         let look = |side: &dyn Side| side.entry(b"").map_err(NoPlan::End);
@@ -257,7 +259,7 @@ impl Walk<'_> {
     /// Decides on a directory and on the names in it; gives the directories in it.
     fn directory(&self, dir: Pending, sink: &mut Sink<'_>) -> Result<Vec<Pending>, NoPlan> {
         let Some([source, target]) = dir.listed else { return Ok(Vec::new()) };
-        let is_listed = source.is_ok() && target.is_ok();
+        let (is_unread, is_listed) = (source.is_err(), source.is_ok() && target.is_ok());
         if let Some(change) = dir.change.filter(|_| is_listed || dir.made.is_some()) {
             (sink.tell)(Told::Change(&change.letters, &dir_line(&dir.path)))?;
         }
@@ -269,6 +271,7 @@ impl Walk<'_> {
             (Ok(source), Ok(target)) => (source, target),
             (Err(why), _) | (_, Err(why)) if dir.path.is_empty() => return Err(NoPlan::End(why)),
             (Err(why), _) | (_, Err(why)) => {
+                sink.plan.unread += u64::from(is_unread && !why.is_absent());
                 // Nothing is deleted here or below. The target does not get a mode that closes its directory, too.
                 sink.failed(&dir.path, why)?;
                 sink.left_out(&dir.path);

@@ -50,6 +50,7 @@ fn nothing_is_deleted_in_a_directory_that_was_not_listed_whole_or_below_it() {
         found.sort_unstable();
         assert_eq!(found, wanted, "{closed:?}");
         assert_eq!(plan.failures.len(), closed.concat().len(), "{closed:?}");
+        assert_eq!(plan.unread, closed[0].len() as u64, "{closed:?}");
     }
 }
 

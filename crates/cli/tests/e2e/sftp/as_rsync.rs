@@ -14,26 +14,38 @@ type Names = &'static [&'static str];
 /// the words. The file `list` is standard input, too.
 struct Case {
     source: Names,
+    from: &'static str,
     target: Option<Names>,
     list: Option<(&'static str, &'static str)>,
     words: &'static str,
 }
 
 const fn case(source: Names, target: Names, words: &'static str) -> Case {
-    Case { source, target: Some(target), list: None, words }
+    Case { source, from: "a/", target: Some(target), list: None, words }
 }
 
 const fn listed(list: &'static str, source: Names, target: Names, words: &'static str) -> Case {
-    Case { source, target: Some(target), list: Some(("--files-from=list", list)), words }
+    Case {
+        source,
+        from: "a/",
+        target: Some(target),
+        list: Some(("--files-from=list", list)),
+        words,
+    }
 }
 
 /// Words that read standard input.
 const fn piped(input: &'static str, source: Names, target: Names, words: &'static str) -> Case {
-    Case { source, target: Some(target), list: Some(("-i", input)), words }
+    Case { source, from: "a/", target: Some(target), list: Some(("-i", input)), words }
 }
 
 const fn made(words: &'static str) -> Case {
-    Case { source: &["f", "d/e"], target: None, list: None, words }
+    new("a/", &["f", "d/e"], words)
+}
+
+/// A target that is not there.
+const fn new(from: &'static str, source: Names, words: &'static str) -> Case {
+    Case { source, from, target: None, list: None, words }
 }
 
 fn make(scratch: &Scratch, root: &str, names: Names, time: i64) {
@@ -68,11 +80,13 @@ fn outcome(
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).args(program).args(case.words.split(' '));
     command.args(case.list.map(|(option, _)| option));
-    let (code, said, _) = scratch.run(command.args(["a/", target]));
+    let (code, said, _) = scratch.run(command.args([case.from, target]));
     let only_rsyncs = ["cannot delete", "could not", "created"];
     let is_said = |line: &&str| !only_rsyncs.iter().any(|one| line.starts_with(one));
     let said: BTreeSet<String> = said.lines().filter(is_said).map(str::to_owned).collect();
-    let made = state(&scratch.at(target)).into_iter().map(|(name, mode, (secs, _), content)| {
+    let at = scratch.at(target);
+    let made = if at.exists() { state(&at) } else { Vec::new() };
+    let made = made.into_iter().map(|(name, mode, (secs, _), content)| {
         let is_of_run = secs > 1_200_000_000;
         (name, format!("{mode:o}"), if is_of_run { 0 } else { secs }, content)
     });
@@ -160,28 +174,14 @@ fn names_are_kept_under_the_suffix_that_are_kept_by_rsync() {
         case(&["f~@"], &["f~"], "-rltib --delete"),
         case(&["f"], &["f", "f~"], "-rtib --delete --delete-excluded"),
         case(&["w"], &["f", "f~", "g", "g~/"], "-rtib --delete --delete-excluded"),
-    ];
-    compare(&cases, "as-kept");
-}
-
-#[test]
-fn a_new_root_has_the_bits_that_rsync_gives_it() {
-    compare(&[made("-r"), made("-rt"), made("-rp"), made("-rtb"), made("-rt --delete")], "as-made");
-}
-
-#[test]
-fn options_that_are_given_together_mean_what_they_mean_to_rsync() {
-    let cases = [
-        case(&["f"], &["f"], "-rti -I --size-only"),
-        case(&["f"], &["f"], "-rti --size-only -I"),
         // The source does not have the directory of that name: what was kept in it is deleted, too.
         case(&["f/x"], &["f", "f~/x", "f~/d/y"], "-rtib --delete --delete-excluded"),
         case(&["f/x"], &["f", "f~/x", "f~/x~"], "-rtib --delete --delete-excluded"),
         case(&["f/x"], &["f", "f~/x"], "-rtib --delete -f +\u{5f}*"),
-        case(&["f"], &["f"], "-rti -u --modify-window=9"),
-        case(&["d/x", "w"], &["w"], "-rti --exclude=**/***"),
-        case(&["d/x", "w"], &["d/y", "w"], "-rti --delete --exclude=**/***"),
-        case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\/***"),
+    ];
+    compare(&cases, "as-kept");
+}
+
 #[test]
 fn nothing_is_deleted_without_its_copy_where_kinds_differ() {
     let cases = [
@@ -207,6 +207,49 @@ fn nothing_is_deleted_without_its_copy_where_kinds_differ() {
     compare(&cases, "as-apart");
 }
 
+#[test]
+fn a_new_root_has_the_bits_that_rsync_gives_it() {
+    compare(&[made("-r"), made("-rt"), made("-rp"), made("-rtb"), made("-rt --delete")], "as-made");
+}
+
+#[test]
+fn a_target_that_is_not_there_is_what_it_is_to_rsync() {
+    const TREE: Names = &["f", "d/e"];
+    let cases = [
+        // Nothing that is not there takes part: the root is made only if more than one name would come into it.
+        new("a/", TREE, "-rti --existing"),
+        new("a/", TREE, "-rti --existing --delete"),
+        new("a/", TREE, "-rtin --existing"),
+        new("a/", TREE, "-rti --existing --exclude=*"),
+        new("a/", &[], "-rtin --existing"),
+        new("a", TREE, "-rti --existing"),
+        new("a", &[], "-rti --existing"),
+        new("a/f", TREE, "-rti --existing"),
+        // One name, though a directory, gets the name of the target.
+        new("a", &[], "-rti"),
+        new("a", &[], "-rpti"),
+        new("a", &[], "-rtin"),
+        new("a", TREE, "-rti"),
+        new("a", TREE, "-rtin"),
+        new("a", TREE, "-rti --exclude=/a/*"),
+        new("a", TREE, "-rti --exclude=a"),
+        new("a", &["d/e"], "-rti --delete --exclude=d"),
+        new("a/", &[], "-rti"),
+        new("a/", &[], "-rtin"),
+        new("a/d/", TREE, "-rti --exclude=e"),
+    ];
+    compare(&cases, "as-new");
+}
+
+#[test]
+fn options_that_are_given_together_mean_what_they_mean_to_rsync() {
+    let cases = [
+        case(&["f"], &["f"], "-rti -I --size-only"),
+        case(&["f"], &["f"], "-rti --size-only -I"),
+        case(&["f"], &["f"], "-rti -u --modify-window=9"),
+        case(&["d/x", "w"], &["w"], "-rti --exclude=**/***"),
+        case(&["d/x", "w"], &["d/y", "w"], "-rti --delete --exclude=**/***"),
+        case(&["j\\/x", "j/x"], &[], "-rti --exclude=j\\/***"),
         case(&["f"], &[], "-rti --bwlimit=0"),
         case(&["f", "g"], &[], "-rti --max-size=1.5k --min-size=2-1"),
         case(&["f", "g"], &[], "-rti --max-size=1-1"),
