@@ -37,13 +37,16 @@ const NOISE_LINES_MAX: usize = 1000;
 const SYNCED: &[u8] = b"hikyaku synced\n";
 const FAILED: &[u8] = b"hikyaku failed\n";
 
-/// Reads paths of directories, a line each, and syncs their file systems at an empty line. All shells take it alike: it
-/// has neither a line break, nor a backslash or an exclamation mark.
+/// Reads paths of directories, a line each, and syncs their file systems at an empty line, each of them once: of the
+/// directories of a file system (`stat -c %d`) one is left. All shells take it alike: it has neither a line break, nor a
+/// backslash or an exclamation mark.
 const SCRIPT: &str = "exec sh -c 'r=$(uname -r); a=${r%%.*}; b=${r#*.}; b=${b%%.*}; b=${b%%-*}; \
     [ \"$(uname -s)\" = Linux ] && [ $((a * 1000 + b)) -ge 5008 ] || exit 121; set --; \
     while IFS= read -r d; do if [ -n \"$d\" ]; then set -- \"$@\" \"$d\"; continue; fi; \
     k=$(stat -f -c %T -- \"$@\") || exit 121; \
     for t in $k; do case $t in ext2/ext3|xfs|btrfs|tmpfs) ;; *) exit 121;; esac; done; \
+    n=$(stat -c %d -- \"$@\") || exit 121; s=\" \"; \
+    for i in $n; do d=$1; shift; case $s in *\" $i \"*) ;; *) s=\"$s$i \"; set -- \"$@\" \"$d\";; esac; done; \
     if sync -f -- \"$@\"; then echo hikyaku synced; else echo hikyaku failed; fi; set --; done'";
 
 /// A file of the server that has all of its bytes, and a temporary name.
@@ -269,5 +272,50 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.to.take());
         ended(&mut self.child);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Programs that say that all directories are on two file systems, by their first letters, and write down what is synced.
+    const STUBS: [(&str, &str); 3] = [
+        ("uname", "case $1 in -r) echo 6.1.0;; *) echo Linux;; esac"),
+        (
+            "stat",
+            "k=$1; while [ \"$1\" != -- ]; do shift; done; shift; for d in \"$@\"; do \
+             case $k,$d in -f,*) echo tmpfs;; *,a*) echo 7;; *) echo 77;; esac; done",
+        ),
+        ("sync", "shift 2; for d in \"$@\"; do echo \"$d\" >>\"$SYNCED\"; done"),
+    ];
+
+    #[test]
+    fn the_shell_syncs_each_file_system_once() {
+        let dir = std::env::temp_dir().join(format!("hikyaku-settle-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        for (name, text) in STUBS {
+            fs::write(dir.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = std::env::var("PATH").unwrap();
+        let words = [
+            "env".into(),
+            format!("PATH={}:{path}", dir.display()).into(),
+            format!("SYNCED={}", dir.join("synced").display()).into(),
+            "sh".into(),
+            "-c".into(),
+            SCRIPT.into(),
+        ];
+        let mut running = Running::start(&words).unwrap();
+        let all = |names: [&'static str; 4]| names.map(str::as_bytes).into();
+        assert_eq!(running.sync(&all(["a", "a b", "b", "b/c"])), Some(true));
+        assert_eq!(running.sync(&all(["b/*", "a/d", "a/e", "a/f"])), Some(true));
+        drop(running);
+        assert_eq!(fs::read_to_string(dir.join("synced")).unwrap(), "a\nb\na/d\nb/*\n");
+        fs::remove_dir_all(&dir).unwrap();
     }
 }
