@@ -164,34 +164,36 @@ impl Session<'_> {
             };
             let Some(text) = line? else { return Ok(Outcome::Done) };
             let is_echoed = matches!(lines, Lines::Text(_));
-            match obey_line(shell, &text, is_echoed) {
+            let line = Line::new(&text);
+            shell.on_failure = match self.args.strictness() {
+                Strictness::Strict if is_echoed => line.on_failure,
+                _ => OnFailure::GoesOn,
+            };
+            let echo = if is_echoed { line.echo } else { Echo::Silent };
+            match obey_line(shell, (&text, &line), echo) {
                 Ok(Next::Line) => {}
                 Ok(Next::End) => return Ok(Outcome::Done),
-                Err((Fault::Told | Fault::Stopped, on_failure)) => {
-                    let is_strict = self.args.strictness() == Strictness::Strict;
-                    if is_strict && is_echoed && on_failure == OnFailure::Ends {
+                Err(Fault::Told | Fault::Stopped) => {
+                    if shell.on_failure == OnFailure::Ends {
                         return Ok(Outcome::Failed);
                     }
                 }
-                Err((fault, _)) => return Err(fault),
+                Err(fault) => return Err(fault),
             }
         }
     }
 }
 
 /// Does what a line says.
-fn obey_line(shell: &mut Shell, text: &[u8], is_echoed: bool) -> Result<Next, (Fault, OnFailure)> {
-    let line = Line::new(text);
-    let on_failure = line.on_failure;
+fn obey_line(shell: &mut Shell, (text, line): (&[u8], &Line<'_>), echo: Echo) -> Done<Next> {
     let command = if line.text.is_empty() { None } else { Some(Command::parse(line.text)) };
-    if is_echoed && line.echo == Echo::Shown {
-        let echoed = writeln!(stdout(), "sftp> {}", Shown::new(text));
-        echoed.map_err(|error| (error.into(), on_failure))?;
+    if echo == Echo::Shown {
+        writeln!(stdout(), "sftp> {}", Shown::new(text))?;
     }
     match command {
         None => Ok(Next::Line),
-        Some(Ok(command)) => shell.obey(&command).map_err(|fault| (fault, on_failure)),
-        Some(Err(NoCommand(text))) => Err((told(text), on_failure)),
+        Some(Ok(command)) => shell.obey(&command),
+        Some(Err(NoCommand(text))) => Err(told(text)),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::command::{Change, Changed, Command, How, LinkKind, Links, RenameKind};
 use crate::fault::{Done, Fault, failed, system, told, unfound};
 use crate::glob::{Found, expand};
-use crate::line::{escaped, unescaped};
+use crate::line::{OnFailure, escaped, unescaped};
 use crate::local;
 use crate::path::absolute;
 use crate::show::Shown;
@@ -36,6 +36,8 @@ pub(crate) struct Shell {
     pub(crate) how: How,
     /// How requests of a transfer follow each other.
     pub(crate) flow: Flow,
+    /// What a failure means for the names that the command has not come to.
+    pub(crate) on_failure: OnFailure,
     /// Set by Ctrl-C.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -54,7 +56,8 @@ impl Shell {
     pub(crate) fn new(client: Client, flow: Flow, stop: Arc<AtomicBool>) -> Done<Self> {
         let dir = client.name(&Request::RealPath(b".")).map_err(failed("realpath .".to_owned()))?;
         let (start, noise, meter) = (dir.clone(), Noise::Each, Meter::Hidden);
-        Ok(Self { client, dir, start, noise, meter, how: How::default(), flow, stop })
+        let (how, on_failure) = (How::default(), OnFailure::GoesOn);
+        Ok(Self { client, dir, start, noise, meter, how, flow, on_failure, stop })
     }
 
     /// Fails if the user has ended the command.
@@ -144,15 +147,26 @@ impl Shell {
         self.client.done(&Request::MakeDir(&path, attributes)).map_err(failed(what))
     }
 
-    /// Removes what matches. The first failure does not spare the others.
+    /// Removes what matches.
     fn remove(&self, pattern: &[u8]) -> Done {
+        self.of_each(pattern, |path| {
+            let shown = Shown::new(path);
+            self.note(format_args!("Removing {shown}"))?;
+            let removed = self.client.done(&Request::Remove(path));
+            removed.map_err(failed(format!("remote delete {shown}")))
+        })
+    }
+
+    /// Does the same to all that a pattern means. As in OpenSSH's sftp, the first failure spares the others where it ends
+    /// the session, and not elsewhere.
+    fn of_each(&self, pattern: &[u8], work: impl Fn(&[u8]) -> Done) -> Done {
         let mut done = Ok(());
         for path in self.meant(pattern)? {
             self.go_on()?;
-            let shown = Shown::new(&path);
-            self.note(format_args!("Removing {shown}"))?;
-            let removed = self.client.done(&Request::Remove(&path));
-            done = worse(done, removed.map_err(failed(format!("remote delete {shown}"))))?;
+            done = worse(done, work(&path))?;
+            if done.is_err() && self.on_failure == OnFailure::Ends {
+                return done;
+            }
         }
         done
     }
@@ -221,12 +235,7 @@ impl Shell {
         if change.links == Links::Themselves && !can {
             return Err(told("Server does not support lsetstat@openssh.com extension"));
         }
-        let mut done = Ok(());
-        for path in self.meant(&change.pattern)? {
-            self.go_on()?;
-            done = worse(done, self.change_one(&path, change))?;
-        }
-        done
+        self.of_each(&change.pattern, |path| self.change_one(path, change))
     }
 
     fn change_one(&self, path: &[u8], change: &Change) -> Done {

@@ -305,6 +305,14 @@ fn a_batch_ends_at_its_first_failure_and_a_pipe_goes_on() {
     // From a pipe all of them fail, and the session has succeeded all the same.
     let all = bad.join("\n") + "\nrename f1 f2\nquit\njaja\n";
     let (output, said, error) = place.session(&[], &all);
+    // So does a pattern at its first name, unless the line begins with a dash.
+    for name in ["p1", "p3"] {
+        fs::write(place.at("there").join(name), "x").unwrap();
+    }
+    fs::create_dir(place.at("there/p2")).unwrap();
+    assert!(place.batch("rm p*\n").is_err());
+    assert!(!place.at("there/p1").exists() && place.at("there/p3").exists());
+    assert!(place.batch("-rm p*\n").is_ok() && !place.at("there/p3").exists());
     assert_eq!(output.status.code(), Some(0), "{error}");
     assert!(place.at("there/f2").exists() && said.contains("sftp> jaja\n"), "{said}");
     assert!(error.contains("Invalid command.") && error.starts_with("Attached to "), "{error}");
