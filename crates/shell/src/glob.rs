@@ -2,6 +2,8 @@
 //!
 //! A name that begins with a dot is matched only by a pattern that does. Names come sorted.
 
+mod braces;
+
 use hikyaku_fs::Name;
 use hikyaku_sftp::{Attributes, Kind};
 
@@ -182,6 +184,15 @@ pub(crate) fn expand<T: Tree>(tree: &T, pattern: &[u8]) -> Result<Vec<Found>, Un
     let parts: Vec<Part> = pattern.split(|&byte| byte == b'/').map(Part::parse).collect();
     let mut all = Vec::new();
     descend(tree, Vec::new(), &parts, &mut all)?;
+    Ok(all)
+}
+
+/// The same of each pattern that `{a,b}` in this one stands for, as `ls` takes it.
+pub(crate) fn expand_all<T: Tree>(tree: &T, pattern: &[u8]) -> Result<Vec<Found>, Unfound<T::End>> {
+    let mut all = Vec::new();
+    for pattern in braces::expanded(pattern).ok_or(Unfound::TooMany)? {
+        all.extend(expand(tree, &pattern)?);
+    }
     Ok(all)
 }
 

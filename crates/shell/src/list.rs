@@ -4,7 +4,7 @@ mod long;
 
 use crate::command::{Direction, Form, Hidden, Long, Order, SpaceUnit, Style};
 use crate::fault::{Done, failed, told, unfound};
-use crate::glob::expand;
+use crate::glob::{Found, expand_all};
 use crate::line::escaped;
 use crate::path::{absolute, below, join};
 use crate::shell::Shell;
@@ -34,7 +34,8 @@ impl Shell {
         // Paths are printed as the user wrote them.
         let without = (!pattern.starts_with(b"/")).then_some(&self.dir[..]);
         let pattern = absolute(pattern, &escaped(&self.dir));
-        let found = expand(&Remote(&self.client), &pattern).map_err(unfound(&pattern))?;
+        let tree = Remote(&self.client);
+        let found = expand_all(&tree, &pattern).map_err(unfound(&pattern))?;
         match &found[..] {
             [] => {
                 let shown = Shown::new(&pattern);
@@ -44,8 +45,13 @@ impl Shell {
             _ => {}
         }
         let longest = found.iter().map(|one| one.path.len()).max().unwrap_or(0);
+        // As by OpenSSH's sftp, directories among several names are marked.
+        let mark = |one: &Found| {
+            let is_marked = one.is_dir() && !one.path.ends_with(b"/");
+            if is_marked { &b"/"[..] } else { b"" }
+        };
         let items = found.into_iter().map(|one| Item {
-            shown: below(&one.path, without).to_vec(),
+            shown: [below(&one.path, without), mark(&one)].concat(),
             attributes: one.attributes,
             line: None,
         });

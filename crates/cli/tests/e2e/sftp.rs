@@ -235,7 +235,10 @@ fn what_is_printed_is_what_scripts_know() {
         ("ls -1S a bb", "a\n".to_owned()),
         ("ls -1 dir", "dir/x\n".to_owned()),
         ("ls -1 d*", "dir/x\n".to_owned()),
-        ("ls -1r ?*", "dir\nbb\na\n".to_owned()),
+        ("ls -1r ?*", "dir/\nbb\na\n".to_owned()),
+        ("ls -1 {bb,a}", "a\nbb\n".to_owned()),
+        ("ls -1 {a,d{x,ir},no*}", "a\ndir/\n".to_owned()),
+        ("ls -1 {dir}", "dir/x\n".to_owned()),
         (&format!("ls -1 {there}/dir"), format!("{there}/dir/x\n")),
         ("cd dir\n@ls -1", "x\n".to_owned()),
         ("version", "SFTP protocol version 3\n".to_owned()),
@@ -302,9 +305,6 @@ fn a_batch_ends_at_its_first_failure_and_a_pipe_goes_on() {
         assert!(ignored.is_ok() && place.at("there/f2").exists(), "{line}: {ignored:?}");
         place.batch("rename f2 f1\n").unwrap();
     }
-    // From a pipe all of them fail, and the session has succeeded all the same.
-    let all = bad.join("\n") + "\nrename f1 f2\nquit\njaja\n";
-    let (output, said, error) = place.session(&[], &all);
     // So does a pattern at its first name, unless the line begins with a dash.
     for name in ["p1", "p3"] {
         fs::write(place.at("there").join(name), "x").unwrap();
@@ -313,6 +313,9 @@ fn a_batch_ends_at_its_first_failure_and_a_pipe_goes_on() {
     assert!(place.batch("rm p*\n").is_err());
     assert!(!place.at("there/p1").exists() && place.at("there/p3").exists());
     assert!(place.batch("-rm p*\n").is_ok() && !place.at("there/p3").exists());
+    // From a pipe all of them fail, and the session has succeeded all the same.
+    let all = bad.join("\n") + "\nrename f1 f2\nquit\njaja\n";
+    let (output, said, error) = place.session(&[], &all);
     assert_eq!(output.status.code(), Some(0), "{error}");
     assert!(place.at("there/f2").exists() && said.contains("sftp> jaja\n"), "{said}");
     assert!(error.contains("Invalid command.") && error.starts_with("Attached to "), "{error}");
