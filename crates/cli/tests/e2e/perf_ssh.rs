@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 
+const USAGE: i32 = 1;
 const MAY_PASS: i32 = 5;
 const WILL_FAIL: i32 = 6;
 
@@ -58,7 +59,7 @@ fn a_host_alone_is_the_address_of_a_server() {
     assert_eq!(report(&output)["end"]["sum_received"]["bytes"], 1 << 20);
     let output = hikyaku(&server.state).args(["perf", "127.0.0.1", "--ssh", "x"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(WILL_FAIL), "{said}");
+    assert_eq!(output.status.code(), Some(USAGE), "{said}");
     assert!(said.contains("\ntry: ssh://127.0.0.1"), "{said}");
 }
 
@@ -66,15 +67,10 @@ fn a_host_alone_is_the_address_of_a_server() {
 fn what_cannot_be_done_through_ssh_is_said_with_a_remedy() {
     let sshd = Sshd::start("perf-ssh-errors");
     for (arguments, code, wanted, remedy) in [
-        (
-            "ssh://far -P 2",
-            WILL_FAIL,
-            "-P needs a server that waits",
-            "try: hikyaku perf -s on far",
-        ),
-        ("ssh://far --bidir", WILL_FAIL, "--bidir needs", "try: hikyaku perf -s"),
-        ("ssh://far --compete tcp:1", WILL_FAIL, "--compete needs", "try: hikyaku perf -s"),
-        ("ssh://far -p 5208", WILL_FAIL, "-p needs", "try: hikyaku perf -s"),
+        ("ssh://far -P 2", USAGE, "-P needs a server that waits", "try: hikyaku perf -s on far"),
+        ("ssh://far --bidir", USAGE, "--bidir needs", "try: hikyaku perf -s"),
+        ("ssh://far --compete tcp:1", USAGE, "--compete needs", "try: hikyaku perf -s"),
+        ("ssh://far -p 5208", USAGE, "-p needs", "try: hikyaku perf -s"),
         ("ssh://broken", MAY_PASS, "ssh cannot start anything on broken", "try: "),
         (
             "ssh://far --remote-path /nowhere/hikyaku",
