@@ -1,6 +1,7 @@
 //! Mounts of this process's namespace, as proc_pid_mountinfo(5) tells them.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -21,9 +22,9 @@ pub(crate) fn at(directory: &Path) -> Option<Mounted> {
     lines(&text).filter(|(path, _)| path == directory).last().and_then(|(_, mounted)| mounted)
 }
 
-/// Whether the device is mounted anywhere; also if that cannot be told.
-pub(crate) fn is_there(device: &str) -> bool {
-    let Ok(text) = fs::read("/proc/self/mountinfo") else { return true };
+/// Whether the device is mounted anywhere in the namespace of a process, such as `self`; also if that cannot be told.
+pub(crate) fn is_there(process: impl Display, device: &str) -> bool {
+    let Ok(text) = fs::read(format!("/proc/{process}/mountinfo")) else { return true };
     lines(&text).any(|(_, mounted)| mounted.is_some_and(|mounted| mounted.device == device))
 }
 

@@ -204,7 +204,7 @@ fn serve(
     let scope = interrupt.scope();
     let main = thread::current();
     let _woken = scope.on_stop(move || main.unpark());
-    let is_there = || device.as_deref().is_none_or(mounted::is_there);
+    let is_there = || device.as_deref().is_none_or(|device| mounted::is_there("self", device));
     while scope.stop_cause().is_none() && !session.guard.is_finished() && is_there() {
         thread::park_timeout(LOOK);
     }

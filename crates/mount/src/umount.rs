@@ -58,8 +58,10 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
         Some(server) => {
             let told = flushed(&directory)?;
             take(&directory, Manner::Idle)?;
-            // A copy of the mount in another namespace would keep it alive.
-            if !ends(server) {
+            // A copy of the mount in the namespace of the process would keep it alive. Without one it ends by itself, and
+            // not by a signal, once the server has everything.
+            let has_copy = || mounted::is_there(server.as_raw_nonzero(), &mounted.device);
+            if !ends(server) && has_copy() {
                 let _ = kill_process(server, Signal::TERM);
             }
             // It may still tell the server what was written. That ends by itself.
