@@ -27,9 +27,10 @@ use crate::worker::Gate;
 use crate::{latency, limit, prom, sweep, trouble};
 use anyhow::{Context, Error, Result, bail};
 use connect::{Link, connect, cut};
-use hikyaku_console::{Interrupt, Scope};
+use hikyaku_console::{ExitCode, Interrupt, Scope};
 use hikyaku_crypto::{cipher_name, random_array};
 use hikyaku_net::{AppCode, Connection, Policy};
+use hikyaku_units::Rate;
 use pair::{PairMember, Step};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,12 +76,26 @@ fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink, log: Option<&RunLog>) ->
     match measured {
         Ok(Measured { end, broken, .. }) => {
             output.end(Some(&end), broken.as_ref().map(hikyaku_console::causes));
-            broken.map_or(kept, Err)
+            broken.map_or(kept, Err)?;
+            enough(&end, args.records.min)
         }
         Err(error) => {
             output.end(None, Some(hikyaku_console::causes(&error)));
             Err(error)
         }
+    }
+}
+
+/// An error if less was received than the user wants at least.
+fn enough(end: &report::End, least: Option<Rate>) -> Result<()> {
+    let received = end.sum_received.as_ref().map_or(0.0, |sum| sum.bits_per_second);
+    let received = Rate::from_bits_per_sec(received as u64);
+    match least {
+        Some(least) if received < least => {
+            let text = format!("{received} was received, and --min {least} is wanted");
+            Err(ExitCode::Failed.error(text))
+        }
+        _ => Ok(()),
     }
 }
 

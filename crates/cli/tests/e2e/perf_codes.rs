@@ -35,6 +35,14 @@ fn every_failure_has_its_documented_code() {
     for (by, line, code, words) in [
         (By::Anybody, "--help".to_owned(), DONE, ""),
         (By::Anybody, at(server.port, "-n 1M"), DONE, ""),
+        (By::Anybody, at(server.port, "-n 1M --min 1k"), DONE, ""),
+        (
+            By::Anybody,
+            at(server.port, "-n 1M -R --min 1000T"),
+            FAILED,
+            "--min 1000000 Gbit/s is wanted",
+        ),
+        (By::Anybody, at(server.port, "--bidir --min 1k"), USAGE, "cannot be used with"),
         (By::Anybody, String::new(), USAGE, "required"),
         (By::Anybody, "-c h -t 0".to_owned(), USAGE, "--time"),
         (By::Anybody, "-c h:0".to_owned(), USAGE, "'0' is not a port"),

@@ -3,6 +3,7 @@
 use crate::mesh::Hosts;
 use crate::sweep::Targets;
 use clap::Args;
+use hikyaku_units::{Rate, parse_limit};
 use std::path::PathBuf;
 
 /// Sweeps of targets, and what is kept of tests beside the output.
@@ -36,6 +37,10 @@ pub(crate) struct Records {
     #[arg(long, value_name = "FILE.prom", conflicts_with_all = ["server", "bidir", "sweep", "mesh", "latency"])]
     #[arg(value_parser = prom)]
     pub(crate) prom: Option<PathBuf>,
+    /// Fail (exit code 2) if less than RATE was received
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    #[arg(conflicts_with_all = ["server", "bidir", "sweep", "mesh", "latency", "compete"])]
+    pub(crate) min: Option<Rate>,
 }
 
 fn prom(text: &str) -> Result<PathBuf, String> {
