@@ -69,6 +69,9 @@ pub(crate) fn wish(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish
 /// Options of `hikyaku mount` that may stand behind `-o`, with `_` for `-`: fstab(5) has no other place for them.
 const OPTIONS: [&str; 5] = ["attr_cache", "attr_ttl", "cache", "locks", "timeout"];
 
+/// Those of them that have no value.
+const FLAGS: [&str; 1] = ["no_udp"];
+
 /// The options behind `-o`, as arguments. Those that fstab(5) reserves for other programs (`x-...`, `X-...` and `comment=`)
 /// are left out, and so is `rw`: mount(8) passes that whenever nobody said `ro`, and a server that lets its clients read
 /// only would refuse it.
@@ -78,12 +81,16 @@ fn options_of(text: &OsStr) -> impl Iterator<Item = OsString> {
         let is_foreign = ["x-", "X-", "comment="].iter().any(|start| option.starts_with(start));
         *option != "rw" && !is_foreign
     };
-    let is_ours =
-        |option: &&str| option.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name));
+    let is_ours = |option: &&str| match option.split_once('=') {
+        Some((name, _)) => OPTIONS.contains(&name),
+        None => FLAGS.contains(option),
+    };
     let (ours, others): (Vec<&str>, Vec<&str>) = text.split(',').filter(is_kept).partition(is_ours);
-    let ours = ours.into_iter().filter_map(|option| option.split_once('='));
-    let ours: Vec<OsString> =
-        ours.map(|(name, value)| format!("--{}={value}", name.replace('_', "-")).into()).collect();
+    let long = |option: &str| match option.split_once('=') {
+        Some((name, value)) => format!("--{}={value}", name.replace('_', "-")),
+        None => format!("--{}", option.replace('_', "-")),
+    };
+    let ours: Vec<OsString> = ours.into_iter().map(|option| long(option).into()).collect();
     ours.into_iter().chain(["-o".into(), others.join(",").into()])
 }
 
@@ -98,7 +105,7 @@ mod tests {
 
     #[test]
     fn mounts_as_mount_asks() {
-        let asked = "hikyaku://node1/data /mnt -sv -t hikyaku -o rw,_netdev,attr_cache=60s,x-systemd.automount,allow_other";
+        let asked = "hikyaku://node1/data /mnt -sv -t hikyaku -o rw,_netdev,attr_cache=60s,no_udp,x-systemd.automount,allow_other";
         let Wish::Mount(words) = wish_of(asked).unwrap() else { panic!("no mount") };
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         assert_eq!(
@@ -106,6 +113,7 @@ mod tests {
             [
                 "mount",
                 "--attr-cache=60s",
+                "--no-udp",
                 "-o",
                 "_netdev,allow_other",
                 "hikyaku://node1/data",

@@ -39,6 +39,9 @@ pub struct MountArgs {
     /// If the server is lost, let programs wait for it so long; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
+    /// Reach the servers over TCP only
+    #[arg(long)]
+    pub no_udp: bool,
     /// Put what programs write onto the disk of this machine first, below this directory, and send it from there: closing and
     /// fsync do not wait for the server, and what is left after a crash is sent by the next mount
     #[arg(long, value_name = "DIRECTORY")]

@@ -46,6 +46,7 @@ impl Links {
     pub(crate) fn connect(
         servers: &Servers,
         leasing: Leasing,
+        via: Via,
     ) -> Result<(Self, Vec<Option<Client>>, Access, Locking)> {
         let count = servers.servers.len();
         if count > SERVERS_MAX {
@@ -59,7 +60,7 @@ impl Links {
         })?;
         let own_key = identity.public_key().to_string();
         let links = Self {
-            dialler: Dialler::new(identity, count, Memory::of_user(), Via::Auto)?,
+            dialler: Dialler::new(identity, count, Memory::of_user(), via)?,
             addresses: servers.servers.clone(),
             known: KnownPeers::at(state.join("known_peers")),
             keys: servers.keys.as_slice().into(),

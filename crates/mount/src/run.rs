@@ -18,7 +18,7 @@ use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
 use hikyaku_console::{ExitCode, Interrupt, misuse, print, with_remedy};
 use hikyaku_reach::daemon::SUCCESSORS;
-use hikyaku_reach::dial::Servers;
+use hikyaku_reach::dial::{Servers, Via};
 use hikyaku_remote::{Client, Holder, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::{DataSize, counted};
@@ -136,7 +136,8 @@ fn serve(
 ) -> Result<()> {
     // What is decided under a lease goes another way than the journal.
     let leasing = if args.stage.is_some() { Leasing::Unwanted } else { Leasing::Wanted };
-    let (link, clients, access, locking) = Links::connect(servers, leasing)?;
+    let via = if args.no_udp { Via::Tcp } else { Via::Auto };
+    let (link, clients, access, locking) = Links::connect(servers, leasing, via)?;
     if servers.servers.len() > 1 && options.wish == Some(Access::Write) {
         return Err(misuse("-o rw: several servers are mounted to read only", "-o ro"));
     }

@@ -319,6 +319,25 @@ fn a_signal_unmounts_and_figures_are_told() {
 }
 
 #[test]
+fn a_mount_without_udp_is_carried_by_tcp() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-no-udp");
+    fs::write(place.root("a"), "content").unwrap();
+    let port: u16 = place.source("").split([':', '/']).nth(4).unwrap().parse().unwrap();
+    // Connections of this machine to the port of the daemon: proc_net_tcp(5).
+    let connections = || {
+        let (all, port) = (fs::read_to_string("/proc/net/tcp").unwrap(), format!(":{port:04X}"));
+        let words = all.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        words.filter(|words| words[2].ends_with(&port) && words[3] == "01").count()
+    };
+    place.mount(&["--no-udp"]);
+    assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
+    assert!(connections() > 0);
+}
+
+#[test]
 fn the_program_is_a_helper_of_mount() {
     if !can_mount() {
         return;
