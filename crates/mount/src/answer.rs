@@ -3,6 +3,7 @@
 //! The kernel's own word for this, `FUSE_INTERRUPT`, does not come through the library that reads its requests. So for a
 //! request that waits, the signals of its thread are looked at in `/proc`: if one is there that ends programs, and the program
 //! neither ignores nor blocks it, the request ends with `EINTR`. What the server answers later is kept like any other answer.
+//! Whoever waits for a lock may wait for ever, and hears every signal that it handles, by the same means.
 
 use crate::core::Core;
 use fuser::{
@@ -23,7 +24,32 @@ pub(crate) struct Waiting {
 struct Waiter {
     thread: u32,
     since: Instant,
-    give_up: Box<dyn FnOnce() + Send>,
+    give_up: Call,
+    on_signal: OnSignal,
+}
+
+type Call = Box<dyn FnOnce() + Send>;
+
+/// What becomes of a request whose program has a signal that it handles.
+enum OnSignal {
+    /// Those that end programs end the request.
+    Nothing,
+    /// The server is asked to answer without what was asked for.
+    TakeBack(Call),
+    /// It has been asked.
+    TakenBack,
+}
+
+/// The signals of a thread that it neither ignores nor blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Signals {
+    None,
+    /// Some that it handles.
+    Handled,
+    /// The same, one that ends other programs among them.
+    HandledEnd,
+    /// One ends it.
+    End,
 }
 
 /// The place of an answer, which is given once: by the server's words, or because the program is to end.
@@ -83,19 +109,45 @@ impl Waiting {
         drop(all);
         for (number, thread) in old {
             let status = fs::read_to_string(format!("/proc/{thread}/status"));
-            if status.is_ok_and(|status| is_to_end(&status)) {
-                let waiter = self.all().1.remove(&number);
-                if let Some(waiter) = waiter {
-                    (waiter.give_up)();
+            let call = status.ok().and_then(|status| self.end_of(number, signals(&status)));
+            if let Some(call) = call {
+                call();
+            }
+        }
+    }
+
+    /// What ends the waiting of a request whose thread has these signals.
+    fn end_of(&self, number: u64, signals: Signals) -> Option<Call> {
+        let mut all = self.all();
+        let waiter = all.1.get_mut(&number)?;
+        match (signals, &mut waiter.on_signal) {
+            (Signals::None, _) => None,
+            (Signals::End, _) | (Signals::HandledEnd, OnSignal::Nothing) => {
+                all.1.remove(&number).map(|waiter| waiter.give_up)
+            }
+            (Signals::Handled | Signals::HandledEnd, on_signal) => {
+                match std::mem::replace(on_signal, OnSignal::TakenBack) {
+                    OnSignal::TakeBack(call) => Some(call),
+                    before => {
+                        *on_signal = before;
+                        None
+                    }
                 }
             }
         }
     }
+
+    /// Calls `take_back` if the program of a request that waits has a signal that it handles.
+    pub(crate) fn on_signal(&self, number: u64, take_back: impl FnOnce() + Send + 'static) {
+        if let Some(waiter) = self.all().1.get_mut(&number) {
+            waiter.on_signal = OnSignal::TakeBack(Box::new(take_back));
+        }
+    }
 }
 
-/// Whether a thread with this status, as proc_pid_status(5) shows it, has a signal that ends programs.
+/// The signals of a thread with this status, as proc_pid_status(5) shows it.
 // fuzz: none, the kernel's own words
-fn is_to_end(status: &str) -> bool {
+fn signals(status: &str) -> Signals {
     /// SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM.
     const ENDS: u64 = 0b111 | 1 << 8 | 1 << 14;
     let mask = |name: &str| {
@@ -103,7 +155,14 @@ fn is_to_end(status: &str) -> bool {
         line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0)
     };
     let pending = mask("SigPnd:") | mask("ShdPnd:");
-    pending & !mask("SigBlk:") & !mask("SigIgn:") & ENDS != 0
+    let heard = pending & !mask("SigBlk:") & !mask("SigIgn:");
+    let handled = heard & mask("SigCgt:");
+    match (heard & ENDS, handled) {
+        (0, 0) => Signals::None,
+        (0, _) => Signals::Handled,
+        (ends, _) if ends & !handled == 0 => Signals::HandledEnd,
+        _ => Signals::End,
+    }
 }
 
 impl Core {
@@ -121,7 +180,8 @@ impl Core {
         all.0 += 1;
         let number = all.0;
         let thread = request.pid();
-        let waiter = Waiter { thread, since: Instant::now(), give_up: Box::new(give_up) };
+        let (since, on_signal) = (Instant::now(), OnSignal::Nothing);
+        let waiter = Waiter { thread, since, give_up: Box::new(give_up), on_signal };
         all.1.insert(number, waiter);
         drop(all);
         Slot { reply, core: self.clone(), number, thread }
@@ -129,6 +189,11 @@ impl Core {
 }
 
 impl<R: Fails> Slot<R> {
+    /// The number of the request among those that wait.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Answers, unless that has been done. Returns whether the kernel has the answer.
     pub(crate) fn answer(self, with: impl FnOnce(R)) -> bool {
         let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -184,23 +249,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_that_end_a_program_are_told_from_others() {
-        let status = |pending: u64, shared: u64, blocked: u64, ignored: u64| {
+    fn signals_that_end_a_program_are_told_from_those_that_it_handles() {
+        let status = |[pending, shared, blocked, ignored, handled]: [u64; 5]| {
             format!(
-                "Name:\tcat\nSigPnd:\t{pending:016x}\nShdPnd:\t{shared:016x}\nSigBlk:\t{blocked:016x}\nSigIgn:\t{ignored:016x}\n"
+                "Name:\tcat\nSigPnd:\t{pending:016x}\nShdPnd:\t{shared:016x}\nSigBlk:\t{blocked:016x}\n\
+                 SigIgn:\t{ignored:016x}\nSigCgt:\t{handled:016x}\n"
             )
         };
-        let (int, child, kill) = (1 << 1, 1 << 16, 1 << 8);
-        for (status, ends) in [
-            (status(0, int, 0, 0), true),
-            (status(kill, 0, 0, 0), true),
-            (status(0, int, int, 0), false),
-            (status(0, int, 0, int), false),
-            (status(0, child, 0, 0), false),
-            (status(0, 0, 0, 0), false),
+        let (int, alarm, child, kill) = (1 << 1, 1 << 13, 1 << 16, 1 << 8);
+        for (masks, expected) in [
+            ([0, int, 0, 0, 0], Signals::End),
+            ([kill, 0, 0, 0, int], Signals::End),
+            ([kill, int, 0, 0, int], Signals::End),
+            ([0, int, 0, 0, int], Signals::HandledEnd),
+            ([0, int | alarm, 0, 0, int | alarm], Signals::HandledEnd),
+            ([alarm, 0, 0, 0, alarm], Signals::Handled),
+            ([alarm, 0, alarm, 0, alarm], Signals::None),
+            ([0, int, int, 0, 0], Signals::None),
+            ([0, int, 0, int, 0], Signals::None),
+            ([0, child, 0, 0, 0], Signals::None),
+            ([0, 0, 0, 0, int], Signals::None),
         ] {
-            assert_eq!(is_to_end(&status), ends, "{status}");
+            assert_eq!(signals(&status(masks)), expected, "{masks:x?}");
         }
-        assert!(!is_to_end(""));
+        assert_eq!(signals(""), Signals::None);
     }
 }

@@ -14,7 +14,7 @@ use crate::ask::What;
 use crate::attributes::store_time;
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, errno};
-use crate::locks::{Closed, Locking, wish};
+use crate::locks::{Locking, wish};
 use crate::write::Where;
 use bytes::Bytes;
 use figures::Own;
@@ -157,10 +157,9 @@ impl Filesystem for Front {
         let reply = self.0.slot(request, reply);
         let core = self.0.clone();
         self.0.close_written(handle.0, move |closed| {
-            let freed = (Some(owner.0), Closed::Descriptor);
             let free = core.clone();
             core.withdraw((handle.0, reply.thread), move || {
-                free.free_locks(number.0, freed, move |_| empty(reply)(closed));
+                free.free_of_owner((number.0, owner.0), move |_| empty(reply)(closed));
             });
         });
     }
@@ -205,7 +204,7 @@ impl Filesystem for Front {
         match wish(kind, patience) {
             Some(wish) => {
                 let owner = (number.0, owner.0, handle.0);
-                self.0.set_lock(owner, (start, end), wish, empty(reply));
+                self.0.set_lock(owner, (start, end), wish, reply);
             }
             None => reply.error(Errno::EINVAL),
         }
@@ -392,12 +391,11 @@ impl Filesystem for Front {
         number: INodeNo,
         handle: FileHandle,
         _: OpenFlags,
-        owner: Option<LockOwner>,
+        _: Option<LockOwner>,
         _: bool,
         reply: ReplyEmpty,
     ) {
-        let closed = Closed::Handle(handle.0);
-        self.0.free_locks(number.0, (owner.map(|owner| owner.0), closed), drop);
+        self.0.free_of_handle(number.0, handle.0);
         reply.ok();
         if self.0.state().texts.remove(&handle.0).is_none() {
             self.0.close(handle.0);

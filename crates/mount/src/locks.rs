@@ -4,15 +4,17 @@
 //! has it then: pages of another content are dropped, those of the kernel as well. The locks end with the connection; then
 //! the next write or sync of the file fails, because somebody else may have had a lock meanwhile.
 
+use crate::answer::Slot;
 use crate::core::{Core, State, errno};
 use crate::look::Pages;
 use crate::nodes::{Node, Seen};
-use fuser::Errno;
+use fuser::{Errno, ReplyEmpty};
+use hikyaku_reach::daemon::GIVE_UPS;
 use hikyaku_read_ahead::Content;
 use hikyaku_remote::{Lock, Patience, RemoteError, Wish};
 use hikyaku_store::ErrorKind;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
 #[cfg(test)]
 mod tests;
@@ -41,15 +43,6 @@ pub(crate) struct Owned {
     wishes: u32,
 }
 
-/// Why all locks of an owner are freed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Closed {
-    /// A program closes one of its descriptors of the file: all locks of fcntl(2) that it has of the file end.
-    Descriptor,
-    /// This handle is closed for good: the locks of flock(2) of it end.
-    Handle(u64),
-}
-
 /// The last byte that a file can have.
 const LAST: u64 = i64::MAX as u64;
 
@@ -65,15 +58,20 @@ pub(crate) fn wish(kind: i32, patience: Patience) -> Option<Wish> {
 }
 
 impl Core {
-    /// Locks or frees a range of a file, through a handle.
+    /// Locks or frees a range of a file, through a handle. A program that hears a signal while it waits for a lock waits no
+    /// more, once the server has taken its wish back.
     pub(crate) fn set_lock(
         self: &Arc<Self>,
         (number, owner, handle): (u64, u64, u64),
         range: (u64, u64),
         wish: Wish,
-        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+        reply: Slot<ReplyEmpty>,
     ) {
-        let key = (number, owner);
+        let (key, waiter) = ((number, owner), reply.number());
+        let done = move |set: Result<(), Errno>| match set {
+            Ok(()) => reply.ok(),
+            Err(errno) => reply.error(errno),
+        };
         if wish == Wish::Free {
             return self.free_lock(key, range, |_| true, done);
         }
@@ -101,14 +99,23 @@ impl Core {
                 }
             };
             drop(state);
-            let set = core.clone();
-            client.lock_then(lock, move |answer| {
+            let (set, given_up) = (core.clone(), Arc::<OnceLock<()>>::default());
+            let (is_given_up, asked) = (given_up.clone(), lock.clone());
+            let request = client.lock_then(lock, move |answer| {
                 set.state().locked_or_not(key, answer.is_ok());
-                match answer {
+                match answer.map_err(|error| refused(&error)) {
                     Ok(()) => set.refresh(number, done),
-                    Err(error) => done(Err(refused(&error))),
+                    Err(_) if is_given_up.get().is_some() => done(Err(Errno::EINTR)),
+                    Err(errno) => done(Err(errno)),
                 }
             });
+            if client.has(GIVE_UPS) {
+                core.waiting.on_signal(waiter, move || {
+                    let _ = given_up.set(());
+                    let wish = Wish::GiveUp(request);
+                    client.lock_then(Lock { wish, ..asked }, drop);
+                });
+            }
             drop(order);
         });
     }
@@ -151,34 +158,38 @@ impl Core {
         self.lock_order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees all locks of an owner, who closes a file.
-    pub(crate) fn free_locks(
+    /// A program closes one of its descriptors of a file: all its locks of fcntl(2) end.
+    pub(crate) fn free_of_owner(
         self: &Arc<Self>,
-        number: u64,
-        (owner, closed): (Option<u64>, Closed),
+        key: (u64, u64),
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
-        let mut state = self.state();
-        let key = owner.map(|owner| (number, owner));
-        let Some((key, owned)) = key.and_then(|key| Some((key, state.locked.get_mut(&key)?)))
-        else {
-            drop(state);
+        if !self.state().locked.contains_key(&key) {
             return done(Ok(()));
-        };
-        if let Closed::Handle(handle) = closed {
-            owned.handles.remove(&handle);
         }
-        drop(state);
-        let is_wanted = move |state: &mut State| {
-            let Some(owned) = state.locked.get(&key) else { return false };
-            // Another file has the number of the owner, and its lock.
-            let is_other = closed != Closed::Descriptor && !owned.handles.is_empty();
-            if !is_other {
-                state.locked.remove(&key);
-            }
-            !is_other
-        };
+        let is_wanted = move |state: &mut State| state.locked.remove(&key).is_some();
         self.free_lock(key, (0, LAST), is_wanted, done);
+    }
+
+    /// A handle is closed for good: the locks of flock(2) of it end, and those that fcntl(2) gives to an open file. The kernel
+    /// names the owner of the former only. So whoever has asked for locks through this handle alone has them no more.
+    pub(crate) fn free_of_handle(self: &Arc<Self>, number: u64, handle: u64) {
+        let mut state = self.state();
+        let of_node = state.locked.iter_mut().filter(|((node, _), _)| *node == number);
+        let of_handle = of_node.filter_map(|(&key, owned)| {
+            let was_last = owned.handles.remove(&handle) && owned.handles.is_empty();
+            was_last.then_some(key)
+        });
+        let keys: Vec<(u64, u64)> = of_handle.collect();
+        drop(state);
+        for key in keys {
+            // Meanwhile another file may have got the number of the owner, and a lock.
+            let is_wanted = move |state: &mut State| {
+                let is_over = state.locked.get(&key).is_some_and(|owned| owned.handles.is_empty());
+                is_over && state.locked.remove(&key).is_some()
+            };
+            self.free_lock(key, (0, LAST), is_wanted, drop);
+        }
     }
 
     /// Tells who keeps an owner from locking a range.

@@ -59,6 +59,7 @@ pub const STORE: Offered = Offered {
     name: "store",
     versions: Versions::only(1),
     features: &[
+        GIVE_UPS,
         IMAGES,
         LEASES,
         LOCKS,
@@ -88,6 +89,9 @@ pub const LEASES: &str = "leases";
 /// The feature of a server that has locks of byte ranges, and appends at the end of a file.
 // spec: store-feature-6
 pub const LOCKS: &str = "locks";
+/// The feature of a server of which a client can wish no more for a lock that it waits for.
+// spec: store-feature-9
+pub const GIVE_UPS: &str = "give-ups";
 /// The feature of a server that takes uploads: whole small files, and large ones in pieces.
 // spec: store-feature-4
 pub const UPLOADS: &str = "uploads";

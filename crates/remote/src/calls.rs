@@ -5,7 +5,9 @@
 
 use crate::client::{Client, Reply_};
 use crate::error::RemoteError;
-use crate::message::{Edit, Holder, Leased, Listed, Lock, Piece, Reply, Report, Request};
+use crate::message::{
+    Edit, Holder, Leased, Listed, Lock, Piece, Reply, Report, Request, RequestId,
+};
 use hikyaku_store::{Found, Space, StorePath};
 use hikyaku_transfer::FileHash;
 use std::ops::ControlFlow;
@@ -82,16 +84,17 @@ impl Client {
         });
     }
 
-    /// Locks or frees a range of a file. A lock that is waited for is answered when it is had.
+    /// Locks or frees a range of a file. A lock that is waited for is answered when it is had, or given up by the number that
+    /// is returned.
     pub fn lock_then(
         &self,
         lock: Lock,
         done: impl FnOnce(Result<(), RemoteError>) + Send + 'static,
-    ) {
+    ) -> RequestId {
         self.once(Request::Lock(lock), done, |reply| match reply {
             (Reply::Done, _) => Some(()),
             _ => None,
-        });
+        })
     }
 
     /// The lock that keeps an owner from a range: whether it is exclusive, and its first and last byte.
@@ -201,8 +204,8 @@ impl Client {
         request: Request,
         done: impl FnOnce(Result<T, RemoteError>) + Send + 'static,
         read: impl FnMut(Reply_) -> Option<T> + Send + 'static,
-    ) {
-        self.once_with(request, &[], done, read);
+    ) -> RequestId {
+        self.once_with(request, &[], done, read)
     }
 
     pub(crate) fn once_with<T>(
@@ -211,7 +214,7 @@ impl Client {
         tail: &[u8],
         done: impl FnOnce(Result<T, RemoteError>) + Send + 'static,
         mut read: impl FnMut(Reply_) -> Option<T> + Send + 'static,
-    ) {
+    ) -> RequestId {
         let mut done = Some(done);
         let on_reply = move |reply: Result<Reply_, RemoteError>| {
             let other = RemoteError::Protocol("another answer than the one to the request");
@@ -221,7 +224,7 @@ impl Client {
             }
             ControlFlow::Break(())
         };
-        self.ask_then(request, tail, Box::new(on_reply));
+        self.ask_then(request, tail, Box::new(on_reply))
     }
 }
 

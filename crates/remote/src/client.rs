@@ -270,9 +270,10 @@ impl Client {
     }
 
     /// Asks, and has `on_reply` hear the answers.
-    pub(crate) fn ask_then(&self, request: Request, tail: &[u8], on_reply: OnReply) {
-        let hears = Hears::Called(Some(on_reply));
-        self.send_on(self.out(&request), self.next_id(), request, (tail, hears));
+    pub(crate) fn ask_then(&self, request: Request, tail: &[u8], on_reply: OnReply) -> RequestId {
+        let (id, hears) = (self.next_id(), Hears::Called(Some(on_reply)));
+        self.send_on(self.out(&request), id, request, (tail, hears));
+        id
     }
 
     /// Sends a request on this stream. If that fails, the function that would have heard the answers is told.

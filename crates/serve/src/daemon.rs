@@ -14,8 +14,8 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED, NOT_SERVED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, SUCCESSORS, UPLOADS,
-    WITHDRAWALS, WRITES, offer,
+    FORWARD, GIVE_UPS, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, SUCCESSORS,
+    UPLOADS, WITHDRAWALS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
@@ -367,10 +367,31 @@ impl Changes {
 /// What a client may ask of the files.
 fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&'static str] {
     // The parts of these lists that are left out stand at their ends.
-    const ALL: &[&str] =
-        &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, SUCCESSORS, UPLOADS, WITHDRAWALS, WRITES];
-    const UNLEASED: &[&str] =
-        &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, SUCCESSORS, UPLOADS, WITHDRAWALS, WRITES];
+    const ALL: &[&str] = &[
+        IMAGES,
+        LEASES,
+        GIVE_UPS,
+        LOCKS,
+        MOUNTS,
+        PICKS,
+        REPORTS,
+        SUCCESSORS,
+        UPLOADS,
+        WITHDRAWALS,
+        WRITES,
+    ];
+    const UNLEASED: &[&str] = &[
+        IMAGES,
+        GIVE_UPS,
+        LOCKS,
+        MOUNTS,
+        PICKS,
+        REPORTS,
+        SUCCESSORS,
+        UPLOADS,
+        WITHDRAWALS,
+        WRITES,
+    ];
     let (all, first) = match (has_images, has_leases) {
         (true, true) => (ALL, 0),
         (false, true) => (ALL, 1),

@@ -88,12 +88,12 @@ fn a_handle_that_is_closed_late_frees_no_lock_of_the_next_one() {
     let is_known = || core.state().locked.contains_key(&key);
     has(1);
     has(2);
-    core.free_locks(number, (Some(7), Closed::Handle(1)), drop);
+    core.free_of_handle(number, 1);
     assert!(is_known(), "the second file has the number of the first one");
-    core.free_locks(number, (Some(7), Closed::Handle(2)), drop);
+    core.free_of_handle(number, 2);
     assert!(!is_known());
     has(3);
     has(4);
-    core.free_locks(number, (Some(7), Closed::Descriptor), drop);
+    core.free_of_owner(key, drop);
     assert!(!is_known(), "fcntl(2) frees all");
 }

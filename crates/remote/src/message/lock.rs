@@ -1,5 +1,6 @@
 //! Messages of locks of byte ranges.
 
+use super::RequestId;
 use hikyaku_store::Identity;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,10 @@ pub enum Wish {
     Exclusive(Patience),
     /// No lock any more. Answered by [`Reply::Done`](super::Reply::Done).
     Free,
+    /// The lock that this earlier request waits for is not wanted any more: that one is refused as `Busy`, unless it was
+    /// answered before. Answered by [`Reply::Done`](super::Reply::Done).
+    // spec: store-lock-4
+    GiveUp(RequestId),
 }
 
 /// Whether a lock is waited for.

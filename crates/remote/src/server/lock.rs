@@ -101,7 +101,7 @@ pub(super) fn lock(session: &Session, wish: &Lock, teller: Teller) -> Told {
         _ => Some(Box::new(|_| ()) as locks::Told),
     };
     let Some(later) = later else { return teller.say(reply(Outcome::Full)) };
-    match locks.set(file, owner, (wish.range, wish.wish), later) {
+    match locks.set(file, owner, (wish.range, wish.wish), (teller.id, later)) {
         Some(outcome) => teller.say(reply(outcome)),
         None => Ok(()),
     }
@@ -133,6 +133,7 @@ fn file_to_lock(session: &Session, wish: &Lock) -> Result<Identity> {
         // A file that was renamed or removed meanwhile has its locks all the same.
         // spec: store-lock-3
         Wish::Free if wish.range.0 <= wish.range.1 => Ok(wish.identity),
+        Wish::GiveUp(_) => Ok(wish.identity),
         // Whoever may not change a file keeps nobody from reading it.
         // spec: store-lock-2
         Wish::Exclusive(_) if session.limits.writes == Writes::Refused => {

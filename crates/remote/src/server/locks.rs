@@ -2,7 +2,7 @@
 //!
 //! The locks are of this daemon only: they keep its clients from each other, and no other program.
 
-use crate::message::{Patience, Wish};
+use crate::message::{Patience, RequestId, Wish};
 use file::{File, Lock, Mode, Waiting, overlap};
 use hikyaku_store::Identity;
 use std::collections::HashMap;
@@ -37,6 +37,9 @@ pub(crate) type Range = (u64, u64);
 
 /// Hears whether a lock was had that had to be waited for.
 pub(crate) type Told = Box<dyn FnOnce(Outcome) + Send>;
+
+/// The number of a request of the session, by which a lock that is waited for is given up, and who hears of it.
+pub(crate) type Waiter = (RequestId, Told);
 
 /// What has become of a wish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,12 +77,16 @@ impl Locks {
         file: Identity,
         owner: Owner,
         (range, wish): (Range, Wish),
-        told: Told,
+        (request, told): Waiter,
     ) -> Option<Outcome> {
         let (mode, patience) = match wish {
             Wish::Shared(patience) => (Mode::Shared, patience),
             Wish::Exclusive(patience) => (Mode::Exclusive, patience),
             Wish::Free => return Some(self.free(file, owner, range)),
+            Wish::GiveUp(request) => {
+                self.give_up(file, owner, request);
+                return Some(Outcome::Had);
+            }
         };
         let lock = Lock { owner, mode, range };
         let mut table = self.table();
@@ -94,7 +101,7 @@ impl Locks {
             return Some(Outcome::Full);
         }
         if is_excluded {
-            table.with(file, |at| at.waiting.push(Waiting { lock, told }));
+            table.with(file, |at| at.waiting.push(Waiting { lock, request, told }));
             return None;
         }
         let had = table.with(file, |at| {
@@ -126,6 +133,17 @@ impl Locks {
         drop(table);
         tell(had);
         Outcome::Had
+    }
+
+    /// An owner does not wait any more. What it has it keeps.
+    fn give_up(&self, file: Identity, owner: Owner, request: RequestId) {
+        let is_given_up =
+            |waiting: &mut Waiting| waiting.lock.owner == owner && waiting.request == request;
+        let given_up: Vec<_> = self.table().with(file, |at| {
+            let given_up = at.waiting.extract_if(.., is_given_up);
+            given_up.map(|waiting| (waiting.told, Outcome::Busy)).collect()
+        });
+        tell(given_up);
     }
 
     /// The lock that keeps an owner from a range: whether it is exclusive, and its range.

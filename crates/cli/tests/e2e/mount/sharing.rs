@@ -1,6 +1,6 @@
 //! Two mounts that write to one file, or lock it.
 
-use super::place::{Mode, Place, can_mount, said};
+use super::place::{Mode, Place, can_mount, said, until};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io::Write;
@@ -97,6 +97,70 @@ fn two_mounts_append_and_lose_nothing() {
         assert_eq!(lines, all);
     }
     assert_eq!(text.lines().count(), 400);
+}
+
+/// Two files of one program lock ranges for themselves, not for the program (fcntl(2), open file description locks).
+const OF_FILES: &str = r#"
+import fcntl, os, struct, sys, time
+def lock(file, kind):
+    wish = struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, wish)
+        return True
+    except BlockingIOError:
+        return False
+first, second = [os.open(sys.argv[1], os.O_RDWR) for _ in range(2)]
+assert lock(first, fcntl.F_WRLCK) and not lock(second, fcntl.F_WRLCK)
+os.close(os.dup(first))
+assert not lock(second, fcntl.F_WRLCK), "a copy of the descriptor was closed"
+os.close(first)
+until = time.monotonic() + 60
+while not lock(second, fcntl.F_WRLCK):
+    assert time.monotonic() < until, "the lock of a file that was closed"
+    time.sleep(0.05)
+"#;
+
+#[test]
+fn a_lock_of_an_open_file_ends_with_it() {
+    if !can_mount() {
+        return;
+    }
+    let python = Command::new("python3").args(["-c", "import fcntl; fcntl.F_OFD_SETLK"]).status();
+    if !python.is_ok_and(|status| status.success()) {
+        eprintln!("\n*** SKIPPED, because there is no python3 with F_OFD_SETLK ***\n");
+        return;
+    }
+    let place = Mode::Plain.place("mount-locks-of-files");
+    fs::write(place.mnt("file"), "").unwrap();
+    let output = Command::new("python3").args(["-c", OF_FILES]).arg(place.mnt("file")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn a_program_that_hears_a_signal_waits_no_more_for_a_lock() {
+    if !can_mount() {
+        return;
+    }
+    let place = Mode::Plain.place("mount-lock-waits");
+    fs::write(place.mnt("file"), "").unwrap();
+    let held = File::open(place.other_mount().join("file")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    // An alarm ends its waiting, which the program handles.
+    let flock_within = |secs: &str| {
+        Command::new("flock").args(["-w", secs]).arg(place.mnt("file")).arg("true").spawn().unwrap()
+    };
+    let mut waits = flock_within("1");
+    until("flock -w ends", || waits.try_wait().unwrap().is_some());
+    assert_eq!(waits.wait().unwrap().code(), Some(1), "it has no lock");
+    // It does not get the lock when that is free.
+    flock(&held, FlockOperation::Unlock).unwrap();
+    let file = File::open(place.mnt("file")).unwrap();
+    flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let mut waits = flock_within("60");
+    flock(&file, FlockOperation::Unlock).unwrap();
+    until("flock has the lock", || waits.try_wait().unwrap().is_some());
+    assert!(waits.wait().unwrap().success());
 }
 
 /// Adds to a number in a database, and holds flock(2) of a file while it adds to another number.

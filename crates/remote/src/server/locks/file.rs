@@ -1,6 +1,7 @@
 //! The locks of one file.
 
 use super::{Outcome, Owner, Range, Told, WAITING};
+use crate::message::RequestId;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
@@ -23,6 +24,7 @@ pub(super) struct Lock {
 
 pub(super) struct Waiting {
     pub(super) lock: Lock,
+    pub(super) request: RequestId,
     pub(super) told: Told,
 }
 
@@ -95,7 +97,7 @@ impl File {
                 index += 1;
                 continue;
             }
-            let Waiting { lock, told } = self.waiting.remove(index);
+            let Waiting { lock, told, .. } = self.waiting.remove(index);
             self.take(lock);
             had.push((told, Outcome::Had));
         }

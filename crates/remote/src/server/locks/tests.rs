@@ -11,6 +11,9 @@ fn owner(session: u64, number: u64) -> Owner {
     Owner { session, number }
 }
 
+/// The number of the request for a lock.
+const REQUEST: RequestId = RequestId(5);
+
 fn ask(locks: &Locks, owner: Owner, range: Range, wish: Wish) -> Receiver<Outcome> {
     ask_of(locks, FILE, owner, (range, wish))
 }
@@ -21,7 +24,7 @@ fn ask_of(locks: &Locks, file: Identity, owner: Owner, wish: (Range, Wish)) -> R
     let told = move |outcome| {
         let _ = later.send(outcome);
     };
-    if let Some(outcome) = locks.set(file, owner, wish, Box::new(told)) {
+    if let Some(outcome) = locks.set(file, owner, wish, (REQUEST, Box::new(told))) {
         tell.send(outcome).unwrap();
     }
     hear
@@ -132,4 +135,25 @@ fn a_session_has_so_many_locks_of_all_files_at_most() {
     locks.end(1);
     assert_eq!(set(all, 2, EXCLUSIVE), Outcome::Had);
     assert_eq!(locks.table().sessions.len(), 1);
+}
+
+// spec: store-lock-4
+#[test]
+fn who_gives_up_waits_no_more_and_keeps_what_it_has() {
+    const WAITS: Wish = Wish::Exclusive(Patience::Wait);
+    let locks = Locks::default();
+    let (a, b) = (owner(1, 1), owner(2, 1));
+    assert_eq!(now(&locks, a, (0, 9), SHARED), Outcome::Had);
+    assert_eq!(now(&locks, b, (0, 9), SHARED), Outcome::Had);
+    let waits = ask(&locks, a, (0, 9), WAITS);
+    for (who, request) in [(a, RequestId(6)), (b, REQUEST)] {
+        assert_eq!(now(&locks, who, (0, 9), Wish::GiveUp(request)), Outcome::Had);
+        assert!(waits.try_recv().is_err(), "it was not given up");
+    }
+    assert_eq!(now(&locks, a, (0, 9), Wish::GiveUp(REQUEST)), Outcome::Had);
+    assert_eq!(waits.try_recv(), Ok(Outcome::Busy));
+    assert_eq!(now(&locks, b, (0, 9), EXCLUSIVE), Outcome::Busy, "a has its shared lock");
+    [1, 2].into_iter().for_each(|session| locks.end(session));
+    assert_eq!(now(&locks, b, (0, 9), Wish::GiveUp(REQUEST)), Outcome::Had, "nothing to give up");
+    assert!(locks.is_empty());
 }
