@@ -259,7 +259,7 @@ fn copy(
             at += length as u64;
             job.meter.add_written(length as u64);
         }
-        match Seen::from(&open.found()?) == file.seen {
+        match Seen::from(&open.found()?) == file.seen && open.is_unchanged()? {
             true => draft.sync().map_err(target),
             false => Err(changed().into()),
         }

@@ -78,6 +78,8 @@ pub enum Request<'a> {
     LStat(&'a [u8]),
     /// Metadata of a name; of what a link leads to.
     Stat(&'a [u8]),
+    /// Metadata of an open file.
+    FStat(&'a [u8]),
     /// Changes metadata of a name.
     SetStat(&'a [u8], Attributes),
     /// Changes metadata of an open file.
@@ -141,6 +143,7 @@ impl Request<'_> {
             Self::Close(one)
             | Self::LStat(one)
             | Self::Stat(one)
+            | Self::FStat(one)
             | Self::OpenDir(one)
             | Self::ReadDir(one)
             | Self::Remove(one)
@@ -188,6 +191,7 @@ impl Request<'_> {
             Self::Read { .. } => 5,
             Self::Write { .. } => 6,
             Self::LStat(_) => 7,
+            Self::FStat(_) => 8,
             Self::SetStat(..) => 9,
             Self::FSetStat(..) => 10,
             Self::OpenDir(_) => 11,

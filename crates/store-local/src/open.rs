@@ -25,7 +25,7 @@ impl LocalOpen {
 
     /// Checks whether a read that ended early reached the end of the file as it was when opened.
     /// (The change time is not compared, because it also changes when a name of the file is
-    /// removed.)
+    /// removed: a program may read such a file to its end. Whoever copies asks [`Open::is_unchanged`].)
     fn ends_at(&self, end: u64) -> Result<()> {
         let doing = doing("read", &self.path);
         let now = doing.or(Meta::of(&self.file))?;
@@ -40,6 +40,11 @@ impl LocalOpen {
 impl Open for LocalOpen {
     fn found(&self) -> Result<Found> {
         doing("look at", &self.path).or(Meta::of(&self.file)).map(|meta| found(&meta))
+    }
+
+    fn is_unchanged(&self) -> Result<bool> {
+        let now = doing("read", &self.path).or(Meta::of(&self.file))?;
+        Ok(self.access == Access::Update || self.before.is_unchanged(&now))
     }
 
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
@@ -108,4 +113,43 @@ pub(crate) fn read(file: &File, at: u64, into: &mut [u8]) -> std::io::Result<usi
         }
     }
     Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Local, NewModes};
+    use hikyaku_store::{Access, Store, StorePath};
+    use std::fs;
+
+    #[test]
+    fn a_file_whose_old_time_was_set_again_is_told_to_be_changed() {
+        let root = std::env::temp_dir().join(format!("hikyaku-open-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        fs::write(root.join("a"), "one").unwrap();
+        let store = Local::open(&root, NewModes::default()).unwrap();
+        let open = store.open(&StorePath::new(b"a").unwrap(), Access::Read).unwrap();
+        assert!(open.is_unchanged().unwrap());
+        let file = fs::File::options().write(true).open(root.join("a")).unwrap();
+        let time = file.metadata().unwrap().modified().unwrap();
+        // A clock that has gone on since: the change time is the kernel's.
+        while !open_time_has_passed(&root) {}
+        std::os::unix::fs::FileExt::write_all_at(&file, b"two", 0).unwrap();
+        file.set_modified(time).unwrap();
+        assert!(!open.is_unchanged().unwrap());
+        // A program may read it to its end all the same.
+        assert_eq!(open.read_at(0, &mut [0; 9]).unwrap(), 3);
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    /// Whether a new file has another change time than `a`.
+    fn open_time_has_passed(root: &std::path::Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        fs::write(root.join("b"), "").unwrap();
+        let time = |name: &str| {
+            let meta = fs::metadata(root.join(name)).unwrap();
+            (meta.ctime(), meta.ctime_nsec())
+        };
+        time("a") != time("b")
+    }
 }

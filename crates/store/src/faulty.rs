@@ -314,6 +314,10 @@ struct FaultyOpen {
 }
 
 impl Open for FaultyOpen {
+    fn is_unchanged(&self) -> Result<bool> {
+        self.inner.is_unchanged()
+    }
+
     fn found(&self) -> Result<Found> {
         self.injector.check(Operation::Look, &self.path, "look at")?;
         self.inner.found()

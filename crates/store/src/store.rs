@@ -102,6 +102,12 @@ pub trait Open: Send + Sync {
     /// The present metadata of the file.
     fn found(&self) -> Result<Found>;
 
+    /// Whether the file still has the content with which it was opened for reading, as far as the store can tell: what was read
+    /// in several pieces is no mixture then. A store whose reads fail with `Changed` by themselves says yes.
+    fn is_unchanged(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Reads from `at` until `into` is full or the file ends. Returns the number of bytes (rule
     /// R1).
     ///

@@ -155,7 +155,8 @@ fn receive(
     let (draft, begin) = draft_of(run, store, file, handle)?;
     run.meter.add_kept(begin);
     let mut bytes = begin;
-    if let Err(trouble) = fill(run, limit, file, handle, (&*draft, &mut bytes)) {
+    let filled = fill(run, limit, file, handle, (&*draft, &mut bytes));
+    if let Err(trouble) = filled.and_then(|()| check_unchanged(run, file, handle)) {
         match trouble {
             Trouble::Stopped | Trouble::End(_) => keep(run, file, &*draft, bytes),
             Trouble::File(..) => draft.discard(),
@@ -166,6 +167,23 @@ fn receive(
         draft.sync().map_err(stored)?;
     }
     draft.name(Naming::Replace, &finish(run, (store, dress), file)).map_err(stored)
+}
+
+/// Checks that the server's file is still what it was when it was found: as far as version 3 tells, whose times are seconds.
+fn check_unchanged(run: &Run<'_>, file: &Download, handle: &Handle) -> Result<(), Trouble> {
+    // Files of /proc are told to be empty, and to be new at each look.
+    if file.size() == 0 {
+        return Ok(());
+    }
+    let now = run.server.client.attributes(&Request::FStat(handle.bytes()));
+    let (now, before) = (now.map_err(there(&file.from))?, &file.found.attributes);
+    let modified = |told: &Attributes| told.times.map(|(_, modified)| modified);
+    match now.size == before.size
+        && (modified(before).is_none() || modified(&now) == modified(before))
+    {
+        true => Ok(()),
+        false => Err(changed(End::There, &file.from)),
+    }
 }
 
 /// Writes down how much there is of an unfinished file, which outlives this process then.

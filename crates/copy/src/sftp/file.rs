@@ -1,16 +1,18 @@
 //! What both directions have in common: the rate, names of unfinished files, and requests under way.
 
 use super::Run;
-use super::fault::Trouble;
+use super::fault::{Trouble, here};
 use super::remote::{join, split};
 use crate::engine::End;
-use hikyaku_fs::{Name, Shown, Token};
+use hikyaku_fs::{CHANGED, Meta, Name, Shown, Token};
 use hikyaku_reach::Pace;
 use hikyaku_sftp::NO_SUCH_TIME;
 use hikyaku_transfer::FailureKind;
 use hikyaku_units::Rate;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -75,7 +77,20 @@ pub(super) fn no_time(run: &Run<'_>, path: &[u8]) {
 }
 
 pub(super) fn changed(end: End, path: &[u8]) -> Trouble {
-    Trouble::of(end, path, FailureKind::Changed, "it was changed while it was copied")
+    Trouble::of(end, path, FailureKind::Changed, CHANGED)
+}
+
+/// Checks that nobody has written to a source of this machine since `before`.
+pub(super) fn check_unchanged(
+    source: &File,
+    before: &Metadata,
+    from: &Path,
+) -> Result<Metadata, Trouble> {
+    let after = source.metadata().map_err(here("look at", from))?;
+    match Meta::from(before).is_unchanged(&(&after).into()) {
+        true => Ok(after),
+        false => Err(changed(End::Here, from.as_os_str().as_bytes())),
+    }
 }
 
 /// The failure of a file of the server that is told to be empty and gives too many bytes to be trusted.

@@ -4,7 +4,7 @@
 use super::Run;
 use super::download::{Download, fetch, finish, stays_here};
 use super::fault::{Trouble, here, stored, there};
-use super::file::{Limit, changed, draft_path};
+use super::file::{Limit, changed, check_unchanged, draft_path};
 use super::journal::Past;
 use super::landing::{Group, Landing};
 use super::present::{Present, Seen};
@@ -134,9 +134,8 @@ fn read(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Ready>, Tr
         // A file of /proc.
         return Ok(None);
     }
-    let after = source.metadata().map_err(here("look at", &file.from))?;
-    let is_same = before.mtime() == after.mtime() && before.size() == after.size();
-    if !is_same || length as u64 != size {
+    check_unchanged(&source, &before, &file.from)?;
+    if length as u64 != size {
         return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
     }
     contents.truncate(length);

@@ -68,7 +68,7 @@ fn serve(mut pipe: UnixStream, lie: Lie) {
                 };
                 if data.is_empty() { status(1) } else { (103, string(data)) }
             }
-            7 | 17 => (105, attributes(name == b"top", lie.size)),
+            7 | 8 | 17 => (105, attributes(name == b"top", lie.size)),
             11 => {
                 listed.retain(|known| *known != name);
                 (102, string(&name))

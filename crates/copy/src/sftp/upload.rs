@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::fault::{Trouble, here, there};
-use super::file::{Limit, WINDOW, changed, draft_path, seconds, times};
+use super::file::{Limit, WINDOW, changed, check_unchanged, draft_path, seconds, times};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use super::settle::{Complete, name};
@@ -245,10 +245,9 @@ fn send(
             break;
         }
     }
-    let after = source.metadata().map_err(here("look at", &file.from))?;
-    let is_same = before.mtime() == after.mtime() && before.size() == after.size();
+    let after = check_unchanged(source, before, &file.from)?;
     // Files of /proc are told to be empty: what reading gives is their content.
-    if !is_same || (offset != after.size() && after.size() != 0) {
+    if offset != after.size() && after.size() != 0 {
         return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
     }
     if let Some(attributes) = kept(run, before, (&file.to, draft), present)? {

@@ -219,7 +219,7 @@ impl Reading<'_> {
     /// Whether the file is still the one that was found.
     fn check(&self) -> Result<(), StoreError> {
         let is_same = Seen::from(&self.open.found()?) == self.file.seen;
-        if is_same { Ok(()) } else { Err(changed(self.file)) }
+        if is_same && self.open.is_unchanged()? { Ok(()) } else { Err(changed(self.file)) }
     }
 
     /// Data and holes of a range, which cover it.

@@ -18,6 +18,24 @@ fn a_listing_is_read_and_its_names_are_checked() {
 }
 
 #[test]
+fn a_file_is_unchanged_if_all_that_is_told_twice_is_the_same() {
+    let facts = |text: &str| parse(format!("{text} f").as_bytes()).unwrap().0;
+    let before = facts("Type=file;Size=5;Modify=20260102030405;Unique=a-1;");
+    for same in ["Type=file;Size=5;Modify=20260102030405;Unique=a-1;", "Type=file;Size=5;"] {
+        assert!(before.is_unchanged(&facts(same)), "{same}");
+    }
+    for other in [
+        "Type=file;Size=6;Modify=20260102030405;Unique=a-1;",
+        "Type=file;Size=5;Modify=20260102030406;Unique=a-1;",
+        "Type=file;Size=5;Modify=20260102030405;Unique=a-2;",
+        "Type=dir;Size=5;Modify=20260102030405;Unique=a-1;",
+        "Type=file;",
+    ] {
+        assert!(!before.is_unchanged(&facts(other)), "{other}");
+    }
+}
+
+#[test]
 fn lines_without_facts_are_no_listing() {
     for text in [
         &b"-rw-r--r-- 1 root root 5 a"[..],

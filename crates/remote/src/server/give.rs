@@ -228,7 +228,9 @@ impl Gives {
             teller.say(Reply::Giving { object: object.id().0 }).map_err(Failed::from).and_then(
                 |()| self.send_segments(&wanted, (&*open, &path), &mut object, teller, buffer),
             );
-        let is_changed = || open.found().map(|now| Seen::from(&now) != give.seen);
+        let is_changed = || -> Result<bool, StoreError> {
+            Ok(Seen::from(&open.found()?) != give.seen || !open.is_unchanged()?)
+        };
         match sent {
             Ok(bytes) => {
                 object.finish();

@@ -133,6 +133,10 @@ impl Store for Guarded {
 }
 
 impl Open for Kept {
+    fn is_unchanged(&self) -> Result<bool> {
+        self.inner.is_unchanged()
+    }
+
     fn found(&self) -> Result<Found> {
         self.inner.found()
     }

@@ -219,7 +219,8 @@ fn read_small(
         }
         bytes.resize(wanted.seen.size as usize, 0);
         let length = open.read_at(0, bytes)?;
-        match length == bytes.len() && Seen::from(&open.found()?) == wanted.seen {
+        let is_same = Seen::from(&open.found()?) == wanted.seen && open.is_unchanged()?;
+        match length == bytes.len() && is_same {
             true => Ok(()),
             false => Err(changed()),
         }

@@ -20,6 +20,10 @@ impl WhileWanted<'_> {
 }
 
 impl Open for WhileWanted<'_> {
+    fn is_unchanged(&self) -> Result<bool> {
+        self.inner.is_unchanged()
+    }
+
     fn found(&self) -> Result<Found> {
         self.inner.found()
     }

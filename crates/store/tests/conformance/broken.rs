@@ -203,6 +203,10 @@ struct BrokenOpen {
 }
 
 impl Open for BrokenOpen {
+    fn is_unchanged(&self) -> Result<bool> {
+        self.inner.is_unchanged()
+    }
+
     fn found(&self) -> Result<Found> {
         let mut found = self.inner.found()?;
         if self.rule == Rule::Versions {
