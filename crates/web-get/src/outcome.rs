@@ -32,6 +32,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         Fault::NoAddress { .. } | Fault::Tls { .. } | Fault::Authorities(_) => ExitCode::WillFail,
         Fault::Status { .. } | Fault::Proxy(_) | Fault::Redirect(_) => ExitCode::WillFail,
         Fault::Weaker(_) | Fault::NotReached { .. } => ExitCode::WillFail,
+        Fault::Unusable(_) => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
 }

@@ -52,7 +52,7 @@ impl Connection {
         tls: impl FnOnce() -> Result<Arc<ClientConfig>, Fault>,
         stop: &Stop,
     ) -> Result<Self, Fault> {
-        let proxy = settings.proxies.of_url(url);
+        let proxy = settings.proxies.of_url(url)?;
         let (mut stream, rtt) = connect(&proxy.unwrap_or(url).origin, settings, stop)?;
         let of_proxy = proxy.and_then(|proxy| proxy.login.as_ref()).map(basic);
         let mut form = Form::Origin;

@@ -1,5 +1,6 @@
 //! Why an answer of a server cannot be used.
 
+use super::proxy::Unusable;
 use hikyaku_forward::Weaker;
 use hikyaku_tcp::ConnectError;
 use std::io;
@@ -32,6 +33,9 @@ pub(crate) enum Fault {
     /// Certificates of authorities cannot be used.
     #[error("{0}")]
     Authorities(String),
+    /// The environment names a proxy of another kind.
+    #[error("{0}")]
+    Unusable(#[from] Unusable),
     /// The proxy refused to connect.
     #[error("the proxy answers with status {0}")]
     Proxy(u16),
@@ -115,6 +119,7 @@ impl Fault {
             Self::Tls { source: rustls::Error::InvalidCertificate(_), .. } => {
                 Some("--ca FILE with the certificate of the authority that the server uses")
             }
+            Self::Unusable(_) => Some("--proxy http://HOST:PORT, or no_proxy with the host's name"),
             fault if fault.is_port_closed() => Some("check the address: no program listens there"),
             _ => None,
         }

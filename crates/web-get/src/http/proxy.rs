@@ -7,16 +7,24 @@ use std::env;
 /// The proxies of a command.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Proxies {
-    http: Option<Url>,
-    https: Option<Url>,
+    http: Option<Result<Url, Unusable>>,
+    https: Option<Result<Url, Unusable>>,
     /// Hosts that are reached without: a name and all names below it, or `*`.
     direct: Vec<String>,
+}
+
+/// A proxy of the environment that cannot be gone through.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{variable} names a proxy that cannot be gone through: {why}")]
+pub(crate) struct Unusable {
+    variable: &'static str,
+    why: String,
 }
 
 impl Proxies {
     /// One for everything.
     pub(crate) fn all(url: Url) -> Self {
-        Self { http: Some(url.clone()), https: Some(url), direct: Vec::new() }
+        Self { http: Some(Ok(url.clone())), https: Some(Ok(url)), direct: Vec::new() }
     }
 
     /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as curl reads them. `HTTP_PROXY` does not count: a web
@@ -26,16 +34,15 @@ impl Proxies {
     }
 
     fn of(value: impl Fn(&str) -> Option<String>) -> Self {
-        let text = |names: &[&str]| {
-            names.iter().filter_map(|name| value(name)).find(|text| !text.is_empty())
+        let text = |names: &[&'static str]| {
+            let told = names.iter().filter_map(|&name| Some((name, value(name)?)));
+            told.into_iter().find(|(_, text)| !text.is_empty())
         };
-        let proxy = |names: &[&str]| {
-            let text = text(names)?;
-            let text = if text.contains("://") { text } else { format!("http://{text}") };
-            // A proxy of another kind, such as SOCKS, is for other programs.
-            Url::parse(&text).ok().filter(|url| url.origin.scheme == Scheme::Http)
+        let proxy = |names: &[&'static str]| {
+            let (variable, text) = text(names)?;
+            Some(parse(&text).map_err(|why| Unusable { variable, why }))
         };
-        let direct = text(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
+        let direct = text(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text).unwrap_or_default();
         let direct = direct.split([',', ' ']).map(|name| name.trim_start_matches('.'));
         Self {
             http: proxy(&["http_proxy", "all_proxy", "ALL_PROXY"]),
@@ -45,7 +52,10 @@ impl Proxies {
     }
 
     /// The proxy for a URL.
-    pub(crate) fn of_url(&self, url: &Url) -> Option<&Url> {
+    ///
+    /// # Errors
+    /// There is one, and it is of another kind: it is never gone around.
+    pub(crate) fn of_url(&self, url: &Url) -> Result<Option<&Url>, Unusable> {
         let host = url.origin.host.as_str();
         let is_direct = |name: &String| {
             let below = host.strip_suffix(name.as_str());
@@ -55,7 +65,18 @@ impl Proxies {
             Scheme::Http => self.http.as_ref(),
             Scheme::Https => self.https.as_ref(),
         };
-        proxy.filter(|_| !self.direct.iter().any(is_direct))
+        let proxy = proxy.filter(|_| !self.direct.iter().any(is_direct));
+        proxy.map(Result::as_ref).transpose().map_err(Clone::clone)
+    }
+}
+
+/// Reads the address of a proxy. It may have a login, which is not told.
+// fuzz: none, the user's own words
+fn parse(text: &str) -> Result<Url, String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => Url::parse(&format!("http://{rest}")).map_err(|error| error.to_string()),
+        other => Err(format!("it is spoken to by {other}://, and only http:// is known")),
     }
 }
 
@@ -72,7 +93,7 @@ mod tests {
             _ => None,
         });
         let host = |text: &str| {
-            let proxy = proxies.of_url(&Url::parse(text).unwrap())?;
+            let proxy = proxies.of_url(&Url::parse(text).unwrap()).unwrap()?;
             Some(proxy.origin.host_and_port())
         };
         assert_eq!(host("http://a.org").as_deref(), Some("proxy.org:3128"));
@@ -83,8 +104,27 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_of_another_kind_is_not_used() {
-        let proxies = Proxies::of(|_| Some("socks5://a.org".to_owned()));
-        assert_eq!(proxies.of_url(&Url::parse("http://a.org").unwrap()), None);
+    fn a_proxy_of_another_kind_is_refused_and_not_gone_around() {
+        let proxy = |variable: &'static str, text: &'static str| {
+            Proxies::of(move |name| match name {
+                "no_proxy" => Some("direct.org".to_owned()),
+                name => (name == variable).then(|| text.to_owned()),
+            })
+        };
+        let url = |text: &str| Url::parse(text).unwrap();
+        let (http, https) = (url("http://a.org"), url("https://a.org"));
+        for text in ["socks5://u:secret@a.org", "https://a.org", "SOCKS5H://a.org:1"] {
+            let all = proxy("ALL_PROXY", text);
+            for url in [&http, &https] {
+                let why = all.of_url(url).unwrap_err().to_string();
+                assert!(why.starts_with("ALL_PROXY") && !why.contains("secret"), "{why}");
+            }
+            assert_eq!(all.of_url(&url("http://direct.org")), Ok(None));
+            let one = proxy("https_proxy", text);
+            assert_eq!(one.of_url(&http), Ok(None));
+            assert!(one.of_url(&https).is_err());
+        }
+        assert!(proxy("http_proxy", "http://").of_url(&http).is_err());
+        assert!(proxy("http_proxy", "HTTP://a.org").of_url(&http).is_ok());
     }
 }
