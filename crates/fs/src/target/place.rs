@@ -1,7 +1,7 @@
 //! The place of one file that is complete before it gets its name.
 
 use super::Target;
-use crate::dir::{Dir, Meta, Replace};
+use crate::dir::{Dir, Kind, Meta, Replace};
 use crate::draft::Draft;
 use crate::error::FsError;
 use crate::partial::Token;
@@ -69,14 +69,17 @@ impl FilePlace {
         }
     }
 
-    /// Syncs a complete file. It gets the permission bits that the umask leaves.
+    /// Syncs a complete file. It gets the permission bits of the file whose place it will take, or else those that the umask
+    /// leaves.
     ///
     /// # Errors
-    /// The file cannot be synced.
+    /// The file that has the name cannot be looked at, or the draft cannot be synced.
     pub fn complete(&self, draft: &Draft) -> Result<(), FsError> {
+        let old = self.dir.meta(&self.name)?.filter(|old| old.kind == Kind::File);
+        let mode = old.map_or_else(|| 0o666 & !umask(), |old| old.mode);
         draft.with(|file| {
             // A file system without modes keeps its own.
-            let _ = Meta::set_mode(file, 0o666 & !umask());
+            let _ = Meta::set_mode(file, mode);
             Ok(())
         })?;
         draft.sync()
