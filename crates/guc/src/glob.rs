@@ -1,6 +1,7 @@
 //! Patterns in the last part of a source: `*`, `?`, `[a-z]`, `{a,b}`.
 
 use crate::outcome::lasting;
+use crate::upload::split;
 use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
 use std::ffi::OsStr;
@@ -15,17 +16,24 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern in a path; `None` if its last part has none.
+    /// Whether the last part of a path may be meant as a pattern.
+    pub(crate) fn may_be(path: &[u8]) -> bool {
+        split(path).1.iter().any(|byte| b"*?[{".contains(byte))
+    }
+
+    /// The pattern in a path; `None` if its last part has none, or if something has that very name, which `is_there` tells.
     ///
     /// # Errors
     /// It is not a pattern, such as one with an open bracket.
     // fuzz: none, the user's own words
-    pub(crate) fn parse(path: &[u8]) -> Result<Option<Self>> {
-        let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
-        let (folder, name) = path.split_at(at);
-        if !name.iter().any(|byte| b"*?[{".contains(byte)) {
+    pub(crate) fn parse(
+        path: &[u8],
+        is_there: impl FnOnce() -> Result<bool>,
+    ) -> Result<Option<Self>> {
+        if !Self::may_be(path) || is_there()? {
             return Ok(None);
         }
+        let (folder, name) = split(path);
         let text = String::from_utf8_lossy(name);
         let glob = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build();
         let glob = glob.map_err(|error| lasting(error.to_string()))?;
@@ -46,7 +54,7 @@ mod tests {
 
     #[test]
     fn only_the_last_part_is_a_pattern() {
-        let parse = |path: &str| Pattern::parse(path.as_bytes()).unwrap();
+        let parse = |path: &str| Pattern::parse(path.as_bytes(), || Ok(false)).unwrap();
         assert!(parse("/a*/b").is_none() && parse("/a/").is_none());
         let pattern = parse("/a*/b?.{tar,gz}").unwrap();
         assert_eq!(pattern.folder, b"/a*/");
@@ -55,6 +63,7 @@ mod tests {
             assert_eq!(pattern.matches(name.as_bytes()), want, "{name}");
         }
         assert!(!parse("*").unwrap().matches(b".a") && parse(".*").unwrap().matches(b".a"));
-        assert!(Pattern::parse(b"/a[").is_err());
+        assert!(Pattern::parse(b"/a[", || Ok(false)).is_err());
+        assert!(Pattern::parse(b"/a[", || Ok(true)).unwrap().is_none());
     }
 }

@@ -1,29 +1,28 @@
 //! One run of the command.
 
 mod between;
+mod down;
 mod up;
 
 use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
-use crate::download::{Wanted, discard};
+use crate::download::Wanted;
 use crate::finished::{Finished, When};
 use crate::glob::Pattern;
-use crate::local::directory;
 use crate::outcome::{Interrupted, exit_code, lasting, part_of_several};
 use crate::session::Session;
-use crate::several::{Down, File, Task, queue};
+use crate::several::{File, Task, queue};
 use crate::table::{TABLE, way};
 use crate::third::Sink;
-use crate::upload::{Manner, split};
+use crate::upload::Manner;
 use crate::url::{Place, Remote};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, misuse,
     print_end, printed, with_remedy,
 };
-use hikyaku_fs::{Dir, FilePlace, Name, Shown};
-use hikyaku_gridftp::{Credentials, Facts, Guard, Kind, Listed, Login, Server};
-use std::ffi::OsStr;
+use hikyaku_fs::Shown;
+use hikyaku_gridftp::{Credentials, Guard, Login, Server};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +32,10 @@ use std::thread;
 
 /// Directories within each other that a server may make this end walk.
 const DEPTH_MAX: usize = 256;
+
+/// Why an entry of a tree is left out.
+const ODD: &str = "is neither a file nor a directory";
+const CIRCLE: &str = "leads back to a directory above it";
 
 /// Runs the command.
 ///
@@ -68,6 +71,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         session,
         sink: sink.as_ref(),
         small,
+        above: Vec::new(),
         failed: None,
         finished: finished.clone(),
         helpers: None,
@@ -118,7 +122,7 @@ fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Fin
         }
         _ => return Ok(None),
     };
-    let is_several = Pattern::parse(path)?.is_some() || path.ends_with(b"/");
+    let is_several = Pattern::may_be(path) || path.ends_with(b"/");
     if !is_several || args.off > 0 || args.len.is_some() {
         return Ok(None);
     }
@@ -194,6 +198,8 @@ struct Copy<'a> {
     sink: Option<&'a Sink<'a>>,
     /// Small files that are not copied yet.
     small: batch::Waiting,
+    /// The directories within each other that are being walked, by what tells each from all others.
+    above: Vec<Option<String>>,
     /// The first failure that did not end the command.
     failed: Option<anyhow::Error>,
     /// The files of a tree from a server that are complete.
@@ -222,18 +228,6 @@ enum Of {
 #[derive(Debug, thiserror::Error)]
 #[error("another file could not be copied")]
 struct Over;
-
-/// A directory of the server, and where its contents go.
-struct Folder<'a> {
-    /// With a slash at its end.
-    path: &'a [u8],
-    dir: &'a Arc<Dir>,
-    /// The path of `dir` for messages and journals.
-    shown: &'a Path,
-    depth: usize,
-    /// Which entries are meant; `None`: all of them.
-    only: Option<&'a Pattern>,
-}
 
 impl Copy<'_> {
     /// Does `work` with as many helpers as the user wants. They end before this returns.
@@ -307,149 +301,26 @@ impl Copy<'_> {
         }
     }
 
-    fn down(&mut self, from: &Remote, to: &Path) -> Result<()> {
-        if let Some(pattern) = Pattern::parse(&from.path)? {
-            return self.matches_down(from, &pattern, to);
-        }
-        if from.path.ends_with(b"/") {
-            self.check_directory(to.as_os_str().as_bytes().ends_with(b"/"))?;
-            if self.args.cd {
-                std::fs::create_dir_all(to)
-                    .with_context(|| format!("cannot make {}", to.display()))?;
-            }
-            let dir = Arc::new(Dir::open(to)?);
-            let folder = Folder { path: &from.path, dir: &dir, shown: to, depth: 0, only: None };
-            self.tree_down(from, &folder)?;
-            self.session.show.count(|counts| counts.is_counted = true);
-            return Ok(());
-        }
-        let to = match to.is_dir() || to.as_os_str().as_bytes().ends_with(b"/") {
-            true => to.join(OsStr::from_bytes(split(&from.path).1)),
-            false => to.to_owned(),
-        };
-        if let Some(dir) = to.parent().filter(|_| self.args.cd) {
-            std::fs::create_dir_all(dir)
-                .with_context(|| format!("cannot make {}", dir.display()))?;
-        }
-        let facts = self.session.ask(|channel| channel.facts(&from.path))?;
-        let facts = facts.ok_or_else(|| lasting(format!("{from}: no such file")))?;
-        let wanted = self.wanted();
-        let range = wanted.range(facts.size.unwrap_or(0));
-        self.session.show.count(|counts| {
-            counts.total_files = 1;
-            counts.total_bytes = range.end - range.start;
-            counts.is_counted = true;
-        });
-        if to == Path::new("/dev/null") {
-            if self.args.cksm.is_some() {
-                bail!(misuse("-cksm compares a copy, and /dev/null keeps none", "leave it out"));
-            }
-            discard(&mut self.session, &from.path, range)?;
-            self.count_file();
-            return Ok(());
-        }
-        let names = (from.to_string(), to.display().to_string());
-        let (path, spot) = (from.path.clone(), FilePlace::of(&to)?);
-        self.carry_out(
-            File::Down(Down { path, facts, spot, finished: None, names, wanted }),
-            Of::One,
-        )
-    }
-
-    /// Copies what a pattern means in a directory of the server.
-    fn matches_down(&mut self, from: &Remote, pattern: &Pattern, to: &Path) -> Result<()> {
-        if self.args.cd {
-            std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
-        }
-        if !to.is_dir() {
-            bail!(lasting(format!("a pattern needs a directory, which {} is not", to.display())));
-        }
-        if self.wanted() != Wanted::Whole {
-            bail!(part_of_several());
-        }
-        let dir = Arc::new(Dir::open(to)?);
-        let path = if pattern.folder.is_empty() { b"./" } else { pattern.folder.as_slice() };
-        let folder = Folder { path, dir: &dir, shown: to, depth: 0, only: Some(pattern) };
-        if self.tree_down(from, &folder)? == 0 {
-            bail!(lasting(format!("{from}: there is no such file")));
-        }
-        self.session.show.count(|counts| counts.is_counted = true);
-        Ok(())
-    }
-
-    /// Copies a directory of the server. Only names that pass `Name` reach the file system. Returns the number of its
-    /// entries that are meant.
-    fn tree_down(&mut self, from: &Remote, folder: &Folder<'_>) -> Result<usize> {
-        ensure!(
-            folder.depth < DEPTH_MAX,
-            "the server has more than {DEPTH_MAX} directories in each other"
-        );
-        let mut entries = self.session.ask(|channel| channel.list(folder.path))?;
-        if let Some(pattern) = folder.only {
-            let is_recursive = self.args.recurse;
-            let is_meant = |entry: &Listed| {
-                let has_kind = is_recursive || entry.facts.kind != Kind::Directory;
-                has_kind && entry.name.as_ref().is_ok_and(|name| pattern.matches(name.as_bytes()))
-            };
-            entries.retain(is_meant);
-        }
-        let meant = entries.len();
-        let files = entries.iter().filter(|entry| entry.facts.kind == Kind::File);
-        let bytes: u64 =
-            files.clone().filter_map(|entry| entry.facts.size).fold(0, u64::saturating_add);
-        let count = files.count() as u64;
-        self.session.show.count(|counts| {
-            counts.total_files += count;
-            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
-        });
-        for entry in entries {
-            let done = match entry.name {
-                Ok(name) => self.entry_down(from, folder, &name, &entry.facts),
-                Err(error) => Err(error).context("the server tells a name that cannot be used"),
-            };
-            self.after(done)?;
-        }
-        Ok(meant)
-    }
-
-    fn entry_down(
+    /// Walks a directory, which is told from all others by `unique`, if that is known.
+    fn within<T>(
         &mut self,
-        from: &Remote,
-        folder: &Folder<'_>,
-        name: &Name,
-        facts: &Facts,
-    ) -> Result<()> {
-        let path = [folder.path, name.as_bytes()].concat();
-        let shown = folder.shown.join(name.as_os_str());
-        match facts.kind {
-            Kind::Directory => {
-                let dir = Arc::new(directory(folder.dir, name)?);
-                let path = [&path, &b"/"[..]].concat();
-                let depth = folder.depth + 1;
-                let folder = Folder { path: &path, dir: &dir, shown: &shown, depth, only: None };
-                self.tree_down(from, &folder).map(drop)
-            }
-            Kind::File => {
-                let remote = Remote { path: path.clone(), ..from.clone() };
-                let names = (remote.to_string(), shown.display().to_string());
-                let spot = FilePlace { dir: Arc::clone(folder.dir), name: name.clone() };
-                let (facts, wanted) = (facts.clone(), Wanted::Whole);
-                let finished = self.finished.clone();
-                let down = Down { path, facts, spot, finished, names, wanted };
-                if self.finished.as_ref().is_some_and(|finished| finished.has(&down)) {
-                    let bytes = down.facts.size.unwrap_or(0);
-                    self.session.show.count(|counts| {
-                        counts.files += 1;
-                        counts.kept_bytes += bytes;
-                    });
-                    return Ok(());
-                }
-                self.carry_out(File::Down(down), Of::Several)
-            }
-            Kind::Listed | Kind::Link | Kind::Other => {
-                bail!("{} is neither a file nor a directory", Shown::new(&path))
-            }
-        }
+        unique: Option<String>,
+        walk: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.above.push(unique);
+        let walked = walk(self);
+        self.above.pop();
+        walked
+    }
+
+    /// Whether a directory that is being walked is this one.
+    fn is_above(&self, unique: Option<&String>) -> bool {
+        unique.is_some_and(|unique| self.above.iter().flatten().any(|above| above == unique))
+    }
+
+    /// Leaves out what is no file and no directory to be copied: the rest of its tree is copied.
+    fn leave_out(&mut self, path: &[u8], why: &str) {
+        self.keep(lasting(format!("{} is left out: it {why}", Shown::new(path))));
     }
 
     /// After a file or directory of several.
@@ -458,6 +329,12 @@ impl Copy<'_> {
         if !self.args.continue_on_error || error.chain().any(|link| link.is::<Interrupted>()) {
             return Err(error);
         }
+        self.keep(error);
+        Ok(())
+    }
+
+    /// Tells a failure. The command ends with the first of them when it has copied the rest.
+    fn keep(&mut self, error: anyhow::Error) {
         let line = causes(&error);
         self.session.show.tell(Message::Failure(Failed {
             line: line.clone(),
@@ -467,7 +344,6 @@ impl Copy<'_> {
             text: line,
         }));
         self.failed.get_or_insert(error);
-        Ok(())
     }
 
     fn check_directory(&self, is_target_dir: bool) -> Result<()> {

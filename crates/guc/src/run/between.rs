@@ -1,6 +1,6 @@
 //! Copies between two servers.
 
-use super::{Copy, DEPTH_MAX, Of};
+use super::{CIRCLE, Copy, DEPTH_MAX, ODD, Of};
 use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
@@ -31,20 +31,40 @@ fn name(entry: &Listed) -> &[u8] {
     entry.name.as_ref().map_or(&[], Name::as_bytes)
 }
 
-/// A server that writes a file while it reads it would destroy it.
+/// A server that writes a file while it reads it would destroy it, and a directory that is copied into itself has no end.
 // fuzz: none, the user's own words
 fn check_apart(from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
-    match sink.is(&from.server) && from.path == to {
-        true => bail!(lasting(format!("{from}: the source is the target"))),
+    if !sink.is(&from.server) {
+        return Ok(());
+    }
+    if names(&from.path).eq(names(to)) {
+        bail!(lasting(format!("{from}: the source is the target")));
+    }
+    match from.path.ends_with(b"/") && is_below(to, &from.path) {
+        true => bail!(lasting(format!("{from}: a directory is not copied into itself"))),
         false => Ok(()),
     }
+}
+
+/// Whether a path leads to what is below a directory, or to that directory.
+// fuzz: none, the user's own words
+fn is_below(path: &[u8], dir: &[u8]) -> bool {
+    let mut path = names(path);
+    names(dir).all(|name| path.next() == Some(name))
+}
+
+/// The names in a path.
+// fuzz: none, the user's own words
+fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."))
 }
 
 impl Copy<'_> {
     /// Copies a file, a directory or what a pattern means to the path `to` of the other server.
     pub(super) fn between(&mut self, from: &Remote, to: &[u8]) -> Result<()> {
         let Some(sink) = self.sink else { return Ok(()) };
-        let pattern = Pattern::parse(&from.path)?;
+        let is_there = || Ok(self.session.ask(|channel| channel.facts(&from.path))?.is_some());
+        let pattern = Pattern::parse(&from.path, is_there)?;
         check_apart(from, sink, to)?;
         if pattern.is_none() && !from.path.ends_with(b"/") {
             return self.one_between(from, sink, to);
@@ -69,7 +89,10 @@ impl Copy<'_> {
             Some(pattern) => pattern.folder.as_slice(),
         };
         let folder = Folder { from: path, to, made, depth: 0, only: pattern.as_ref() };
-        if self.tree_between(sink, &folder)? == 0 && pattern.is_some() {
+        let facts = self.session.ask(|channel| channel.facts(path))?;
+        let unique = facts.and_then(|facts| facts.unique);
+        let meant = self.within(unique, |copy| copy.tree_between(sink, &folder))?;
+        if meant == 0 && pattern.is_some() {
             bail!(lasting(format!("{from}: there is no such file")));
         }
         self.session.show.count(|counts| counts.is_counted = true);
@@ -99,7 +122,8 @@ impl Copy<'_> {
     fn tree_between(&mut self, sink: &Sink<'_>, folder: &Folder<'_>) -> Result<usize> {
         ensure!(
             folder.depth < DEPTH_MAX,
-            "the server has more than {DEPTH_MAX} directories in each other"
+            "{}: the server has more than {DEPTH_MAX} directories in each other",
+            Shown::new(folder.from)
         );
         let mut entries = self.session.ask(|channel| channel.list(folder.from))?;
         if let Some(pattern) = folder.only {
@@ -147,19 +171,29 @@ impl Copy<'_> {
         let from = [folder.from, name.as_bytes()].concat();
         let to = [folder.to, name.as_bytes()].concat();
         match entry.facts.kind {
+            Kind::Directory if self.is_above(entry.facts.unique.as_ref()) => {
+                self.leave_out(&from, CIRCLE);
+                Ok(())
+            }
+            Kind::Directory if sink.is(self.session.server()) && is_below(&to, &from) => {
+                self.leave_out(&from, "would be copied into itself");
+                Ok(())
+            }
             Kind::Directory => {
                 let made = sink.ask(|channel| channel.make_dir(&to))?;
                 let (from, to) = ([&from, &b"/"[..]].concat(), [&to, &b"/"[..]].concat());
                 let depth = folder.depth + 1;
                 let folder = Folder { from: &from, to: &to, made, depth, only: None };
-                self.tree_between(sink, &folder).map(drop)
+                let unique = entry.facts.unique;
+                self.within(unique, |copy| copy.tree_between(sink, &folder)).map(drop)
             }
             Kind::File => {
                 check_file(&to, before)?;
                 self.file_between((&from, entry.facts), &to, Of::Several)
             }
             Kind::Listed | Kind::Link | Kind::Other => {
-                bail!("{} is neither a file nor a directory", Shown::new(&from))
+                self.leave_out(&from, ODD);
+                Ok(())
             }
         }
     }

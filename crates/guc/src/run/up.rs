@@ -1,6 +1,6 @@
 //! Copies to a server.
 
-use super::{Copy, Of};
+use super::{CIRCLE, Copy, ODD, Of};
 use crate::download::Wanted;
 use crate::finished::Finished;
 use crate::glob::Pattern;
@@ -9,27 +9,27 @@ use crate::several::{File, Up};
 use crate::there::{GROUP, check_file, look, look_at_each, meant};
 use crate::upload::{split, version_here};
 use crate::url::Remote;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::ExitCode;
 use hikyaku_gridftp::{Facts, Made};
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File as Opened, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
 impl Copy<'_> {
     pub(super) fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
-        if let Some(pattern) = Pattern::parse(from.as_os_str().as_bytes())?
-            && from.symlink_metadata().is_err()
-        {
+        let is_there = || Ok(from.symlink_metadata().is_ok());
+        if let Some(pattern) = Pattern::parse(from.as_os_str().as_bytes(), is_there)? {
             return self.matches_up(&pattern, from, to);
         }
         if from.as_os_str().as_bytes().ends_with(b"/") {
             self.check_directory(to.path.ends_with(b"/"))?;
             let made = self.make_target(to)?;
-            self.tree_up(from, (to, made), None)?;
+            self.root_up(from, (to, made), None)?;
             self.session.show.count(|counts| counts.is_counted = true);
             return Ok(());
         }
@@ -67,11 +67,21 @@ impl Copy<'_> {
         let made = self.make_target(to)?;
         let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
         let from_dir = Path::new(OsStr::from_bytes(folder));
-        if self.tree_up(from_dir, (to, made), Some(pattern))? == 0 {
+        if self.root_up(from_dir, (to, made), Some(pattern))? == 0 {
             bail!(lasting(format!("{}: there is no such file", from.display())));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
+    }
+
+    fn root_up(
+        &mut self,
+        from: &Path,
+        to: (&Remote, Made),
+        only: Option<&Pattern>,
+    ) -> Result<usize> {
+        let unique = from.metadata().ok().map(|meta| identity(&meta));
+        self.within(unique, |copy| copy.tree_up(from, to, only))
     }
 
     /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number. `made` says whether the
@@ -125,13 +135,30 @@ impl Copy<'_> {
 
     /// Copies an entry of a directory. `before` is what has its name at the server.
     fn entry_up(&mut self, path: &Path, mut there: Remote, before: Option<&Facts>) -> Result<()> {
-        let meta = path.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+        let shown = path.as_os_str().as_bytes();
+        let meta = match path.metadata() {
+            // As a link that leads nowhere or to itself.
+            Err(error) if path.is_symlink() => {
+                self.leave_out(shown, &format!("is a link that cannot be followed ({error})"));
+                return Ok(());
+            }
+            looked => looked.with_context(|| format!("cannot look at {}", path.display()))?,
+        };
+        let unique = identity(&meta);
+        if meta.is_dir() && self.is_above(Some(&unique)) {
+            self.leave_out(shown, CIRCLE);
+            return Ok(());
+        }
         if meta.is_dir() {
             let made = self.session.ask(|channel| channel.make_dir(&there.path))?;
             there.path.push(b'/');
-            return self.tree_up(path, (&there, made), None).map(drop);
+            let walk = |copy: &mut Self| copy.tree_up(path, (&there, made), None);
+            return self.within(Some(unique), walk).map(drop);
         }
-        ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
+        if !meta.is_file() {
+            self.leave_out(shown, ODD);
+            return Ok(());
+        }
         check_file(&there.path, before)?;
         self.session.show.count(|counts| {
             counts.total_files += 1;
@@ -172,6 +199,11 @@ impl Copy<'_> {
         }
         self.carry_out(File::Up(up), of)
     }
+}
+
+/// What tells a file of this machine from all others.
+fn identity(meta: &Metadata) -> String {
+    format!("{} {}", meta.dev(), meta.ino())
 }
 
 /// Whether reading a file gives bytes, as files of /proc do that are told to be empty. A file that cannot be read has none
