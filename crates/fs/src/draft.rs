@@ -67,18 +67,23 @@ impl Draft {
     /// Creates the temporary file for `name` in `dir`. Its temporary name contains `token`. Fails with
     /// [`FsError::Special`] if a device, FIFO or socket has the name.
     pub fn create(dir: Arc<Dir>, name: &Name, token: &Token) -> Result<Self, FsError> {
-        spare_special(&dir, name)?;
         let mut tries = 0;
         loop {
-            let partial = token.partial(name)?;
-            match dir.create(&partial) {
-                Ok(file) => return Self::new(file, dir, partial, name),
+            match Self::make(Arc::clone(&dir), name, token.partial(name)?) {
                 Err(error) if error.errno() == Some(Errno::EXIST) && tries < CREATE_RETRIES_MAX => {
                     tries += 1
                 }
-                Err(error) => return Err(error.about(name.as_bytes())),
+                made => return made,
             }
         }
+    }
+
+    /// Creates the temporary file `partial` for `name`: a name that [`Token::partial`] has drawn, and that the caller has
+    /// recorded, so that the file is known whenever this process ends. Fails as [`create`](Self::create) does.
+    pub fn make(dir: Arc<Dir>, name: &Name, partial: Name) -> Result<Self, FsError> {
+        spare_special(&dir, name)?;
+        let file = dir.create(&partial).map_err(|error| error.about(name.as_bytes()))?;
+        Self::new(file, dir, partial, name)
     }
 
     /// Opens the unfinished file `partial` of an earlier attempt, which will become `name`. Fails

@@ -21,6 +21,7 @@ mod descriptor;
 mod dir;
 mod draft;
 mod error;
+mod escape;
 mod lock;
 mod partial;
 mod path;
@@ -41,6 +42,7 @@ pub use dir::{
 };
 pub use draft::{Draft, Manner, Zeros, remove_unfinished};
 pub use error::FsError;
+pub use escape::{escaped, unescaped};
 pub use partial::{PARTIAL_SUFFIX, Token};
 pub use path::{Name, PathError, PeerPath};
 pub use shown::{Shown, brief, cut, sentence};

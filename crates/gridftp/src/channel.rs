@@ -22,6 +22,7 @@ use replies::Replies;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use upload::Storing;
 
 /// How long the end of a part may go unnoticed.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -35,6 +36,7 @@ pub struct Channel {
     pool: Pool,
     pub(crate) names: Names,
     odd: Odd,
+    storing: Storing,
     /// The hosts of the server's data nodes that carry a part at once; empty: there is one, and the server chooses it.
     nodes: Vec<IpAddr>,
 }
@@ -89,8 +91,8 @@ impl Channel {
             control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
         }
         let (settings, pool, nodes) = (settings.clone(), Pool::Empty, Vec::new());
-        let (names, odd) = (Names::default(), Odd::default());
-        let mut channel = Self { control, features, settings, pool, names, odd, nodes };
+        let (names, odd, storing) = (Names::default(), Odd::default(), Storing::default());
+        let mut channel = Self { control, features, settings, pool, names, odd, storing, nodes };
         if channel.settings.stripes == Stripes::All {
             let addresses = channel.nodes_listen()?;
             channel.nodes = addresses.iter().map(SocketAddr::ip).collect();

@@ -3,7 +3,7 @@
 use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::local::{Made, finish, in_place, remove_made, store, text};
+use crate::local::{Made, finish, in_place, remove_made, store};
 use crate::outcome::{Changed, of_unfinished};
 use crate::plan::{Foresight, Parts};
 use crate::session::{Sender, Session, Way};
@@ -50,27 +50,20 @@ pub(crate) fn download(
     let size = facts.size.context("the server does not tell its size")?;
     let all = wanted.range(size);
     let journal = Journal::of(source, target)?;
-    let version = version(size, facts);
-    let (draft, have, made) = match wanted {
+    let earlier = Earlier { version: version(size, facts), partial: Vec::new(), have: Vec::new() };
+    let (begun, made) = match wanted {
         Wanted::Part { .. } => {
             let (draft, made) = in_place(spot)?;
-            (draft, Vec::new(), made)
+            let recorder = journal.begin(&earlier)?;
+            (Begun { draft, recorder, have: Vec::new() }, made)
         }
-        Wanted::Whole => {
-            let (draft, have) = open(spot, &journal, &version)?;
-            let have = if session.parts() == Parts::Whole { Vec::new() } else { have };
-            (draft, have, Made::Before)
-        }
+        Wanted::Whole => (begin(spot, &journal, earlier, session.parts())?, Made::Before),
     };
+    let Begun { draft, recorder, have } = begun;
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
-    let partial = text(draft.partial());
-    let recorder = journal.begin(&Earlier { version, partial, have })?;
     let is_resumable = wanted == Wanted::Whole;
-    if is_resumable {
-        draft.keep();
-    }
     let moved = receive(session, path, &mut missing, (&draft, recorder));
     moved.and_then(|()| check_unchanged(session, path, facts)).map_err(|error| {
         let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
@@ -165,18 +158,34 @@ pub(crate) fn get<'p>(
     channel.download(plan, counted)
 }
 
-/// The unfinished file of an earlier attempt and what is in it, or a new one.
-fn open(spot: &FilePlace, journal: &Journal, version: &str) -> Result<(Draft, Vec<Range<u64>>)> {
+/// An unfinished file that the journal knows.
+struct Begun {
+    draft: Draft,
+    recorder: Recorder,
+    /// What is in it.
+    have: Vec<Range<u64>>,
+}
+
+/// Goes on with the unfinished file of an earlier attempt, or begins a new one. It is in the journal before it is made:
+/// whenever this process is killed, the next one finds what it has left.
+fn begin(spot: &FilePlace, journal: &Journal, new: Earlier, parts: Parts) -> Result<Begun> {
     if let Some(earlier) = journal.earlier()
         && let Some(draft) = spot.take_up(&earlier.partial)?
     {
-        if earlier.version == version {
-            return Ok((draft, earlier.have));
+        if earlier.version == new.version {
+            let have = if parts == Parts::Whole { Vec::new() } else { earlier.have };
+            let recorder = journal.begin(&Earlier { have: have.clone(), ..earlier })?;
+            draft.keep();
+            return Ok(Begun { draft, recorder, have });
         }
         // The source is another one by now.
         draft.discard();
     }
-    Ok((spot.draft()?, Vec::new()))
+    let partial = spot.partial()?;
+    let recorder = journal.begin(&Earlier { partial: partial.as_bytes().to_vec(), ..new })?;
+    let draft = spot.make(partial).inspect_err(|_| journal.forget())?;
+    draft.keep();
+    Ok(Begun { draft, recorder, have: Vec::new() })
 }
 
 /// Syncs and records the chunks that are done.

@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result};
 use hikyaku_console::Folder;
+use hikyaku_fs::{escaped, unescaped};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
@@ -25,8 +26,8 @@ pub(crate) struct Journal {
 pub(crate) struct Earlier {
     /// The version of the source.
     pub(crate) version: String,
-    /// The name of the unfinished target.
-    pub(crate) partial: String,
+    /// The name of the unfinished target; its path if it is a server's.
+    pub(crate) partial: Vec<u8>,
     /// What is on the disk.
     pub(crate) have: Vec<Range<u64>>,
 }
@@ -51,12 +52,15 @@ impl Journal {
 
     /// Begins to record.
     pub(crate) fn begin(&self, earlier: &Earlier) -> Result<Recorder> {
-        let mut text = format!("{MAGIC}\n{}\n{}\n", earlier.version, earlier.partial);
+        let mut text = format!("{MAGIC}\n{}\n{}\n", earlier.version, escaped(&earlier.partial));
         for range in &earlier.have {
             text.push_str(&line(range));
         }
+        // What was recorded before stays until this is there.
+        let new = self.path.with_extension("new");
         let write = || {
-            fs::write(&self.path, text)?;
+            fs::write(&new, text)?;
+            fs::rename(&new, &self.path)?;
             OpenOptions::new().append(true).open(&self.path)
         };
         write().map(Recorder).with_context(|| format!("cannot write {}", self.path.display()))
@@ -95,7 +99,7 @@ fn parse(text: &str) -> Option<Earlier> {
     if lines.next()? != MAGIC {
         return None;
     }
-    let (version, partial) = (lines.next()?.to_owned(), lines.next()?.to_owned());
+    let (version, partial) = (lines.next()?.to_owned(), unescaped(lines.next()?)?);
     let range = |line: &str| {
         let (start, end) = line.split_once(' ')?;
         let range = start.parse().ok()?..end.parse().ok()?;
@@ -114,8 +118,8 @@ mod tests {
         let earlier = parse(text).unwrap();
         assert_eq!(earlier.have, [0..10, 10..20]);
         assert_eq!(
-            (earlier.version.as_str(), earlier.partial.as_str()),
-            ("5 20260101", ".a.hikyaku")
+            (earlier.version.as_str(), earlier.partial.as_slice()),
+            ("5 20260101", &b".a.hikyaku"[..])
         );
     }
 

@@ -6,6 +6,7 @@
 
 mod args;
 mod batch;
+mod begun;
 mod checksum;
 mod chunks;
 mod download;

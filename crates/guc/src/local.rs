@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use hikyaku_fs::{Dir, Draft, FilePlace, Meta, Name, PeerPath, Zeros, umask};
-use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// Who has made a file.
@@ -38,11 +37,6 @@ pub(crate) fn remove_made(place: &FilePlace, made: Made) {
 pub(crate) fn finish(place: &FilePlace, draft: &Draft) -> Result<()> {
     place.complete(draft)?;
     Ok(place.give_name(draft)?)
-}
-
-/// The name as it is used in a journal.
-pub(crate) fn text(name: &Name) -> String {
-    OsStr::to_string_lossy(name.as_os_str()).into_owned()
 }
 
 /// The directory `name` in `dir`, which is made if it is not there.

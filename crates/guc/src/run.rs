@@ -6,6 +6,7 @@ mod up;
 
 use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
+use crate::begun::Notes;
 use crate::download::Wanted;
 use crate::finished::{Finished, When};
 use crate::glob::Pattern;
@@ -22,7 +23,7 @@ use hikyaku_console::{
     print_end, printed, with_remedy,
 };
 use hikyaku_fs::Shown;
-use hikyaku_gridftp::{Credentials, Guard, Login, Server};
+use hikyaku_gridftp::{Credentials, FtpError, Guard, Login, Server};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +59,13 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         show.remark(note);
     }
     let keys = keys(args, std::iter::once(server).chain(other))?;
-    let session = Session::new(args, server, keys, (&scope, &show));
+    let notes = match &target {
+        Place::Local(_) => Notes::here(),
+        Place::Remote(to) => {
+            Notes::there(&Remote { path: b"/".to_vec(), ..to.clone() }.to_string())
+        }
+    };
+    let session = Session::new(args, server, keys, (&scope, &show, &notes));
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let screen = Screen::new(Arc::clone(&show));
@@ -76,6 +83,15 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         finished: finished.clone(),
         helpers: None,
     };
+    if matches!(target, Place::Remote(_)) {
+        notes.remove_left(|path| match copy.sink {
+            Some(sink) => {
+                let removed = sink.ask(|channel| channel.remove(path));
+                matches!(removed, Ok(()) | Err(FtpError::Refused { .. }))
+            }
+            None => copy.session.try_remove(path),
+        });
+    }
     let done = copy.with_helpers(|copy| {
         match (&source, &target) {
             (Place::Remote(from), Place::Local(to)) => copy.down(from, to)?,

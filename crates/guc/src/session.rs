@@ -2,6 +2,7 @@
 
 use crate::args::GucArgs;
 use crate::batch::Batch;
+use crate::begun::Notes;
 use crate::checksum::Checksum;
 use crate::chunks::Missing;
 use crate::outcome::{Interrupted, remedy};
@@ -31,6 +32,7 @@ pub(crate) struct Session<'a> {
     ahead: Ahead,
     scope: &'a Scope,
     pub(crate) show: &'a Totals,
+    pub(crate) notes: &'a Notes,
     /// Its number among the sessions of the command, from 0.
     number: u32,
 }
@@ -89,7 +91,7 @@ impl<'a> Session<'a> {
         args: &'a GucArgs,
         server: &'a Server,
         keys: Option<(Credentials, Option<Guard>)>,
-        (scope, show): (&'a Scope, &'a Totals),
+        (scope, show, notes): (&'a Scope, &'a Totals, &'a Notes),
     ) -> Self {
         let (credentials, guard) = keys.unzip();
         let settings = Settings {
@@ -104,7 +106,8 @@ impl<'a> Session<'a> {
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
         let (channel, contact, tuning, ahead) = (None, Contact::None, None, Ahead::Untried);
-        Self { args, server, settings, channel, contact, tuning, ahead, scope, show, number: 0 }
+        let number = 0;
+        Self { args, server, settings, channel, contact, tuning, ahead, scope, show, notes, number }
     }
 
     /// Another session with the same server.
@@ -265,12 +268,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Removes an unfinished file of the server, if it is there.
-    pub(crate) fn try_remove(&mut self, path: &[u8]) {
+    /// Removes an unfinished file of the server, if it is there. Returns whether the server has been asked.
+    pub(crate) fn try_remove(&mut self, path: &[u8]) -> bool {
         let removed = self.channel().and_then(|channel| channel.remove(path));
-        if !matches!(removed, Ok(()) | Err(FtpError::Refused { .. })) {
+        let is_asked = matches!(removed, Ok(()) | Err(FtpError::Refused { .. }));
+        if !is_asked {
             self.channel = None;
         }
+        is_asked
     }
 
     /// What has each of these paths, as far as the server says it at once.

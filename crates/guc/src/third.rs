@@ -7,7 +7,7 @@ use crate::journal::{Earlier, Journal, Recorder};
 use crate::outcome::{Changed, Interrupted, of_unfinished};
 use crate::plan::{Foresight, Parts};
 use crate::session::{Sender, Session, Way};
-use crate::upload::{Manner, partial};
+use crate::upload::{Begun, Left, Manner, earlier};
 use anyhow::{Context, Result, ensure};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Server, Settings, Target};
 use std::ops::Range;
@@ -95,24 +95,35 @@ pub(crate) fn relay(
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
     let journal = Journal::of(&names.0, &names.1)?;
     let version = version(size, facts);
-    let (target, have) = match manner {
+    let Begun { partial: target, have } = match manner {
         Manner::Renamed => {
-            partial(to, &journal, &version, |path| Ok(sink.ask(|channel| channel.facts(path))?))?
+            let ask = |path: &[u8]| Ok(sink.ask(|channel| channel.facts(path))?);
+            match earlier(&journal, &version, ask)? {
+                Left::Usable(begun) => begun,
+                Left::Stale(old) => {
+                    // It may be gone.
+                    let _ = sink.ask(|channel| channel.remove(&old));
+                    Begun::new(to)?
+                }
+                Left::Nothing => Begun::new(to)?,
+            }
         }
         Manner::InPlace => {
-            if wanted == Wanted::Whole && sink.ask(|channel| channel.facts(to))?.is_some() {
-                // A longer file would keep its end.
-                sink.ask(|channel| channel.remove(to))?;
+            // A longer file would keep its end.
+            let is_longer = |facts: &Facts| facts.size.is_none_or(|size| size > all.end);
+            if wanted == Wanted::Whole
+                && sink.ask(|channel| channel.facts(to))?.as_ref().is_some_and(is_longer)
+            {
+                sink.ask(|channel| channel.empty(to))?;
             }
-            (to.to_vec(), Vec::new())
+            Begun { partial: to.to_vec(), have: Vec::new() }
         }
     };
     let have = if session.parts() == Parts::Whole { Vec::new() } else { have };
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
-    let text = String::from_utf8_lossy(&target).into_owned();
-    let recorder = journal.begin(&Earlier { version, partial: text, have })?;
+    let recorder = journal.begin(&Earlier { version, partial: target.clone(), have })?;
     let sent = send(session, from, (sink, &target), (&all, &mut missing), recorder);
     sent.and_then(|()| check_unchanged(session, from, facts)).map_err(|error| {
         let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();

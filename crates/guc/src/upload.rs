@@ -76,23 +76,33 @@ pub(crate) fn upload(
     let journal = Journal::of(source, target)?;
     let version = version_here(&local.before);
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
-    let (partial, have) = match manner {
+    let Begun { partial, have } = match manner {
         Manner::Renamed => {
-            partial(path, &journal, &version, |path| session.ask(|channel| channel.facts(path)))?
+            let ask = |path: &[u8]| session.ask(|channel| channel.facts(path));
+            match earlier(&journal, &version, ask)? {
+                Left::Usable(begun) => begun,
+                Left::Stale(old) => {
+                    session.try_remove(&old);
+                    Begun::new(path)?
+                }
+                Left::Nothing => Begun::new(path)?,
+            }
         }
         Manner::InPlace => {
-            if wanted == Wanted::Whole && session.ask(|channel| channel.facts(path))?.is_some() {
-                // A longer file would keep its end.
-                session.ask(|channel| channel.remove(path))?;
+            // A longer file would keep its end.
+            let is_longer = |facts: &Facts| facts.size.is_none_or(|size| size > all.end);
+            if wanted == Wanted::Whole
+                && session.ask(|channel| channel.facts(path))?.as_ref().is_some_and(is_longer)
+            {
+                session.ask(|channel| channel.empty(path))?;
             }
-            (path.to_vec(), Vec::new())
+            Begun { partial: path.to_vec(), have: Vec::new() }
         }
     };
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
-    let text = String::from_utf8_lossy(&partial).into_owned();
-    let recorder = journal.begin(&Earlier { version, partial: text, have })?;
+    let recorder = journal.begin(&Earlier { version, partial: partial.clone(), have })?;
     let supply = |at: u64, bytes: &mut [u8]| local.file.read_exact_at(bytes, at);
     let sent = send(session, &partial, &all, &mut missing, (&supply, recorder));
     local.unchanged(sent).map_err(|error| {
@@ -156,22 +166,44 @@ pub(crate) fn put<'p>(
     channel.upload(plan, counted)
 }
 
-/// The temporary name of a file on a server, and what an earlier attempt has written there. `facts` asks that server.
-pub(crate) fn partial(
-    path: &[u8],
+/// An unfinished file on a server.
+pub(crate) struct Begun {
+    /// Its path.
+    pub(crate) partial: Vec<u8>,
+    /// What is in it.
+    pub(crate) have: Vec<Range<u64>>,
+}
+
+impl Begun {
+    /// A new one for the file at `path`.
+    pub(crate) fn new(path: &[u8]) -> Result<Self> {
+        Ok(Self { partial: partial_name(path)?, have: Vec::new() })
+    }
+}
+
+/// What an earlier attempt has left at a server.
+pub(crate) enum Left {
+    Usable(Begun),
+    /// An unfinished file of another version of the source, or one in which something is missing.
+    Stale(Vec<u8>),
+    Nothing,
+}
+
+/// What an earlier attempt has left at a server. `ask` asks that server for facts.
+pub(crate) fn earlier(
     journal: &Journal,
     version: &str,
-    facts: impl FnOnce(&[u8]) -> Result<Option<Facts>>,
-) -> Result<(Vec<u8>, Vec<Range<u64>>)> {
-    if let Some(earlier) = journal.earlier().filter(|earlier| earlier.version == version) {
-        let partial = earlier.partial.into_bytes();
-        let end = earlier.have.iter().map(|range| range.end).max().unwrap_or(0);
-        let has_all = |facts: &Facts| facts.kind == Kind::File && facts.size >= Some(end);
-        if partial != path && facts(&partial)?.as_ref().is_some_and(has_all) {
-            return Ok((partial, earlier.have));
-        }
+    ask: impl FnOnce(&[u8]) -> Result<Option<Facts>>,
+) -> Result<Left> {
+    let Some(earlier) = journal.earlier().filter(|earlier| Token::is_in(&earlier.partial)) else {
+        return Ok(Left::Nothing);
+    };
+    let end = earlier.have.iter().map(|range| range.end).max().unwrap_or(0);
+    let has_all = |facts: &Facts| facts.kind == Kind::File && facts.size >= Some(end);
+    if earlier.version == version && ask(&earlier.partial)?.as_ref().is_some_and(has_all) {
+        return Ok(Left::Usable(Begun { partial: earlier.partial, have: earlier.have }));
     }
-    Ok((partial_name(path)?, Vec::new()))
+    Ok(Left::Stale(earlier.partial))
 }
 
 /// A new temporary name beside `path`.

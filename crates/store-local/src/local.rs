@@ -6,16 +6,14 @@ use crate::listing::page;
 use crate::open::LocalOpen;
 use crate::whole::Folder;
 use hikyaku_fs::{
-    Dir, FsError, Meta, Name, Patience, PeerPath, Spot, Stream, Target, Token as Copy, Volumes,
-    attributes, remove_unfinished,
+    Dir, FsError, Meta, Name, Patience, Spot, Stream, Target, Token as Copy, Volumes, attributes,
 };
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, ErrorKind, Found,
-    Kind, Left, Make, Note, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token,
-    doing, left_over,
+    Kind, Make, Note, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
+    left_here,
 };
 use rustix::io::Errno;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -122,17 +120,17 @@ impl Local {
     /// used, nothing is noted.
     pub fn recorded(self, folder: Option<&Path>) -> Self {
         let Some(folder) = folder else { return self };
-        left_over(folder, |place| place.starts_with(b"/"), remove_left);
+        left_here(folder);
         let recorded = Recorded::new(folder, &self.root);
         Self { recorded, ..self }
     }
 
-    /// Notes a draft.
-    fn note(&self, dir: &StorePath, draft: &hikyaku_fs::Draft) -> Option<Note> {
+    /// Notes a draft that is to be made.
+    fn note(&self, dir: &StorePath, partial: &Name) -> Option<Note> {
         let recorded = self.recorded.as_ref()?;
         let begin = || Begun::new(&recorded.folder, recorded.root.as_os_str().as_bytes()).ok();
         let begun = recorded.begun.get_or_init(begin).as_ref()?;
-        begun.note(dir.join(draft.partial()).ok()?.as_bytes())
+        begun.note(dir.join(partial).ok()?.as_bytes())
     }
 
     /// The store of the tree beneath `path`, which is a path of this one and is reached through no symbolic link.
@@ -192,8 +190,11 @@ impl Local {
         (dir, name): (Arc<Dir>, &Name),
         (path, make): (&StorePath, &Make),
     ) -> Result<LocalDraft> {
-        let draft = doing("create", path).or(hikyaku_fs::Draft::create(dir, name, &self.group))?;
-        let note = path.split().and_then(|(dir, _)| self.note(&dir, &draft));
+        let doing = doing("create", path);
+        let partial = doing.or(self.group.partial(name))?;
+        // Noted first: whenever this process is killed, a later one knows of it.
+        let note = path.split().and_then(|(dir, _)| self.note(&dir, &partial));
+        let draft = doing.or(hikyaku_fs::Draft::make(dir, name, partial))?;
         Ok(LocalDraft::new(draft, path.clone(), self.modes.file, make).noted(note))
     }
 
@@ -250,22 +251,6 @@ impl Local {
             Some(meta) => Ok(self.sizes.found(&meta, &dir)),
             None => doing.fail(ErrorKind::NotFound),
         }
-    }
-}
-
-/// Removes a draft of a killed process below `root`. It has to have the name of one, and nobody may write to it.
-fn remove_left(root: &[u8], path: &[u8]) -> Left {
-    let Ok(path) = PeerPath::new(path) else { return Left::Removed };
-    if Copy::of(&path.name()).is_none() {
-        return Left::Removed;
-    }
-    let dir = Dir::open(Path::new(OsStr::from_bytes(root))).and_then(|root| root.parent(&path));
-    match dir.and_then(|(dir, name)| remove_unfinished(&dir, &name)) {
-        Ok(_) => Left::Removed,
-        Err(error) if error.errno() == Some(Errno::NOENT) => Left::Removed,
-        // What is no regular file any more is not what was left.
-        Err(FsError::Special { .. }) => Left::Removed,
-        Err(_) => Left::Stays,
     }
 }
 

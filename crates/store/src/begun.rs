@@ -6,8 +6,9 @@
 //! used again when the draft has ended: the file stays as small as the number of drafts at a time. Nothing in it is synced:
 //! after a crash of the machine it may be missing, and what was begun stays.
 
-use hikyaku_fs::Token;
+use hikyaku_fs::{Dir, FsError, PeerPath, Token, remove_unfinished};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, read_dir, remove_file};
 use std::io;
@@ -152,6 +153,27 @@ pub fn left_over(
             None if is_fresh(&file) => {}
             None => drop(remove_file(&path)),
         }
+    }
+}
+
+/// Removes the unfinished files of this machine that killed processes have left. What somebody writes to stays.
+pub fn left_here(folder: &Path) {
+    left_over(folder, |place| place.starts_with(b"/"), remove_left);
+}
+
+/// Removes a draft of a killed process below `root`. It has to have the name of one, and nobody may write to it.
+fn remove_left(root: &[u8], path: &[u8]) -> Left {
+    let Ok(path) = PeerPath::new(path) else { return Left::Removed };
+    if Token::of(&path.name()).is_none() {
+        return Left::Removed;
+    }
+    let dir = Dir::open(Path::new(OsStr::from_bytes(root))).and_then(|root| root.parent(&path));
+    match dir.and_then(|(dir, name)| remove_unfinished(&dir, &name)) {
+        Ok(_) => Left::Removed,
+        Err(error) if error.errno() == Some(Errno::NOENT) => Left::Removed,
+        // What is no regular file any more is not what was left.
+        Err(FsError::Special { .. }) => Left::Removed,
+        Err(_) => Left::Stays,
     }
 }
 

@@ -39,7 +39,7 @@ mod store;
 pub mod testing;
 
 pub use abilities::{Abilities, Ability};
-pub use begun::{Begun, Left, Note, left_over};
+pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};

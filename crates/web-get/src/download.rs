@@ -5,7 +5,7 @@ use crate::http::client::{Answer, Client, NamedBy, Place};
 use crate::http::fault::Fault;
 use crate::http::url::Url;
 use crate::http::wire::Stop;
-use crate::journal::{Attempt, Journal, UNKNOWN_SOURCE};
+use crate::journal::{Attempt, Journal};
 use crate::limit::Limit;
 use crate::links::mirrors;
 use crate::metalink::Expect;
@@ -14,13 +14,14 @@ use crate::names::Names;
 use crate::offer::{Known, Offer, Proof};
 use crate::outcome::{Interrupted, error_of};
 use crate::output::Output;
-use crate::ranges::{Board, Piece};
+use crate::ranges::Board;
 use crate::show::Show;
 use crate::source::{Fate, Source};
 use crate::stream::Streamed;
 use crate::target::{Existing, within};
 use crate::verify::{Verdict, verify};
 use anyhow::{Context, Result, bail};
+use begun::{is_complete, made, open, partial};
 use first::ask;
 use hikyaku_console::{ExitCode, with_remedy};
 use hikyaku_fs::{Draft, FilePlace, Name};
@@ -30,6 +31,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod begun;
 mod first;
 mod piped;
 mod repair;
@@ -169,10 +171,15 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let mut fates = vec![Fate::Used; sources.len()];
     let first = ask(tools, &sources, &mut fates, &job.expect)?;
     let spot = spot(job, &first.offer, &sources[first.source].place.first).map_err(local)?;
-    tools.existing.check(&spot).map_err(local)?;
     let _taken = tools.names.take(&spot.name).map_err(local)?;
     let journal = Journal::of(&spot).map_err(local)?;
     let (known, expect) = first.known(&job.expect);
+    if is_complete(tools, &spot, &journal, (&known, &expect)).map_err(local)? {
+        journal.remove().map_err(local)?;
+        tools.show.count(|counts| counts.files += 1);
+        return Ok(());
+    }
+    tools.existing.check(&spot).map_err(local)?;
     if !expect.digests.is_empty() {
         let more = mirrors(&first.answer.head, &job.urls);
         fates.extend(more.iter().map(|_| Fate::Used));
@@ -215,7 +222,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
                     error => error,
                 });
             }
-            tools.existing.finish(&spot, &draft).map_err(local)?;
+            tools.existing.finish(&spot, &draft, &journal).map_err(local)?;
         }
         (range, _) => {
             let source = &sources[first.source];
@@ -266,57 +273,9 @@ fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<FilePlace> {
                 let text = format!("{url} has no name that a file could have");
                 with_remedy(ExitCode::WillFail.error(text), Some("-o FILE"))
             })?;
-            within(dir, name)
+            within(dir, &name)
         }
     }
-}
-
-/// The unfinished file of an earlier attempt and what is in it, or a new one.
-fn open(
-    tools: &Tools<'_>,
-    spot: &FilePlace,
-    journal: &Journal,
-    urls: &[Url],
-    (known, total): (&Known, u64),
-) -> Result<(Draft, Vec<Piece>)> {
-    let version = known.offer.version.if_range.clone();
-    let sources = sources_digest(urls);
-    let mut found = None;
-    if let Some(earlier) = journal.earlier()
-        && let Some(draft) = spot.take_up(&earlier.partial)?
-    {
-        // With a digest the whole is checked at the end, whatever the server says of its version.
-        let is_checked = known.proof == Proof::Digest;
-        let is_same_version = version.is_some() && version == earlier.version;
-        if earlier.size == Some(total) && (is_same_version || is_checked) {
-            let same_sources = earlier.sources == sources;
-            let source = |of: usize| if same_sources { of } else { UNKNOWN_SOURCE };
-            let have = earlier.have.into_iter().filter(|piece| piece.range.end <= total);
-            let have = have.map(|piece| Piece { source: source(piece.source), ..piece });
-            found = Some((draft, have.collect()));
-        } else {
-            draft.discard();
-            tools.show.remark("the server may have another file by now; begun anew".to_owned());
-        }
-    }
-    let (draft, have) = match found {
-        Some(found) => found,
-        None => (spot.draft()?, Vec::new()),
-    };
-    let partial = draft.partial().as_os_str().to_string_lossy().into_owned();
-    let attempt = Attempt { size: Some(total), version, sources, partial, have: have.clone() };
-    journal.begin(attempt)?;
-    draft.keep();
-    Ok((draft, have))
-}
-
-/// A digest of the URLs, which may be secrets.
-fn sources_digest(urls: &[Url]) -> String {
-    let mut sum = crate::digest::Function::Sha256.begin();
-    for url in urls {
-        sum.update(format!("{url}\0{}\0", url.target).as_bytes());
-    }
-    sum.finish().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Fetches a file from a server that gives no parts. Nothing of it can be kept for a later attempt.
@@ -334,11 +293,10 @@ fn stream(
         {
             draft.discard();
         }
-        let draft = spot.draft()?;
-        let partial = draft.partial().as_os_str().to_string_lossy().into_owned();
-        // If this process is killed, the next one finds the unfinished file by it.
-        journal.begin(Attempt { partial, ..Attempt::default() })?;
-        Ok(draft)
+        let name = partial(spot, None)?;
+        let version = source.offer().and_then(|offer| offer.version.if_range);
+        let attempt = Attempt { version, partial: name.as_bytes().to_vec(), ..Attempt::default() };
+        made(spot, journal, (attempt, name), None)
     };
     let draft = prepare().map_err(Unfetched::Local)?;
     tools.add(Added { total_bytes: total.unwrap_or(0), kept_bytes: 0 });
@@ -359,7 +317,7 @@ fn stream(
             draft.set_length(size)?;
             repair::check_size(size, expect)?;
             match verify(&draft, size, expect)? {
-                Verdict::Right => tools.existing.finish(spot, &draft),
+                Verdict::Right => tools.existing.finish(spot, &draft, journal),
                 _ => Err(repair::damaged(expect, "removed").into()),
             }
         };

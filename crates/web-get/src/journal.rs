@@ -1,11 +1,17 @@
 //! What was fetched of a file, recorded beside it for a later attempt: `.NAME.hikyaku-get`.
 //!
 //! A text file. Its lines say which version of the file it is about and what the unfinished file is called; each further
-//! line is a range that is on the disk. It is replaced as a whole, and removed when the file is complete.
+//! line is a range that is on the disk. It is replaced as a whole, by a file whose name is known as well
+//! (`.NAME.hikyaku-get.new`). It is there before the unfinished file is made, and until the file has its name: its last line
+//! says how the file is recognised that is about to get it. So whenever a process is killed, the next one knows what it has
+//! left.
 
+use crate::digest::Function;
 use crate::ranges::Piece;
 use anyhow::{Context, Result};
-use hikyaku_fs::{FilePlace, Name, Others, Owners, Replace, trust};
+use hikyaku_fs::{
+    Draft, FilePlace, FsError, Meta, Name, Others, Owners, Replace, escaped, trust, unescaped,
+};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -14,8 +20,15 @@ use std::sync::{Mutex, PoisonError};
 const MAGIC: &str = "hikyaku get 1";
 /// The end of its name.
 const SUFFIX: &str = ".hikyaku-get";
+/// The end of the name of what replaces it.
+const NEW_SUFFIX: &str = ".new";
+/// Octets of a name at most.
+const NAME_BYTES_MAX: usize = 255;
 /// Octets of a journal at most: half a million ranges.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
+
+/// The first word of the line about the complete file.
+const COMPLETE: &str = "complete";
 
 /// A source that is not among those of this attempt.
 pub(crate) const UNKNOWN_SOURCE: usize = usize::MAX;
@@ -30,9 +43,22 @@ pub(crate) struct Attempt {
     /// What the sources were, as a digest: the numbers in the ranges are about these.
     pub(crate) sources: String,
     /// The name of the unfinished file.
-    pub(crate) partial: String,
+    pub(crate) partial: Vec<u8>,
     /// What is on the disk.
     pub(crate) have: Vec<Piece>,
+    /// What the complete file is, once it is about to get its name.
+    pub(crate) complete: Option<Complete>,
+}
+
+/// A complete file, by what a rename leaves as it is: identity, size and modification time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Complete([u64; 5]);
+
+impl From<&Meta> for Complete {
+    fn from(meta: &Meta) -> Self {
+        let ((device, inode), (seconds, nanos)) = (meta.identity, meta.modified);
+        Self([device, inode, meta.size, seconds.cast_unsigned(), nanos.into()])
+    }
 }
 
 /// The journal of a file.
@@ -40,17 +66,27 @@ pub(crate) struct Attempt {
 pub(crate) struct Journal {
     spot: FilePlace,
     name: Name,
+    /// The name of what replaces it.
+    new: Name,
     attempt: Mutex<Attempt>,
 }
 
 impl Journal {
     /// The journal of the file that will be at `spot`.
     pub(crate) fn of(spot: &FilePlace) -> Result<Self> {
-        let name = spot.name.as_bytes();
-        // Names have 255 octets at most.
-        let kept = &name[..name.len().min(255 - 1 - SUFFIX.len())];
-        let name = Name::new(&[b".", kept, SUFFIX.as_bytes()].concat())?;
-        Ok(Self { spot: spot.clone(), name, attempt: Mutex::default() })
+        let mut name = spot.name.as_bytes().to_vec();
+        if name.len() > NAME_BYTES_MAX - 1 - SUFFIX.len() - NEW_SUFFIX.len() {
+            // Another long name may begin with the same octets.
+            let mut sum = Function::Sha256.begin();
+            sum.update(&name);
+            name = escaped(&sum.finish().as_ref()[..16]).into_bytes();
+        }
+        let named = |suffix: &[&str]| {
+            let suffix = suffix.concat();
+            Name::new(&[b".", &name[..], suffix.as_bytes()].concat())
+        };
+        let (name, new) = (named(&[SUFFIX])?, named(&[SUFFIX, NEW_SUFFIX])?);
+        Ok(Self { spot: spot.clone(), name, new, attempt: Mutex::default() })
     }
 
     /// What an earlier attempt of this user has recorded; `None` without one, or if it cannot be read.
@@ -74,22 +110,45 @@ impl Journal {
     pub(crate) fn record(&self, have: &[Piece]) -> Result<()> {
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         attempt.have = have.to_vec();
-        let text = text(&attempt);
-        let draft = self.spot.beside(&self.name)?;
-        let written = draft.with(|file| {
-            let mut file: &std::fs::File = file;
-            let write = file.write_all(text.as_bytes());
-            write.map_err(|error| hikyaku_fs::FsError::io("write", self.name.as_bytes(), &error))
-        });
-        written.context("cannot write the journal")?;
-        draft.name(Replace::Allowed).context("cannot write the journal")?;
-        Ok(())
+        self.write(&text(&attempt)).context("cannot write the journal")
+    }
+
+    /// Records that this is the complete file, which is to get its name now.
+    pub(crate) fn complete(&self, draft: &Draft) -> Result<()> {
+        let meta = draft.with(|file| Meta::of(file))?;
+        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        attempt.complete = Some((&meta).into());
+        self.write(&text(&attempt)).context("cannot write the journal")
+    }
+
+    /// Whether the file that has the name is the one that an earlier attempt has completed: that was killed before it could
+    /// remove its journal.
+    pub(crate) fn has_named(&self, earlier: &Attempt) -> bool {
+        let found = self.spot.dir.meta(&self.spot.name).ok().flatten();
+        found.is_some_and(|found| earlier.complete == Some((&found).into()))
+    }
+
+    fn write(&self, text: &str) -> Result<(), FsError> {
+        let dir = &self.spot.dir;
+        let mut file = match dir.create(&self.new) {
+            // An earlier attempt has left it.
+            Err(_) if dir.meta(&self.new)?.is_some() => {
+                dir.remove_file(&self.new)?;
+                dir.create(&self.new)
+            }
+            created => created,
+        }?;
+        let written = file.write_all(text.as_bytes());
+        written.map_err(|error| FsError::io("write", self.new.as_bytes(), &error))?;
+        dir.rename(&self.new, dir, &self.name, Replace::Allowed)
     }
 
     /// The file is complete, or its earlier attempt is of no use.
     pub(crate) fn remove(&self) -> Result<()> {
-        if self.spot.dir.meta(&self.name)?.is_some() {
-            self.spot.dir.remove_file(&self.name).context("cannot remove the journal")?;
+        for name in [&self.new, &self.name] {
+            if self.spot.dir.meta(name)?.is_some() {
+                self.spot.dir.remove_file(name).context("cannot remove the journal")?;
+            }
         }
         Ok(())
     }
@@ -98,12 +157,15 @@ impl Journal {
 fn text(attempt: &Attempt) -> String {
     let size = attempt.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
     let version = attempt.version.as_deref().unwrap_or("-");
-    let (sources, partial) = (&attempt.sources, &attempt.partial);
+    let (sources, partial) = (&attempt.sources, escaped(&attempt.partial));
     let mut text = format!("{MAGIC}\n{size}\n{version}\n{sources}\n{partial}\n");
     for Piece { range, source } in &attempt.have {
         let source = if *source == UNKNOWN_SOURCE { -1 } else { *source as i64 };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{} {} {source}", range.start, range.end);
+    }
+    if let Some(Complete(numbers)) = attempt.complete {
+        let _ = writeln!(text, "{COMPLETE} {}", numbers.map(|number| number.to_string()).join(" "));
     }
     text
 }
@@ -123,6 +185,17 @@ fn parse(text: &str) -> Option<Attempt> {
         let source = usize::try_from(source).unwrap_or(UNKNOWN_SOURCE);
         (range.start < range.end).then_some(Piece { range, source })
     };
+    let (mut have, mut complete) = (Vec::new(), None);
+    for line in lines {
+        match line.strip_prefix(COMPLETE) {
+            Some(rest) => {
+                let numbers = rest.split_whitespace().map(|word| word.parse().ok());
+                let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+                complete = Some(Complete(numbers.try_into().ok()?));
+            }
+            None => have.push(piece(line)?),
+        }
+    }
     Some(Attempt {
         size: match size.as_str() {
             "-" => None,
@@ -130,8 +203,9 @@ fn parse(text: &str) -> Option<Attempt> {
         },
         version: Some(version).filter(|version| version != "-"),
         sources,
-        partial,
-        have: lines.map(piece).collect::<Option<_>>()?,
+        partial: unescaped(&partial)?,
+        have,
+        complete,
     })
 }
 
@@ -149,11 +223,13 @@ mod tests {
             size: Some(30),
             version: Some("\"a b\"".to_owned()),
             sources: "x".to_owned(),
-            partial: ".a.hikyaku".to_owned(),
+            partial: b".\xff.hikyaku".to_vec(),
             have,
+            complete: Some(Complete([1, 2, 3, u64::MAX, 5])),
         };
         assert_eq!(parse(&text(&attempt)), Some(attempt.clone()));
-        let unknown = Attempt { size: None, version: None, have: Vec::new(), ..attempt };
+        let unknown =
+            Attempt { size: None, version: None, have: Vec::new(), complete: None, ..attempt };
         assert_eq!(parse(&text(&unknown)), Some(unknown));
     }
 

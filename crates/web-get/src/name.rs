@@ -3,9 +3,6 @@
 use crate::http::url::{Url, decoded};
 use hikyaku_fs::Name;
 
-/// Octets of a name at most, so that its temporary name fits as well.
-const NAME_BYTES_MAX: usize = 200;
-
 /// The name that a server gives a file (`Content-Disposition`), or else that of the URL; `None` if neither has one that
 /// can be used.
 pub(crate) fn name(disposition: Option<&str>, url: &Url) -> Option<Name> {
@@ -70,14 +67,14 @@ fn unquoted(text: &str) -> (String, &str) {
     (plain, "")
 }
 
-/// A name without folders, control characters and leading dots: a server must not choose `.bashrc`.
+/// A name without folders, control characters and leading dots: a server must not choose `.bashrc`. `None` for one that is
+/// longer than names may be: a part of it would be another name.
 pub(crate) fn usable(name: &[u8]) -> Option<Name> {
     let name = name.rsplit(|byte| b"/\\".contains(byte)).next()?;
     let name: Vec<u8> =
         name.iter().copied().filter(|byte| *byte >= b' ' && *byte != 0x7f).collect();
     let start = name.iter().position(|&byte| byte != b'.' && byte != b' ')?;
-    let name = &name[start..];
-    Name::new(&name[..name.len().min(NAME_BYTES_MAX)]).ok()
+    Name::new(&name[start..]).ok()
 }
 
 #[cfg(test)]
@@ -106,6 +103,16 @@ mod tests {
         for (value, want) in cases {
             assert_eq!(told(value).as_deref(), Some(want), "{value}");
         }
+    }
+
+    #[test]
+    fn a_name_is_whole_or_is_not_used() {
+        let (long, longer) = ("n".repeat(255), "n".repeat(256));
+        let url = |name: &str| Url::parse(&format!("http://a.org/{name}")).unwrap();
+        assert_eq!(name(None, &url(&long)).unwrap().as_bytes(), long.as_bytes());
+        assert_eq!(name(None, &url(&longer)), None);
+        let told = format!("attachment; filename={longer}");
+        assert_eq!(name(Some(&told), &url("short")).unwrap().as_bytes(), b"short");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod get;
 mod gfarm;
 mod guc;
 mod keys;
+mod killed;
 mod kinds;
 mod many_servers;
 mod matrix;

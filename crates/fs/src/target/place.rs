@@ -53,12 +53,28 @@ impl FilePlace {
         Draft::create(Arc::clone(&self.dir), name, &Token::random()?)
     }
 
+    /// The name of a new unfinished file, to be recorded before the file is [made](Self::make).
+    ///
+    /// # Errors
+    /// The random generator fails.
+    pub fn partial(&self) -> Result<Name, FsError> {
+        Token::random()?.partial(&self.name)
+    }
+
+    /// Makes the unfinished file of this name.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(&self, partial: Name) -> Result<Draft, FsError> {
+        Draft::make(Arc::clone(&self.dir), &self.name, partial)
+    }
+
     /// The unfinished file `partial` of an earlier attempt; `None` if there is none that can be used.
     ///
     /// # Errors
     /// Another process writes to it.
-    pub fn take_up(&self, partial: &str) -> Result<Option<Draft>, FsError> {
-        let Some(partial) = Name::new(partial.as_bytes()).ok() else { return Ok(None) };
+    pub fn take_up(&self, partial: &[u8]) -> Result<Option<Draft>, FsError> {
+        let Some(partial) = Name::new(partial).ok() else { return Ok(None) };
         if !Token::is_partial_of(&partial, &self.name) {
             return Ok(None);
         }

@@ -20,6 +20,16 @@ use std::time::{Duration, Instant};
 
 type WantedUpload<'a> = Wanted<'a, Upload<'a>>;
 
+/// What becomes of the contents of a file into which a part is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Storing {
+    /// What is beside the part stays.
+    #[default]
+    Into,
+    /// Nothing stays.
+    Anew,
+}
+
 /// A part that is under way.
 struct Given<'a> {
     deal: Arc<Deal<'a>>,
@@ -64,6 +74,18 @@ impl Channel {
         let mut plan = Once::new(Wanted { part: *part, connections: n, with: supply });
         self.upload(&mut plan, counted)?;
         plan.done.ok_or(FtpError::Stopped)
+    }
+
+    /// Makes a file empty, or an empty file. What it is otherwise, such as its owner, stays.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn empty(&mut self, path: &[u8]) -> Result<(), FtpError> {
+        self.storing = Storing::Anew;
+        let part = Part { path, offset: 0, length: 0 };
+        let emptied = self.put(&part, 1, &AtomicU64::new(0), |_, _| Ok(()));
+        self.storing = Storing::Into;
+        emptied.map(drop)
     }
 
     /// Uploads parts until the plan ends, or wants another number of connections; then returns what it wants.
@@ -167,7 +189,10 @@ impl Channel {
         belt: &Belt<'a>,
     ) -> Result<Given<'a>, FtpError> {
         let Wanted { part, connections, with: supply } = wanted;
-        let store = self.about(&format!("ESTO A {}", part.offset), part.path)?;
+        let store = match self.storing {
+            Storing::Into => self.about(&format!("ESTO A {}", part.offset), part.path)?,
+            Storing::Anew => self.about("STOR", part.path)?,
+        };
         self.control.send(&store)?;
         let deal = Arc::new(Deal::new(
             &part,

@@ -18,6 +18,7 @@ pub(super) fn relay_all(
         let Ok(partials) = partials(files.iter().map(|file| file.to.as_slice())) else {
             return fates.finish(session, files, |session, file| file.carry_out(session, sink));
         };
+        let _notes: Vec<_> = partials.iter().map(|path| session.notes.note(path)).collect();
         session.prepare_names(files.iter().map(|file| file.from.as_slice()));
         if let Some(file) = files.iter().find(|file| !file.to.is_ascii()) {
             // Its answer is told when one of them is copied.

@@ -7,7 +7,7 @@ use crate::outcome::Changed;
 use crate::session::Session;
 use crate::several::Down;
 use anyhow::{Context, Error};
-use hikyaku_fs::{Draft, Replace};
+use hikyaku_fs::{Draft, Name, Replace};
 use hikyaku_gridftp::{Part, Store, Wanted};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,14 @@ pub(super) fn download_all(session: &mut Session<'_>, files: Vec<Down>) -> Vec<E
     let fates = Fates::new(files.len());
     if let Some(depth) = session.depth().filter(|_| files.len() > 1) {
         session.prepare_names(files.iter().map(|file| file.path.as_slice()));
-        let synced = receive_all(session, &files, depth, &fates);
+        let partials: Result<Vec<_>, _> = files.iter().map(|file| file.spot.partial()).collect();
+        let Ok(partials) = partials else {
+            return fates.finish(session, files, |session, file| file.carry_out(session));
+        };
+        let note =
+            |(file, partial): (&Down, &Name)| session.notes.note_here(&file.spot.dir, partial);
+        let _notes: Vec<_> = files.iter().zip(&partials).map(note).collect();
+        let synced = receive_all(session, (&files, &partials), depth, &fates);
         name_all(session, &files, synced, &fates);
     }
     fates.finish(session, files, |session, file| file.carry_out(session))
@@ -29,7 +36,7 @@ pub(super) fn download_all(session: &mut Session<'_>, files: Vec<Down>) -> Vec<E
 /// Receives files. Returns those that are on the disk: number and unfinished file of each.
 fn receive_all(
     session: &mut Session<'_>,
-    files: &[Down],
+    (files, partials): (&[Down], &[Name]),
     depth: usize,
     fates: &Fates,
 ) -> Vec<(usize, Arc<Draft>)> {
@@ -58,7 +65,7 @@ fn receive_all(
         }
         let mut prepare = |number: usize| {
             let file = &files[number];
-            let draft = file.spot.draft().with_context(|| file.failure());
+            let draft = file.spot.make(partials[number].clone()).with_context(|| file.failure());
             let draft = Arc::new(draft.map_err(|error| fates.set(number, Err(error))).ok()?);
             let length = file.facts.size.unwrap_or(0);
             if length == 0 {

@@ -16,6 +16,7 @@ pub(super) fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error
         let Ok(partials) = partials(files.iter().map(|file| file.path.as_slice())) else {
             return fates.finish(session, files, |session, file| file.carry_out(session));
         };
+        let _notes: Vec<_> = partials.iter().map(|path| session.notes.note(path)).collect();
         session.prepare_names(files.iter().map(|file| file.path.as_slice()));
         let mut prepare = |number: usize| {
             let file: &Up = &files[number];

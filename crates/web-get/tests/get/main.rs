@@ -12,6 +12,7 @@ mod resuming;
 mod secure;
 mod server;
 mod steady;
+mod targets;
 mod versions;
 mod waits;
 

@@ -117,3 +117,23 @@ fn a_file_that_is_replaced_keeps_its_mode() {
         assert!(meta.len() >= 10, "{name}");
     }
 }
+
+#[test]
+fn a_file_that_is_written_in_place_is_the_same_file() {
+    let Some(mut stage) = Stage::new("guc-in-place") else { return };
+    let (server, other) = (stage.server("one", LOOPBACK), stage.server("two", LOOPBACK));
+    for bytes in [0, 5, 3_000_000] {
+        fs::write(stage.here("new"), vec![7; bytes]).unwrap();
+        fs::write(other.data.join("new"), vec![7; bytes]).unwrap();
+        for source in ["new", &format!("{}/new", other.url)] {
+            let there = server.data.join("there");
+            fs::write(&there, vec![1; 1_000_000]).unwrap();
+            fs::set_permissions(&there, Permissions::from_mode(0o640)).unwrap();
+            let before = fs::metadata(&there).unwrap();
+            stage.does(&["-inplace", source, &format!("{}/there", server.url)]);
+            let after = fs::metadata(&there).unwrap();
+            assert_eq!((before.ino(), before.mode()), (after.ino(), after.mode()), "{source}");
+            assert!(fs::read(&there).unwrap() == vec![7; bytes], "{source} {bytes}");
+        }
+    }
+}
