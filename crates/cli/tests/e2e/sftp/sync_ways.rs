@@ -331,15 +331,19 @@ fn an_empty_directory_gives_way_and_options_may_be_combined_as_in_rsync() {
 }
 
 #[test]
-fn a_name_of_a_list_beyond_a_link_is_an_error_on_each_way() {
+fn a_name_of_a_list_beyond_a_link_is_followed_on_each_way() {
     let ways = Ways::new("beyond");
     ways.scratch.write("a/d/x", "text");
-    ways.scratch.write("list", "l/x\nd/x\n");
-    symlink("d", ways.scratch.at("a/l")).unwrap();
+    ways.scratch.write("list", "l/x\nd/x\nk/\nm\nl/none\n");
+    ["k", "l", "m"].iter().for_each(|name| symlink("d", ways.scratch.at("a").join(name)).unwrap());
     for (way, [from, to], program) in ways.all() {
         let said = ways.sync(&["-rlt", "--files-from", "list", &from, &to], program);
         assert_eq!(said.0, 23, "{way}: {said:?}");
-        assert!(said.2.contains("hikyaku: l"), "{way}: {said:?}");
-        assert!(ways.scratch.at(&format!("{way}/d/x")).exists(), "{way}: {said:?}");
+        assert!(said.2.contains("hikyaku: l/none: no such file"), "{way}: {said:?}");
+        for (dir, is_link) in [("d", false), ("k", false), ("l", false), ("m", true)] {
+            let dir = ways.scratch.at(way).join(dir);
+            assert!(is_link || dir.join("x").exists(), "{way}: {said:?}");
+            assert_eq!(fs::symlink_metadata(&dir).unwrap().is_symlink(), is_link, "{way}: {dir:?}");
+        }
     }
 }
