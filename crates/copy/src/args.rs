@@ -7,7 +7,7 @@ mod s3;
 mod servers;
 mod way;
 
-use crate::engine::{Existing, Options, Patterns};
+use crate::engine::{Existing, Options, Patterns, Preserve};
 use crate::location::{Location, LocationError};
 use crate::patterns::{Allowed, Depth};
 use crate::unfinished::{Reader, Wish};
@@ -75,6 +75,9 @@ struct Scp {
     /// Keep times and modes
     #[arg(short = 'p')]
     preserve: bool,
+    /// Keep times alone
+    #[arg(long)]
+    times: bool,
     /// As -rp, and links stay links, holes stay holes, extended attributes are kept; owners too, by number, if root writes
     #[arg(short = 'a', long)]
     archive: bool,
@@ -356,7 +359,11 @@ impl CopyArgs {
         let archive = self.scp.archive;
         Ok(Options {
             recursive: self.scp.recursive || archive,
-            preserve: self.scp.preserve || archive,
+            preserve: match (self.scp.preserve || archive, self.scp.times) {
+                (true, _) => Preserve::All,
+                (false, true) => Preserve::Times,
+                (false, false) => Preserve::Nothing,
+            },
             keep_links: archive,
             keep_owners: archive,
             keep_attributes: archive,

@@ -78,8 +78,8 @@ pub(crate) struct Ends<'a> {
 pub(crate) struct Options {
     /// Directories with what is in them.
     pub(crate) recursive: bool,
-    /// Times and modes of the source.
-    pub(crate) preserve: bool,
+    /// What of the source's metadata is kept.
+    pub(crate) preserve: Preserve,
     /// Links stay links.
     pub(crate) keep_links: bool,
     /// Owners, where the end that writes may set them.
@@ -106,6 +106,30 @@ pub(crate) struct Options {
     pub(crate) several: bool,
     /// What is left out.
     pub(crate) patterns: Patterns,
+}
+
+/// Which times and modes are kept. The order of the variants is that of the protocol: the first two are what the two bools
+/// of older programs mean.
+// spec: copy-feature-1
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) enum Preserve {
+    /// Neither.
+    #[default]
+    Nothing,
+    /// Both.
+    All,
+    /// Times alone. A far side has it with the feature [`TIMES_ALONE`](hikyaku_reach::TIMES_ALONE).
+    Times,
+}
+
+impl Preserve {
+    pub(crate) const fn times(self) -> bool {
+        matches!(self, Self::All | Self::Times)
+    }
+
+    pub(crate) const fn modes(self) -> bool {
+        matches!(self, Self::All)
+    }
 }
 
 /// What becomes of a file that is at the target already.

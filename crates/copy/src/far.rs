@@ -1,14 +1,16 @@
 //! The far side of a copy: a program that ssh has started, or a thread of this one.
 
-use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, close_code};
+use crate::engine::{Claimant, Descriptors, Meter, Options, Preserve, Roots, close_code};
 use crate::home::expanded;
+use crate::outcome::failed;
 use crate::patterns::{Allowed, expand, is_home, is_users_home};
 use crate::session::{MOST_OBJECTS, Order, Session};
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_reach::{
-    Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached, Readers,
-    Service, Stream, Way, here,
+    Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached,
+    Readers, Service, Stream, TIMES_ALONE, Way, here,
 };
+use hikyaku_transfer::FailureKind;
 use hikyaku_units::Rate;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,10 +53,23 @@ impl Far {
     }
 
     fn ordered(reached: Reached, order: &Order) -> Result<Self> {
-        let Reached { connection, fate, advice, side, .. } = reached;
+        let Reached { connection, agreed, fate, advice, side } = reached;
+        refuse_what_it_lacks(order, &agreed)?;
         let session = Session::order(connection, order, fate)?;
         Ok(Self { session: Some(session), advice, _side: side })
     }
+}
+
+/// An order that a far side would not understand is not given to it.
+// spec: copy-feature-1
+fn refuse_what_it_lacks(order: &Order, agreed: &Agreed) -> Result<()> {
+    let (Order::Put { options, .. } | Order::Get { options, .. }) = order;
+    if options.preserve != Preserve::Times || agreed.has(TIMES_ALONE) {
+        return Ok(());
+    }
+    let text = "the hikyaku of the far side is older than this one, and keeps times only together with modes";
+    let remedy = "try: -p, or a newer hikyaku there";
+    Err(failed(FailureKind::Unsupported, text).context(remedy).context(text))
 }
 
 /// The error with its remedy in the chain.
@@ -139,5 +154,30 @@ impl<'a> Work<'a> {
                 session.send(&roots, options, Claimant::only(), &meter)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_transfer::encode;
+
+    // spec: copy-feature-1
+    #[test]
+    fn times_alone_are_asked_only_of_a_far_side_that_knows_them() {
+        let old = [Preserve::Nothing, Preserve::All, Preserve::Times].map(|preserve| {
+            let options = Options { preserve, ..Options::default() };
+            let order = Order::Put { target: Vec::new(), options };
+            let agreed = |features: &[&str]| Agreed {
+                protocol: 6,
+                features: features.iter().map(|name| (*name).to_owned()).collect(),
+            };
+            assert!(refuse_what_it_lacks(&order, &agreed(&[TIMES_ALONE])).is_ok());
+            refuse_what_it_lacks(&order, &agreed(&["another"])).is_ok()
+        });
+        assert_eq!(old, [true, true, false]);
+        // An older program reads a bool.
+        assert_eq!(encode(&Preserve::Nothing, &[]), encode(&false, &[]));
+        assert_eq!(encode(&Preserve::All, &[]), encode(&true, &[]));
     }
 }

@@ -72,6 +72,7 @@ const BUCKET: Effect =
 const ROWS: &[Row] = &[
     row(("recursive", "-r"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
+    row(("times", "--times"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
     row(("archive", "-a"), Metadata, &[Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET],
         ("", "leave it out")),
     row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),

@@ -50,7 +50,7 @@ pub use observer::Observer;
 pub use pace::Pace;
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use sftp_server::{Login, NoSftp, SftpServer};
-pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};
+pub use speaks::{Agreed, PROTOCOL, Speaks, TIMES_ALONE, Versions};
 pub use ssh::{BadRemotePath, Family, NO_CONNECTION, NOT_THERE, SshOptions, is_harmless};
 pub use start::SshFailed;
 pub use talk::{In, Out, TalkError, Writer, talk};

@@ -20,7 +20,11 @@ pub struct Versions {
 pub const PROTOCOL: Versions = Versions { min: 6, max: 6 };
 
 /// Features of this program that an older one of the same protocol may lack.
-const FEATURES: [&str; 0] = [];
+const FEATURES: [&str; 1] = [TIMES_ALONE];
+
+/// The feature of a far side of a copy that keeps times without modes.
+// spec: copy-feature-1
+pub const TIMES_ALONE: &str = "times-alone";
 
 /// What one end says of itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -88,6 +92,11 @@ impl Speaks {
 }
 
 impl Agreed {
+    /// Whether both ends have a feature.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.contains(feature)
+    }
+
     /// What two ends of this program agree on.
     pub(crate) fn with_itself() -> Self {
         let Speaks { protocol, features } = Speaks::ours();

@@ -85,7 +85,7 @@ impl<'a> Order<'a> {
 
     /// Which permission bits new files get.
     pub(super) const fn modes(&self) -> Modes {
-        if self.options.preserve { Modes::Kept } else { Modes::Usual }
+        if self.options.preserve.modes() { Modes::Kept } else { Modes::Usual }
     }
 }
 

@@ -289,11 +289,11 @@ impl Disk<'_> {
         {
             self.undressed(path, &error);
         }
-        if plan.manner == Manner::Renamed || self.options.preserve {
+        if plan.manner == Manner::Renamed || self.options.preserve.modes() {
             let moded = draft.with(|file| Meta::set_mode(file, plan.mode));
             self.on_mode(path, moded);
         }
-        if self.options.preserve
+        if self.options.preserve.times()
             && let Err(error) = draft.with(|file| Meta::set_modified(file, plan.modified))
         {
             self.undressed(path, &error);
@@ -303,7 +303,7 @@ impl Disk<'_> {
     /// A mode that cannot be set is a failure where its user wants it kept, and else a remark.
     pub(crate) fn on_mode(&self, path: &[u8], set: Result<(), FsError>) {
         match set {
-            Err(error) if self.options.preserve => self.undressed(path, &error),
+            Err(error) if self.options.preserve.modes() => self.undressed(path, &error),
             Err(error) if self.said.is_first_remark() => {
                 let place = String::from_utf8_lossy(&place(&self.base, path)).into_owned();
                 let text = format!(

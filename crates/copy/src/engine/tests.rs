@@ -148,7 +148,7 @@ fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
 }
 
 fn recursive() -> Options {
-    Options { recursive: true, preserve: true, fresh: true, ..Options::default() }
+    Options { recursive: true, preserve: Preserve::All, fresh: true, ..Options::default() }
 }
 
 /// Every name below, with its content or target.

@@ -58,7 +58,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
     }
     let run = &Run { journal: run.journal.filter(|_| !is_stream), ..*run };
     let (limit, landing) = (Limit::new(run.options.limit), Landing::default());
-    let modes = if run.options.preserve { Modes::Kept } else { Modes::Usual };
+    let modes = if run.options.preserve.modes() { Modes::Kept } else { Modes::Usual };
     let dress = modes.dress();
     let mut walk = Walk::new(run, &target, dress, Choice::new(&run.options.patterns)?);
     let done = crew::run(

@@ -102,7 +102,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
 /// Gives the link at `at` the time of its source with `-p`, where the server sets times of links. It is called `shown`.
 fn keep_time(run: &Run<'_>, from: &Path, (at, shown): (&[u8], &[u8])) -> Result<(), Trouble> {
     let client = &run.server.client;
-    if !run.options.preserve || !client.version().has(Extension::SetOfLink) {
+    if !run.options.preserve.times() || !client.version().has(Extension::SetOfLink) {
         return Ok(());
     }
     let found = fs::symlink_metadata(from).map_err(here("look at", from))?;

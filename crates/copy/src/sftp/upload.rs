@@ -263,21 +263,21 @@ pub(super) fn kept(
     (to, draft): (&[u8], &[u8]),
     present: Option<u32>,
 ) -> Result<Option<Attributes>, Trouble> {
-    let of_mode = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
-    Ok(match (run.options.preserve, present) {
-        (true, _) => {
-            let times = times(run, before, to);
-            Some(Attributes { times, ..of_mode(before.mode() & 0o7777) })
-        }
+    let preserve = run.options.preserve;
+    let mode = match present {
+        _ if preserve.modes() => Some(before.mode() & 0o7777),
         // As with scp, a replaced file keeps its mode.
-        (false, Some(mode)) => Some(of_mode(mode & 0o777)),
+        Some(mode) => Some(mode & 0o777),
         // It was made such that it can be opened again. The other bits are what the server's umask has left.
-        (false, None) if before.mode() & 0o200 == 0 => {
+        None if before.mode() & 0o200 == 0 => {
             let made = run.server.client.attributes(&Request::LStat(draft)).map_err(there(to))?;
-            Some(of_mode(made.mode.map_or(0o600, |mode| mode & 0o577)))
+            Some(made.mode.map_or(0o600, |mode| mode & 0o577))
         }
-        (false, None) => None,
-    })
+        None => None,
+    };
+    let times = if preserve.times() { times(run, before, to) } else { None };
+    let is_due = mode.is_some() || times.is_some();
+    Ok(is_due.then_some(Attributes { mode, times, ..Attributes::default() }))
 }
 
 /// The mode with which a file is made: this end can open it again. The server takes its umask away from it.
@@ -339,7 +339,7 @@ pub(super) fn replaceable(
 
 /// The metadata that a copy of this source has been given, if the server need not be asked.
 pub(super) fn told(run: &Run<'_>, before: &Metadata) -> Option<Attributes> {
-    let modified = u32::try_from(before.mtime()).ok().filter(|_| run.options.preserve)?;
+    let modified = u32::try_from(before.mtime()).ok().filter(|_| run.options.preserve.times())?;
     let times = Some((seconds(before.atime()), modified));
     Some(Attributes { size: Some(before.size()), times, ..Attributes::default() })
 }

@@ -97,16 +97,16 @@ impl Receiver<'_> {
     /// the copy lasts.
     pub(super) fn merged_dir(&mut self, entry: &Entry, path: &PeerPath, there: Dir) {
         let preserve = self.disk.options.preserve;
-        let mut mode = if preserve { Mode::Set(entry.mode) } else { Mode::Kept };
+        let mut mode = if preserve.modes() { Mode::Set(entry.mode) } else { Mode::Kept };
         if let Ok(meta) = Meta::of(&there)
             && meta.mode & OWN != OWN
             && meta.owner.user == rustix::process::geteuid().as_raw()
             && Meta::set_dir_mode(&there, meta.mode | OWN).is_ok()
-            && !preserve
+            && !preserve.modes()
         {
             mode = Mode::Set(meta.mode);
         }
-        if preserve || mode != Mode::Kept {
+        if preserve.times() || mode != Mode::Kept {
             self.dress(entry, path, mode);
         }
         self.opened(Some(path.clone()), there);
@@ -145,7 +145,7 @@ impl Receiver<'_> {
         if let Mode::Set(mode) = mode {
             self.disk.on_mode(path.as_bytes(), Meta::set_dir_mode(&dir, mode));
         }
-        if self.disk.options.preserve
+        if self.disk.options.preserve.times()
             && let Err(error) = Meta::set_modified(&dir, modified)
         {
             self.disk.undressed(path.as_bytes(), &error);

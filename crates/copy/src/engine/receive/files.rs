@@ -54,7 +54,7 @@ impl Receiver<'_> {
             Some(owner) => Meta::set_link_owner(dir, &name, owner),
             None => Ok(()),
         };
-        let timed = match self.disk.options.preserve {
+        let timed = match self.disk.options.preserve.times() {
             true => Meta::set_link_modified(dir, &name, entry.modified),
             false => Ok(()),
         };
@@ -279,7 +279,7 @@ impl Receiver<'_> {
     /// and a new one has the source's without what the umask takes.
     pub(super) fn mode(&self, entry: &Entry, old: Option<&Meta>) -> u32 {
         match old {
-            _ if self.disk.options.preserve => entry.mode,
+            _ if self.disk.options.preserve.modes() => entry.mode,
             Some(old) if old.kind == Kind::File => old.mode,
             _ => entry.mode & !self.umask,
         }

@@ -134,11 +134,10 @@ fn owners_and_times_of_links_are_kept_where_they_are_asked_for() {
     for name in names.iter().filter(|_| may) {
         std::os::unix::fs::lchown(tree.join(name), Some(1234), Some(4321)).unwrap();
     }
-    for keep in [false, true] {
+    for (keep, preserve) in [(false, Preserve::Nothing), (true, Preserve::Times)] {
         let into = scratch.at(if keep { "with" } else { "without" });
         fs::create_dir(&into).unwrap();
-        let options =
-            Options { keep_owners: keep, preserve: keep, keep_links: true, ..recursive() };
+        let options = Options { keep_owners: keep, preserve, keep_links: true, ..recursive() };
         let outcome = copy(std::slice::from_ref(&tree), &into, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         for name in names {
@@ -149,4 +148,39 @@ fn owners_and_times_of_links_are_kept_where_they_are_asked_for() {
         let meta = fs::symlink_metadata(into.join("t/link")).unwrap();
         assert_eq!((meta.mtime(), meta.mtime_nsec()) == (1_000_000, 77), keep);
     }
+}
+
+#[test]
+fn times_are_kept_alone_of_names_that_are_new_and_of_those_that_were_there() {
+    let scratch = Scratch::new("times-alone");
+    let (tree, into) = (scratch.at("t"), scratch.at("into"));
+    let names = ["small", "large", "d", "d/inner", ""];
+    for root in [&tree, &into.join("t")] {
+        fs::create_dir_all(root.join("d")).unwrap();
+    }
+    for (name, len) in [("small", 10), ("large", 1_000_000), ("d/inner", 1)] {
+        fs::write(tree.join(name), random(1, len)).unwrap();
+    }
+    fs::write(into.join("t/small"), b"before").unwrap();
+    let mode = |path: PathBuf, mode| {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    mode(tree.join("small"), 0o600);
+    mode(tree.join("d"), 0o711);
+    mode(into.join("t/small"), 0o640);
+    mode(into.join("t/d"), 0o750);
+    for name in names {
+        // A time that no SFTP server can be told.
+        let file = fs::File::open(tree.join(name)).unwrap();
+        hikyaku_fs::Meta::set_modified(&file, (-77, 5)).unwrap();
+    }
+    let options = Options { preserve: Preserve::Times, ..recursive() };
+    let outcome = copy(std::slice::from_ref(&tree), &into, &options);
+    assert!(is_fine(&outcome), "{outcome:?}");
+    for name in names {
+        let meta = fs::metadata(into.join("t").join(name)).unwrap();
+        assert_eq!((meta.mtime(), meta.mtime_nsec()), (-77, 5), "{name:?}");
+    }
+    let mode = |name: &str| fs::metadata(into.join("t").join(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode("small"), mode("d")), (0o640, 0o750));
 }

@@ -119,7 +119,7 @@ fn a_sender_that_says_anything_touches_nothing_else() {
             keep_links: rng.bool(),
             keep_attributes: rng.bool(),
             recursive: rng.u8(..4) > 0,
-            preserve: rng.bool(),
+            preserve: [Preserve::Nothing, Preserve::All, Preserve::Times][rng.usize(..3)],
             in_place: rng.bool(),
             verify: rng.bool(),
             rehearsal: rng.u8(..8) == 0,

@@ -332,24 +332,27 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What a directory gets that is filled. With `-p` it is as at the source, also if it was there. Without it a new one has
+    /// What a directory gets that is filled. Its mode, with `-p`, is the source's, also if it was there. Without it a new one has
     /// what the umask of the server has left of the source's mode, and one that was there keeps its own.
     fn dress(
         &self,
         (path, found): (&[u8], &Metadata),
         state: State,
     ) -> Result<Option<Attributes>, Trouble> {
-        if self.run.options.preserve {
-            let (times, mode) = (times(self.run, found, path), Some(found.mode() & 0o7777));
-            return Ok(Some(Attributes { mode, times, ..Attributes::default() }));
-        }
+        let preserve = self.run.options.preserve;
+        let times = if preserve.times() { times(self.run, found, path) } else { None };
         let lent = FILLED & !found.mode();
-        if state == State::There || lent == 0 {
-            return Ok(None);
-        }
-        let made = self.run.server.client.attributes(&Request::LStat(path)).map_err(there(path))?;
-        let mode = made.mode.map(|mode| mode & 0o1777 & !lent);
-        Ok(mode.map(|_| Attributes { mode, ..Attributes::default() }))
+        let mode = if preserve.modes() {
+            Some(found.mode() & 0o7777)
+        } else if state == State::There || lent == 0 {
+            None
+        } else {
+            let asked = Request::LStat(path);
+            let made = self.run.server.client.attributes(&asked).map_err(there(path))?;
+            made.mode.map(|mode| mode & 0o1777 & !lent)
+        };
+        let is_due = mode.is_some() || times.is_some();
+        Ok(is_due.then_some(Attributes { mode, times, ..Attributes::default() }))
     }
 }
 
