@@ -10,7 +10,9 @@ use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, Way, headline, with_remedy};
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::settings::Chosen;
-use hikyaku_reach::{Commands, FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
+use hikyaku_reach::{
+    Agreed, Commands, FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended,
+};
 use hikyaku_sftp::Client;
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
@@ -39,7 +41,7 @@ pub struct Link {
 /// What runs the server.
 enum LinkEnd {
     /// Another program of ours.
-    Far { _side: FarSide },
+    Far { _side: FarSide, agreed: Agreed },
     /// A process: ssh, or the server itself.
     Child(Child),
 }
@@ -74,6 +76,11 @@ impl Link {
     /// hikyaku that can be started.
     pub const fn way(&self) -> Way {
         self.way
+    }
+
+    /// Whether both ends are programs of ours that have a feature.
+    pub fn has(&self, feature: &str) -> bool {
+        matches!(&self.end, LinkEnd::Far { agreed, .. } if agreed.has(feature))
     }
 
     /// Connects as the arguments say.
@@ -149,14 +156,14 @@ impl Link {
         scope: &Scope,
     ) -> Result<Self> {
         let reached = args.way(chosen, memory, scope.clone()).open(&target.login);
-        let Reached { connection, advice, side, .. } = reached.map_err(explained)?;
+        let Reached { connection, agreed, advice, side, .. } = reached.map_err(explained)?;
         let stream = block_on(connection.open_stream()).context("no stream")?;
         let (send, receive) = stream.split();
         let client = Client::start(From::new(receive), To::new(send)).map_err(|error| {
             let why = connection.close_reason().map(|reason| reason.to_string());
             Error::new(error).context(NoServer(why.unwrap_or_default()))
         })?;
-        let (carrier, way, end) = (Carrier::Wide, Way::Ssh, LinkEnd::Far { _side: side });
+        let (carrier, way, end) = (Carrier::Wide, Way::Ssh, LinkEnd::Far { _side: side, agreed });
         Ok(Self {
             client,
             carrier,

@@ -2,7 +2,7 @@
 //! directories.
 
 use crate::each::each;
-use crate::plan::{Doomed, End, Link, Plan, When, parent};
+use crate::plan::{Doomed, End, Link, Plan, parent};
 use crate::side::{Done, Kind, Side, Why, shown};
 use hikyaku_console::Scope;
 use std::collections::BTreeSet;
@@ -124,11 +124,7 @@ impl Applying<'_> {
 
     /// Gives directories their modes and times, the innermost first.
     pub(crate) fn finish(&mut self, plan: &Plan) -> Done {
-        let due: Vec<_> = plan
-            .set_dirs
-            .iter()
-            .filter(|dir| dir.when == When::Always || plan.touched.contains(&dir.path))
-            .collect();
+        let due: Vec<_> = plan.due_dirs().collect();
         for level in levels(&due, |dir| &dir.path).into_iter().rev() {
             self.each(
                 &level,

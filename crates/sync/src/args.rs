@@ -7,7 +7,8 @@ use crate::filter::{BadRule, Rules};
 use crate::line::Escape;
 use crate::names::{Depth, Names};
 use crate::options::{
-    Deletion, EmptySource, Excluded, Existing, Options, Quick, Sizes, Sources, Window,
+    Copied, Deletion, EmptySource, Excluded, Existing, OddTimes, Options, Quick, Sizes, Sources,
+    Window,
 };
 use crate::print::Ending;
 use crate::rsync::Rsync;
@@ -235,6 +236,8 @@ impl SyncArgs {
                 true => Sources::Removed,
                 false => Sources::Stay,
             },
+            copied: Copied::Nothing,
+            odd_times: OddTimes::Copied,
         }
     }
 

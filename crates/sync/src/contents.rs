@@ -2,7 +2,7 @@
 
 use crate::args::{Limit, SyncArgs};
 use crate::ends::{Place, parsed};
-use crate::options::Options;
+use crate::options::{Copied as Kept, Options};
 use crate::rsh;
 use crate::run::usage;
 use anyhow::{Context, Result};
@@ -37,6 +37,14 @@ fn part_len(list: &[u8]) -> usize {
     fits.last().unwrap_or(list.len())
 }
 
+/// What is copied of the names of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    Files,
+    /// Directories, without what is in them.
+    Dirs,
+}
+
 /// Whether all files of a list were copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Copied {
@@ -45,16 +53,16 @@ pub(crate) enum Copied {
 }
 
 impl Copying<'_> {
-    /// Copies the files of a list, in which a zero byte follows each path.
+    /// Copies the names of a list, in which a zero byte follows each path.
     ///
     /// # Errors
     ///
     /// Those of `hikyaku cp`. A file that could not be copied is none: the copy has told the user of it.
-    pub(crate) fn run(&self, files: &[u8], options: &Options) -> Result<Copied> {
+    pub(crate) fn run(&self, what: What, files: &[u8], options: &Options) -> Result<Copied> {
         let (mut rest, mut copied) = (files, Copied::All);
         while !rest.is_empty() {
             let (part, after) = rest.split_at(part_len(rest));
-            if self.part(part, options)? == Copied::NotAll {
+            if self.part(what, part, options)? == Copied::NotAll {
                 copied = Copied::NotAll;
             }
             rest = after;
@@ -62,18 +70,23 @@ impl Copying<'_> {
         Ok(copied)
     }
 
-    fn part(&self, files: &[u8], options: &Options) -> Result<Copied> {
+    fn part(&self, what: What, files: &[u8], options: &Options) -> Result<Copied> {
         // The list is in memory, and so is what the copy makes of it; a file of the disk would have to be removed.
         let mut list = File::from(memfd_create("hikyaku-sync", MemfdFlags::CLOEXEC)?);
         list.write_all(files).context("cannot keep the list of files")?;
-        let args: CopyArgs = parsed(self.words(&list, files, options)?)?;
+        let args: CopyArgs = parsed(self.words((what, &list), files, options)?)?;
         Ok(match hikyaku_copy::run_over(&args, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
     }
 
-    fn words(&self, list: &File, files: &[u8], options: &Options) -> Result<Vec<OsString>> {
+    fn words(
+        &self,
+        (what, list): (What, &File),
+        files: &[u8],
+        options: &Options,
+    ) -> Result<Vec<OsString>> {
         let mut words: Vec<OsString> = vec!["cp".into()];
         if self.new_name.is_none() {
             let list = format!("/proc/self/fd/{}", list.as_raw_fd());
@@ -83,8 +96,13 @@ impl Copying<'_> {
         for port in self.ends.iter().filter_map(|place| place.port()) {
             words.extend(["-P".into(), port.to_string().into()]);
         }
-        if options.keeps_modes && options.keeps_times {
-            words.push("-p".into());
+        words.extend(match options.copied {
+            Kept::Nothing => None,
+            Kept::Time => Some(OsString::from("--times")),
+            Kept::All => Some("-p".into()),
+        });
+        if what == What::Dirs {
+            words.extend(["-r", "--exclude", "*"].map(OsString::from));
         }
         if self.args.is_quiet() {
             words.push("-q".into());

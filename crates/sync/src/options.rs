@@ -31,14 +31,55 @@ pub(crate) struct Options {
     pub(crate) backup: Option<String>,
     /// What becomes of files of the source that were copied.
     pub(crate) sources: Sources,
+    /// What a copy of a file keeps by itself.
+    pub(crate) copied: Copied,
+    /// What becomes of times that SFTP cannot set.
+    pub(crate) odd_times: OddTimes,
 }
 
 impl Options {
+    /// Whether a copy brings times that the target cannot be told.
+    pub(crate) fn copies_odd_times(&self) -> bool {
+        self.copied != Copied::Nothing && self.odd_times == OddTimes::Copied
+    }
+
+    /// What a copy keeps of what is to be the same, if one can keep times without modes. It would give directories times,
+    /// too, which they do not get where backups come into them.
+    pub(crate) const fn copied(&self, can_keep_times_alone: bool) -> Copied {
+        match (self.keeps_modes, self.keeps_times) {
+            (true, true) => Copied::All,
+            (false, true) if can_keep_times_alone && self.backup.is_none() => Copied::Time,
+            _ => Copied::Nothing,
+        }
+    }
+
     /// Whether names of this kind get the times of the source. As in rsync, directories do not where backups come into
     /// them.
     pub(crate) fn keeps_times_of(&self, kind: Kind) -> bool {
         self.keeps_times && (kind != Kind::Dir || self.backup.is_none())
     }
+}
+
+/// What a copy of a file keeps by itself. The rest is set afterwards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Copied {
+    /// Neither mode nor time.
+    #[default]
+    Nothing,
+    /// The time.
+    Time,
+    /// The mode and the time.
+    All,
+}
+
+/// What becomes of times that SFTP cannot set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum OddTimes {
+    /// A copy brings them.
+    #[default]
+    Copied,
+    /// They are not kept: copies go by SFTP, too.
+    Lost,
 }
 
 /// What becomes of files of the source that were copied.

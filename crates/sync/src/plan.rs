@@ -148,6 +148,12 @@ impl Plan {
         self.early.iter().chain(&self.delete)
     }
 
+    /// Directories whose metadata are to be set.
+    pub(crate) fn due_dirs(&self) -> impl Iterator<Item = &SetDir> {
+        let is_due = |dir: &&SetDir| dir.when == When::Always || self.touched.contains(&dir.path);
+        self.set_dirs.iter().filter(is_due)
+    }
+
     /// A directory of the source that would be deleted, or in which something would be: the two trees are in one another.
     pub(crate) fn deleted_source(&self) -> Option<&[u8]> {
         let is_source = |(_, dir): &&(Vec<u8>, Identity)| self.source_dirs.contains(dir);

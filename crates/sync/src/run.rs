@@ -2,7 +2,7 @@
 
 use crate::apply::Applying;
 use crate::args::SyncArgs;
-use crate::contents::{Copied, Copying};
+use crate::contents::{Copied, Copying, What};
 use crate::ends::{
     Making, Meaning, Root, SourceKind, Target as TargetRoot, far_end, open_link, source_root,
     target_root,
@@ -10,9 +10,9 @@ use crate::ends::{
 use crate::filter::{BadRule, Rules};
 use crate::item::Way;
 use crate::names::Names;
-use crate::options::{Excluded, Existing, Options, Sources, Window};
+use crate::options::{Excluded, Existing, OddTimes, Options, Sources, Window};
 use crate::permit::{Permit, permit};
-use crate::plan::{Plan, join};
+use crate::plan::{Plan, SetDir, join};
 use crate::print::Printer;
 use crate::review::{Review, review};
 use crate::side::{Absent, Followed, Item, Kind, Renamed, Side, Why};
@@ -23,6 +23,7 @@ use clap::error::ErrorKind as Usage;
 use hikyaku_console::{Interrupt, Way as Carried, misuse, unwritten, with_remedy};
 use hikyaku_copy::{Location, OpenSftp};
 use hikyaku_fs::Shown;
+use hikyaku_reach::TIMES_ALONE;
 use hikyaku_shell::Link;
 use hikyaku_units::DataSize;
 use std::io::{self, ErrorKind};
@@ -58,7 +59,7 @@ impl Outcome {
 ///
 /// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
 pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
-    let options = args.options();
+    let mut options = args.options();
     let rules = args.rules().map_err(|BadRule(text)| usage(&text))?;
     let rules = with_backups(rules, &options)?;
     let [source, target] = &args.paths[..] else {
@@ -95,6 +96,14 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let is_new = |note: &&String| !notes.contains(*note);
     for note in notes.iter().chain(later.iter().filter(is_new)).filter(|_| !args.is_quiet()) {
         eprintln!("hikyaku: {note}");
+    }
+    let can_keep_times_alone = match (&link, carried) {
+        (Some(link), Carried::Ssh) => link.has(TIMES_ALONE),
+        _ => true,
+    };
+    options.copied = options.copied(can_keep_times_alone);
+    if carried == Carried::Sftp {
+        options.odd_times = OddTimes::Lost;
     }
     let client = link.as_ref().map(Link::client);
     let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
@@ -244,6 +253,7 @@ impl Run<'_> {
             if permit != Permit::NotCopied {
                 applying.remove_sources(self.source, &self.plan).map_err(ended)?;
             }
+            self.copy_dirs(applying.target)?;
             applying.finish(&self.plan).map_err(ended)?;
         }
         self.out.summary(&self.plan)?;
@@ -251,9 +261,25 @@ impl Run<'_> {
         Ok(outcome(&self.plan, &applying.failures, permit))
     }
 
+    /// Copies directories, without what is in them, for the times that the target cannot be told. What fails is told when
+    /// they are set.
+    fn copy_dirs(&self, target: &dyn Side) -> Result<()> {
+        let is_due = |dir: &&SetDir| {
+            let time = dir.setting.modified.filter(|time| !target.sets_time(*time));
+            time.is_some() && !dir.path.is_empty()
+        };
+        // A directory under another name would be copied into itself.
+        if !self.options.copies_odd_times() || self.copying.new_name.is_some() {
+            return Ok(());
+        }
+        let dirs = self.plan.due_dirs().filter(is_due);
+        let dirs: Vec<u8> = dirs.flat_map(|dir| [&dir.path[..], b"\0"].concat()).collect();
+        self.copying.run(What::Dirs, &dirs, self.options).map(drop)
+    }
+
     /// Copies the files of a list. What has gone from the source meanwhile is not to be copied.
     fn copied(&mut self, files: &[u8], applying: &Applying<'_>) -> Result<Copied> {
-        if self.copying.run(files, self.options)? == Copied::All {
+        if self.copying.run(What::Files, files, self.options)? == Copied::All {
             return Ok(Copied::All);
         }
         let ends = (self.source, applying.target);

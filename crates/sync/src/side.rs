@@ -151,6 +151,10 @@ pub(crate) trait Side: Send + Sync {
     fn rename(&self, from: &[u8], to: &[u8]) -> Done;
     /// Sets metadata of a name of this kind, all twelve permission bits among them. A link has none to set.
     fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done;
+    /// Whether a time can be set, but by a copy.
+    fn sets_time(&self, _time: Time) -> bool {
+        true
+    }
     /// Whether the time of a link can be set, so that a difference of it means something.
     fn keeps_times_of_links(&self) -> bool {
         true

@@ -2,6 +2,7 @@
 
 use super::{Done, Item, Kind, Meta, Setting, Side};
 use blake3::Hash;
+use hikyaku_store::Time;
 
 /// A side with a file in its root that is told under another name.
 pub(crate) struct Renamed {
@@ -57,6 +58,10 @@ impl Side for Renamed {
 
     fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done {
         self.inner.set(&self.at(path), kind, setting)
+    }
+
+    fn sets_time(&self, time: Time) -> bool {
+        self.inner.sets_time(time)
     }
 
     fn keeps_times_of_links(&self) -> bool {

@@ -250,6 +250,10 @@ impl Side for There {
         set.and_then(|()| self.has_time(path_below, setting))
     }
 
+    fn sets_time(&self, time: Time) -> bool {
+        u32::try_from(time.secs).is_ok()
+    }
+
     fn keeps_times_of_links(&self) -> bool {
         self.client.version().has(Extension::SetOfLink)
     }

@@ -3,7 +3,7 @@
 use super::deletion::Way;
 use super::{NoPlan, Pair, Pending, Sink, Skipped, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
-use crate::options::{Existing, Quick, Sources};
+use crate::options::{Copied, Existing, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
 use crate::side::{Done, Item, Kind, Setting, Side, Why, shown};
 use std::thread;
@@ -199,7 +199,10 @@ impl Walk<'_> {
 
     fn add(&self, pair: Pair<'_>, found: Change, link: Option<Vec<u8>>, sink: &mut Sink<'_>) {
         let (plan, kind, setting) = (&mut sink.plan, pair.source.meta.kind, found.setting);
-        if found.content == Content::Stays {
+        // A time that the target cannot be told comes with the content, if a copy brings it.
+        let is_told = setting.modified.is_none_or(|time| self.target.sets_time(time));
+        let comes = kind == Kind::File && !is_told && self.options.copies_odd_times();
+        if found.content == Content::Stays && !comes {
             plan.set.push((pair.path.to_vec(), kind, setting));
             return;
         }
@@ -234,14 +237,14 @@ impl Walk<'_> {
         }
     }
 
-    /// A copy keeps modes and times together, or none of them, and no set-id bits; by SFTP it reads times in 32 bits. What
-    /// is wanted beyond that is set afterwards.
+    /// What a copy does not keep is set afterwards: set-id bits, what [`Copied`] leaves out, and by SFTP times beyond 32
+    /// bits.
     fn set_copied(&self, pair: Pair<'_>, plan: &mut Plan) {
         let (options, source) = (self.options, &pair.source.meta);
-        let is_one = options.keeps_modes != options.keeps_times;
         let there = pair.target.filter(|there| there.meta.kind == Kind::File);
         let mode = match (options.keeps_modes, there) {
-            (true, _) => Some(source.mode).filter(|mode| is_one || mode & SPECIAL_BITS != 0),
+            (true, _) => Some(source.mode)
+                .filter(|mode| options.copied != Copied::All || mode & SPECIAL_BITS != 0),
             // As in rsync, a file that is replaced hands its mode on.
             (false, Some(there))
                 if pair.backup.is_some() || there.meta.mode & SPECIAL_BITS != 0 =>
@@ -251,7 +254,7 @@ impl Walk<'_> {
             (false, _) => None,
         };
         let is_usual = i32::try_from(source.modified.secs).is_ok_and(|secs| secs >= 0);
-        let is_due = options.keeps_times && (is_one || !is_usual);
+        let is_due = options.keeps_times && (options.copied == Copied::Nothing || !is_usual);
         let setting = Setting { mode, modified: is_due.then_some(source.modified) };
         if !setting.is_nothing() {
             plan.set_copied.push((pair.path.to_vec(), setting));

@@ -79,6 +79,36 @@ fn get_and_put_keep_times_or_name_them() {
 }
 
 #[test]
+fn sync_keeps_every_time_also_without_modes_and_of_names_that_are_otherwise_equal() {
+    let sshd = Sshd::with_lines("times-alone", "Subsystem sftp internal-sftp\n");
+    tree(&sshd.at(""));
+    let rsh = format!("ssh -F {}", sshd.at("ssh_config").display());
+    let run = |words: &[&str]| {
+        let mut sync = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        sync.args(["sync", "-e", &rsh, "--remote-path", env!("CARGO_BIN_EXE_hikyaku")]).args(words);
+        let output = sync.output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (said, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (from, to) = (sshd.at("t/").display().to_string(), sshd.far("up"));
+    for words in [["-rt"], ["-rpt"]] {
+        for (name, wanted) in &TIMES[..5] {
+            // Its content and size are those of the source.
+            let there = sshd.at(&name.replacen('t', "up", 1));
+            if there.exists() {
+                set_time(&there, 1_000_000_007);
+            }
+            run(&[&words[..], &[&from, &to]].concat());
+            assert_eq!(time(&there), *wanted, "{name}, {words:?}");
+        }
+        let (said, error) = run(&[&words[..], &["-i", &from, &to]].concat());
+        assert!(!said.contains(" old") && !said.contains("late"), "{said}{error}");
+    }
+    let mode = |name: &str| fs::metadata(sshd.at(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode("up/old"), mode("up/d")), (mode("t/old"), mode("t/d")));
+}
+
+#[test]
 fn the_root_of_a_tree_has_its_time_when_it_is_fetched() {
     let sshd = Sshd::with_lines("times-sync", "Subsystem sftp internal-sftp\n");
     tree(&sshd.at(""));
