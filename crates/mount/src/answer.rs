@@ -8,7 +8,8 @@
 use crate::core::Core;
 use fuser::{
     Errno, FileAttr, FileHandle, FopenFlags, Generation, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request,
 };
 use std::collections::HashMap;
 use std::fs;
@@ -80,6 +81,8 @@ fails!(
     ReplyAttr,
     ReplyCreate,
     ReplyData,
+    ReplyDirectory,
+    ReplyDirectoryPlus,
     ReplyEmpty,
     ReplyEntry,
     ReplyOpen,

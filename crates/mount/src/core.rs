@@ -10,7 +10,7 @@ use crate::ask::Op;
 use crate::changes::{Changes, Turn};
 use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
-use crate::front::Reopenings;
+use crate::front::{OpenDir, Reopenings};
 use crate::kernel::Kernel;
 use crate::leases::Leases;
 use crate::listings::Listing;
@@ -108,7 +108,7 @@ pub(crate) struct State {
     pub(crate) pages: Pages<Bytes>,
     pub(crate) pace: Pace,
     pub(crate) handles: HashMap<u64, Handle>,
-    pub(crate) dirs: HashMap<u64, Arc<Listing>>,
+    pub(crate) dirs: HashMap<u64, OpenDir>,
     /// What threads were told to look up again.
     pub(crate) reopenings: Reopenings,
     /// Figures that programs have opened.

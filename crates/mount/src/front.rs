@@ -17,6 +17,7 @@ use crate::core::{Access, Core, errno};
 use crate::locks::{Locking, wish};
 use crate::write::Where;
 use bytes::Bytes;
+pub(crate) use dirs::OpenDir;
 use figures::Own;
 use files::is_append;
 use fuser::{
@@ -411,7 +412,7 @@ impl Filesystem for Front {
 
     fn readdir(
         &self,
-        _: &Request,
+        request: &Request,
         number: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -419,13 +420,16 @@ impl Filesystem for Front {
     ) {
         match Own::of(number) {
             Some(_) => self.0.reply_own_names(offset, reply),
-            None => self.0.reply_names(number, (handle, offset), reply),
+            None => {
+                let reply = self.0.slot(request, reply);
+                self.0.reply_names(number, (handle, offset), reply);
+            }
         }
     }
 
     fn readdirplus(
         &self,
-        _: &Request,
+        request: &Request,
         number: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -433,7 +437,10 @@ impl Filesystem for Front {
     ) {
         match Own::of(number) {
             Some(_) => self.0.reply_own_entries(offset, reply),
-            None => self.0.reply_entries(number, (handle, offset), reply),
+            None => {
+                let reply = self.0.slot(request, reply);
+                self.0.reply_entries(number, (handle, offset), reply);
+            }
         }
     }
 

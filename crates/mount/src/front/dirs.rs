@@ -1,9 +1,10 @@
 //! Directories, with those that a program opens next.
 
 use super::GENERATION;
-use crate::answer::Slot;
+use crate::answer::{Fails, Slot};
 use crate::attributes::{attributes, file_type};
 use crate::core::{Core, errno};
+use crate::listings::Listing;
 use crate::unnamed::is_hidden;
 use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
@@ -11,6 +12,19 @@ use fuser::{
 use hikyaku_store::StorePath;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// A directory that a program has open.
+pub(crate) struct OpenDir {
+    listing: Arc<Listing>,
+    reading: Reading,
+}
+
+/// Whether a program has read of an open directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reading {
+    NotBegun,
+    Begun,
+}
 
 impl Core {
     /// Opens a directory.
@@ -23,7 +37,7 @@ impl Core {
             Ok(listing) => {
                 let mut state = found.state();
                 let handle = state.next();
-                state.dirs.insert(handle, listing);
+                state.dirs.insert(handle, OpenDir { listing, reading: Reading::NotBegun });
                 drop(state);
                 if !reply.opened(FileHandle(handle), FopenFlags::empty()) {
                     found.state().dirs.remove(&handle);
@@ -40,17 +54,65 @@ impl Core {
         });
     }
 
-    /// Tells the names in a directory.
-    pub(super) fn reply_names(
-        &self,
+    /// The entries of an open directory, from where a program reads on. One that is read from its beginning again is listed anew.
+    fn with_listing<R: Fails>(
+        self: &Arc<Self>,
         number: INodeNo,
         (handle, offset): (FileHandle, u64),
+        reply: Slot<R>,
+        tell: impl FnOnce(&Arc<Self>, &Listing, Slot<R>) + Send + 'static,
+    ) {
+        let mut state = self.state();
+        let Some(open) = state.dirs.get_mut(&handle.0) else {
+            drop(state);
+            return reply.error(Errno::EBADF);
+        };
+        let before = std::mem::replace(&mut open.reading, Reading::Begun);
+        let listing = open.listing.clone();
+        let path = state.nodes.at(number.0).map(|dir| dir.path.clone());
+        drop(state);
+        let Some(path) = path else { return reply.error(Errno::ESTALE) };
+        if offset > 0 || before == Reading::NotBegun {
+            return tell(self, &listing, reply);
+        }
+        let core = self.clone();
+        self.list(&path.clone(), move |listed| match listed {
+            Ok(listing) => {
+                if let Some(open) = core.state().dirs.get_mut(&handle.0) {
+                    open.listing = listing.clone();
+                }
+                tell(&core, &listing, reply);
+            }
+            Err(kind) => {
+                let now = core.usable(number.0);
+                match now.is_some_and(|now| now != path) {
+                    // It was given another name meanwhile.
+                    true => core.with_listing(number, (handle, offset), reply, tell),
+                    false => reply.error(errno(kind)),
+                }
+            }
+        });
+    }
+
+    /// Tells the names in a directory.
+    pub(super) fn reply_names(
+        self: &Arc<Self>,
+        number: INodeNo,
+        (handle, offset): (FileHandle, u64),
+        reply: Slot<ReplyDirectory>,
+    ) {
+        self.with_listing(number, (handle, offset), reply, move |core, listing, reply| {
+            reply.answer(|reply| core.tell_names((number, offset), listing, reply));
+        });
+    }
+
+    fn tell_names(
+        &self,
+        (number, offset): (INodeNo, u64),
+        listing: &Listing,
         mut reply: ReplyDirectory,
     ) {
         let state = self.state();
-        let Some(listing) = state.dirs.get(&handle.0).cloned() else {
-            return reply.error(Errno::EBADF);
-        };
         let Some(dir) = state.nodes.at(number.0).map(|dir| dir.path.clone()) else {
             return reply.error(Errno::ESTALE);
         };
@@ -75,20 +137,28 @@ impl Core {
 
     /// Tells the names in a directory with their metadata.
     pub(super) fn reply_entries(
-        &self,
+        self: &Arc<Self>,
         number: INodeNo,
         (handle, offset): (FileHandle, u64),
+        reply: Slot<ReplyDirectoryPlus>,
+    ) {
+        self.with_listing(number, (handle, offset), reply, move |core, listing, reply| {
+            reply.answer(|reply| core.tell_entries((number, offset), listing, reply));
+        });
+    }
+
+    fn tell_entries(
+        &self,
+        (number, offset): (INodeNo, u64),
+        listing: &Listing,
         mut reply: ReplyDirectoryPlus,
     ) {
         let (core, now) = (self, Instant::now());
         let mut state = core.state();
-        let Some(listing) = state.dirs.get(&handle.0).cloned() else {
-            return reply.error(Errno::EBADF);
-        };
         let Some(dir) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
         let (path, found, owner) = (dir.path.clone(), dir.shown(), core.settings.owner);
         let limit = core.settings.attr_ttl;
-        let time = state.listing_fresh(&path, &listing, limit, now).unwrap_or_default();
+        let time = state.listing_fresh(&path, listing, limit, now).unwrap_or_default();
         for (at, name) in [(0, "."), (1, "..")] {
             let itself = attributes(number.0, &found, owner);
             if offset <= at && reply.add(number, at + 1, name, &time, &itself, GENERATION) {

@@ -1,6 +1,7 @@
 //! What a mount shows of its own changes: a call that begins after a change sees it, whatever was asked for before.
 
 use super::place::{Mode, Place, can_mount, said, until};
+use rustix::fs::Dir;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
@@ -36,6 +37,28 @@ fn a_listing_has_all_files_that_were_made_before_it() {
             made.iter().for_each(|name| fs::remove_file(dir.join(name)).unwrap());
             assert!(made.is_disjoint(&names(&dir)), "{mode:?}, round {round}");
         }
+    }
+}
+
+#[test]
+fn an_open_directory_that_is_read_again_has_what_was_made_meanwhile() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases, Mode::LongNames] {
+        let place = mode.place("mount-rewound");
+        fs::write(place.mnt("first"), "").unwrap();
+        let mut dir = Dir::read_from(File::open(place.mnt("")).unwrap()).unwrap();
+        let mut again = || -> BTreeSet<String> {
+            dir.rewind();
+            let all = std::iter::from_fn(|| dir.read());
+            let all = all.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned());
+            all.filter(|name| name != "." && name != "..").collect()
+        };
+        assert_eq!(again(), set(&["first"]), "{mode:?}");
+        fs::write(place.mnt("second"), "").unwrap();
+        fs::remove_file(place.mnt("first")).unwrap();
+        assert_eq!(again(), set(&["second"]), "{mode:?}");
     }
 }
 
