@@ -87,6 +87,19 @@ pub(crate) fn store_time(time: SystemTime) -> Time {
     }
 }
 
+/// A time that the kernel has sent, as its library has read it: it has taken the fraction of a second away from the seconds
+/// before 1970, where the kernel means that it is added to them, as a store does.
+pub(crate) fn kernel_time(read: SystemTime) -> Time {
+    match read.duration_since(UNIX_EPOCH) {
+        Ok(_) => store_time(read),
+        Err(before) => {
+            let before = before.duration();
+            let secs = 0i64.saturating_sub_unsigned(before.as_secs());
+            Time { secs, nanos: before.subsec_nanos() }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +115,17 @@ mod tests {
         }
         at(i64::MAX, 0);
         at(i64::MIN, 0);
+    }
+
+    #[test]
+    fn a_time_of_the_kernel_is_what_a_program_has_set() {
+        // As the library reads seconds and nanoseconds.
+        let read = |secs: i64, nanos| match secs {
+            0.. => UNIX_EPOCH + Duration::new(secs as u64, nanos),
+            _ => UNIX_EPOCH - Duration::new(secs.unsigned_abs(), nanos),
+        };
+        for (secs, nanos) in [(5, 7), (0, 1), (-1, 999_999_999), (-2, 0), (i64::MIN, 0)] {
+            assert_eq!(kernel_time(read(secs, nanos)), Time { secs, nanos });
+        }
     }
 }

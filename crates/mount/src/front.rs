@@ -11,7 +11,7 @@ mod reopening;
 
 use crate::answer::Slot;
 use crate::ask::What;
-use crate::attributes::store_time;
+use crate::attributes::{kernel_time, store_time};
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, errno};
 use crate::locks::{Locking, wish};
@@ -379,7 +379,7 @@ impl Filesystem for Front {
     ) {
         let reply = self.0.slot(request, reply);
         let modified = modified.map(|time| match time {
-            TimeOrNow::SpecificTime(time) => store_time(time),
+            TimeOrNow::SpecificTime(time) => kernel_time(time),
             TimeOrNow::Now => store_time(SystemTime::now()),
         });
         let new = NewAttributes { size, mode, modified };

@@ -1,9 +1,10 @@
 //! Programs that write through a mount.
 
-use super::place::{Place, can_mount, random, said, until};
+use super::place::{Mode, Place, can_mount, random, said, until};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -178,4 +179,29 @@ fn a_lost_write_is_told_once() {
         let read = File::open(place.mnt("a")).and_then(|mut file| file.read_to_string(&mut text));
         read.is_ok() && text == "other"
     });
+}
+
+#[test]
+fn times_before_1970_are_kept_to_the_nanosecond() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases] {
+        let place = mode.place("mount-old-times");
+        let mut file = File::create(place.mnt("file")).unwrap();
+        let shown = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        for before in [1_500_000_000, 1, 999_999_999, 86_400_000_000_001] {
+            let time = std::time::UNIX_EPOCH - Duration::from_nanos(before);
+            file.set_modified(time).unwrap();
+            assert_eq!(shown(&place.mnt("file")), time, "{mode:?}");
+            file.sync_all().unwrap();
+            assert_eq!(shown(&place.root("file")), time, "{mode:?}");
+        }
+        // The lowest time of all is answered, whatever the server makes of it.
+        let lowest = ["-d", "@-9223372036854775807.5"];
+        let mut touch = Command::new("touch").args(lowest).arg(place.mnt("file")).spawn().unwrap();
+        until("touch ends", || touch.try_wait().unwrap().is_some());
+        file.write_all(b"x").unwrap();
+        assert_eq!(fs::read(place.mnt("file")).unwrap(), b"x", "{mode:?}");
+    }
 }
