@@ -35,6 +35,9 @@ pub struct Local {
     volumes: Volumes,
 }
 
+/// The mode bits of a file that grant no rights of its owner.
+const PERMISSIONS: u32 = 0o1777;
+
 /// Where the drafts of a store are noted.
 #[derive(Debug)]
 struct Recorded {
@@ -408,7 +411,9 @@ impl Store for Local {
         let file = doing.or(opened)?;
         set_attributes(doing, &file, &change.attributes)?;
         owner.map_or(Ok(()), |owner| doing.or(Meta::set_owner(&file, owner)))?;
-        change.mode.map_or(Ok(()), |mode| doing.or(Meta::set_mode(&file, mode)))?;
+        // The sticky bit of a file grants nothing.
+        let set = |mode| doing.or(Meta::set_all_bits(&file, mode & PERMISSIONS));
+        change.mode.map_or(Ok(()), set)?;
         modified.map_or(Ok(()), |time| doing.or(Meta::set_modified(&file, time)))
     }
 

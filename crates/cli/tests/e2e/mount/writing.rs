@@ -3,7 +3,7 @@
 use super::place::{Mode, Place, can_mount, random, said, until};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -203,5 +203,26 @@ fn times_before_1970_are_kept_to_the_nanosecond() {
         until("touch ends", || touch.try_wait().unwrap().is_some());
         file.write_all(b"x").unwrap();
         assert_eq!(fs::read(place.mnt("file")).unwrap(), b"x", "{mode:?}");
+    }
+}
+
+#[test]
+fn the_sticky_bit_of_a_file_is_kept() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases] {
+        let place = mode.place("mount-sticky");
+        fs::write(place.mnt("file"), "").unwrap();
+        fs::create_dir(place.mnt("dir")).unwrap();
+        for name in ["file", "dir"] {
+            let new = fs::Permissions::from_mode(0o1755);
+            fs::set_permissions(place.mnt(name), new).unwrap();
+            assert_eq!(fs::metadata(place.mnt(name)).unwrap().mode() & 0o7777, 0o1755, "{name}");
+        }
+        assert!(place.umount(&[]).status.success());
+        for name in ["file", "dir"] {
+            assert_eq!(fs::metadata(place.root(name)).unwrap().mode() & 0o7777, 0o1755, "{name}");
+        }
     }
 }
