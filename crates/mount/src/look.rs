@@ -267,8 +267,12 @@ impl State {
         limit: Duration,
         now: Instant,
     ) -> Option<Duration> {
-        let is_leased = || self.leases.since(dir, now).is_some_and(|since| listing.asked >= since);
-        listing.fresh(limit, now).or_else(|| is_leased().then_some(limit))
+        listing.fresh(limit, now).or_else(|| self.covers(dir, listing, now).then_some(limit))
+    }
+
+    /// Whether a listing of a directory holds because of a lease.
+    pub(crate) fn covers(&self, dir: &StorePath, listing: &Listing, now: Instant) -> bool {
+        self.leases.since(dir, now).is_some_and(|since| listing.asked >= since)
     }
 }
 

@@ -151,6 +151,8 @@ impl Core {
         let time = state.listing_fresh(&dir, &listing, limit, now)?;
         match listing.find(name.as_bytes()) {
             Some(item) => Some(Known::There(state.observe(path, listing.seen(item)))),
+            // Where leases are granted, whoever has none that covers the listing has been told that the directory changes.
+            None if state.crew.leasing().is_some() && !state.covers(&dir, &listing, now) => None,
             None => Some(Known::Absent(time)),
         }
     }

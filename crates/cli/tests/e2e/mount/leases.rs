@@ -209,3 +209,18 @@ fn what_was_decided_survives_a_restart_of_the_server() {
     }
     assert_eq!(place.status()["lost_changes"], 0);
 }
+
+#[test]
+fn a_name_that_another_mount_has_made_since_the_listing_is_there() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-leases-absent", LEASING);
+    fs::write(place.root("old"), "").unwrap();
+    // Names may be older than the test takes, but not those of which a lease was taken back.
+    place.mount(&["--attr-ttl", "60s"]);
+    let other = place.other_mount();
+    assert_eq!(fs::read_dir(place.mnt("")).unwrap().count(), 1);
+    fs::write(other.join("new"), "made since").unwrap();
+    assert_eq!(fs::read_to_string(place.mnt("new")).unwrap(), "made since");
+}
