@@ -4,6 +4,7 @@ use crate::ask::What;
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Seen;
 use crate::unconfirmed::Sending;
+use crate::unnamed::is_hidden;
 use fuser::Errno;
 use hikyaku_fs::Name;
 use hikyaku_remote::Edit;
@@ -31,6 +32,15 @@ impl Core {
         let dir = state.nodes.at(dir).filter(|node| !node.is_stale).ok_or(Errno::ESTALE)?;
         let name = Name::new(name.as_bytes()).map_err(|_| Errno::EINVAL)?;
         dir.path.join(&name).map_err(|_| Errno::ENAMETOOLONG)
+    }
+
+    /// The same of a name that a program gives. Those of files without a name are not for programs.
+    pub(crate) fn path_to_make(&self, dir: u64, name: &OsStr) -> Result<StorePath, Errno> {
+        let path = self.path_to_change(dir, name)?;
+        match path.split() {
+            Some((_, name)) if is_hidden(&name) => Err(Errno::EINVAL),
+            _ => Ok(path),
+        }
     }
 
     /// Makes an entry; `done` hears the number of its node.

@@ -353,7 +353,7 @@ impl Filesystem for Front {
             _ => return reply.error(Errno::EINVAL),
         };
         let from = self.0.path_to_change(parent.0, name);
-        match (from, self.0.path_to_change(new_parent.0, new_name)) {
+        match (from, self.0.path_to_make(new_parent.0, new_name)) {
             (Ok(from), Ok(to)) => self.0.rename((from, to), replaces, empty(reply)),
             (Err(errno), _) | (_, Err(errno)) => reply.error(errno),
         }

@@ -219,6 +219,9 @@ fn left(text: &str) -> BTreeMap<StorePath, Why> {
     left
 }
 
+/// The digits of the name of a process.
+pub(crate) const TOKEN_DIGITS: usize = 32;
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -240,12 +243,15 @@ mod tests {
     #[test]
     fn what_is_noted_and_not_ended_is_left() {
         let dir = std::env::temp_dir().join(format!("hikyaku-notes-{}", std::process::id()));
-        let mut notes = Notes { dir: dir.clone(), token: "t".to_owned(), file: None };
-        let [a, b, c] = ["d/.hikyaku-open-t-1", ".hikyaku-open-t-2", "d/other"].map(path);
+        let mut notes = Notes { dir: dir.clone(), token: "7".repeat(TOKEN_DIGITS), file: None };
+        let hidden = |n: u32| format!(".hikyaku-open-{}-{n}", notes.token);
+        let [a, b] = [format!("d/{}", hidden(1)), hidden(2)].map(|name| path(&name));
+        // A name that a program may have given is not removed.
+        let c = path("d/.hikyaku-open-t-1");
         notes.begin(&a, &Why::Replaced(path("d/ a\n"))).unwrap();
         notes.begin(&b, &Why::Removed).unwrap();
         notes.begin(&c, &Why::Removed).unwrap();
-        let file = dir.join(format!("{}.t", machine()));
+        let file = dir.join(format!("{}.{}", machine(), notes.token));
         let text = fs::read_to_string(&file).unwrap();
         let expected = [(b.clone(), Why::Removed), (a.clone(), Why::Replaced(path("d/ a\n")))];
         assert_eq!(left(&text), BTreeMap::from(expected));
@@ -254,8 +260,8 @@ mod tests {
         assert!(left(&fs::read_to_string(&file).unwrap()).is_empty());
         assert!(left("+ zz \n+\n- \n+ 2e \nx\n+ 6 \n").is_empty());
         // Neither a mount that lives nor one of another machine was killed, as far as it is known here.
-        let next = Notes { dir: dir.clone(), token: "u".to_owned(), file: None };
-        fs::write(dir.join("0123456789abcdef.t"), "").unwrap();
+        let next = Notes { dir: dir.clone(), token: "8".repeat(TOKEN_DIGITS), file: None };
+        fs::write(dir.join(format!("0123456789abcdef.{}", notes.token)), "").unwrap();
         assert_eq!(next.killed().unwrap().len(), 0);
         drop(notes);
         assert_eq!(next.killed().unwrap().len(), 1);

@@ -8,7 +8,7 @@
 use crate::attributes::attributes;
 use crate::core::{Core, State};
 use crate::nodes::{Node, is_within};
-use crate::notes::{Notes, Why};
+use crate::notes::{Notes, TOKEN_DIGITS, Why};
 use crate::unconfirmed::Call;
 use fuser::{Errno, FileAttr};
 use hikyaku_fs::Name;
@@ -34,9 +34,16 @@ pub(crate) struct Unnamed {
     last: u64,
 }
 
-/// Whether listings leave the name out.
+/// Whether listings leave the name out, and no program may make it: whether it is one that [`State::hidden_in`] gives.
 pub(crate) fn is_hidden(name: &Name) -> bool {
-    name.as_bytes().starts_with(HIDDEN_PREFIX)
+    let Some(rest) = name.as_bytes().strip_prefix(HIDDEN_PREFIX) else { return false };
+    let is_number = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    match rest.split_at_checked(TOKEN_DIGITS) {
+        Some((token, [b'-', number @ ..])) => {
+            token.iter().all(u8::is_ascii_hexdigit) && is_number(number)
+        }
+        _ => false,
+    }
 }
 
 impl State {

@@ -63,7 +63,7 @@ impl Core {
         reply: Slot<ReplyCreate>,
     ) {
         let core = self.clone();
-        let path = match core.path_to_change(parent.0, name) {
+        let path = match core.path_to_make(parent.0, name) {
             Ok(path) => path,
             Err(errno) => return reply.error(errno),
         };

@@ -205,7 +205,7 @@ impl Front {
         reply: Slot<ReplyEntry>,
     ) {
         let core = self.0.clone();
-        match core.path_to_change(parent, name) {
+        match core.path_to_make(parent, name) {
             Ok(path) => {
                 let edit = edit(&path);
                 let made = core.clone();

@@ -238,3 +238,23 @@ fn hidden_names_of_a_mount_that_was_killed_are_removed_by_the_next_one() {
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(hidden(&place.at("root")), 0);
 }
+
+#[test]
+fn a_name_that_begins_like_a_hidden_one_is_shown_or_refused() {
+    each("mount-like-hidden", &[], |place, mode| {
+        let shown = [".hikyaku-open-", ".hikyaku-open-notes.txt", ".hikyaku-open-12-3"];
+        shown.iter().for_each(|name| fs::write(place.mnt(name), name).unwrap());
+        let listed: Vec<_> = fs::read_dir(place.mnt("")).unwrap().collect();
+        assert_eq!(listed.len(), shown.len(), "{mode}");
+        for name in shown {
+            assert_eq!(fs::read_to_string(place.mnt(name)).unwrap(), name, "{mode}");
+        }
+        let taken = format!(".hikyaku-open-{}-1", "0123456789abcdef".repeat(2));
+        let is_refused = |error: std::io::Error| error.kind() == ErrorKind::InvalidInput;
+        assert!(is_refused(fs::write(place.mnt(&taken), "").unwrap_err()), "{mode}");
+        assert!(is_refused(fs::create_dir(place.mnt(&taken)).unwrap_err()), "{mode}");
+        let renamed = fs::rename(place.mnt(shown[0]), place.mnt(&taken));
+        assert!(is_refused(renamed.unwrap_err()), "{mode}");
+        shown.iter().for_each(|name| fs::remove_file(place.mnt(name)).unwrap());
+    });
+}
