@@ -28,8 +28,8 @@ pub(crate) enum What {
     List(StorePath, u32),
     /// The entries of a directory, and a lease for writing of it.
     Take(StorePath),
-    /// The text of a link.
-    ReadLink(StorePath, Done<Vec<u8>>),
+    /// The text of a link, and the servers that have it.
+    ReadLink(StorePath, Places, Done<Vec<u8>>),
     /// The space of the store.
     Space(Done<Space>),
     /// A change of a name or of metadata. What is heard is the metadata after it, where the server tells them.
@@ -139,11 +139,11 @@ impl Core {
                     }
                 });
             }
-            What::ReadLink(path, _) => {
-                let path = path.clone();
+            What::ReadLink(path, at, _) => {
+                let (path, at) = (path.clone(), *at);
                 drop(state);
-                crew.read_link_then(&path, move |text| {
-                    if let Some((What::ReadLink(_, done), text)) = core.finish((id, epoch), text) {
+                crew.read_link_then(&path, at, move |text| {
+                    if let Some((What::ReadLink(.., done), text)) = core.finish((id, epoch), text) {
                         done(text);
                     }
                 });
@@ -363,7 +363,7 @@ impl Core {
                     self.list_ended(&dir, ErrorKind::TimedOut, all);
                 }
                 What::Take(dir) => self.taken(&dir, None, None),
-                What::ReadLink(_, done) => done(Err(ErrorKind::TimedOut)),
+                What::ReadLink(.., done) => done(Err(ErrorKind::TimedOut)),
                 What::Space(done) => done(Err(ErrorKind::TimedOut)),
                 What::Edit(_, done) => done(Err(ErrorKind::TimedOut)),
             }

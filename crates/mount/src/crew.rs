@@ -272,18 +272,20 @@ impl Crew {
         gather.start();
     }
 
-    /// The text of a link.
+    /// The text of a link that these servers have.
     pub(crate) fn read_link_then(
         &self,
         path: &StorePath,
+        at: Places,
         done: impl FnOnce(Result<Vec<u8>, RemoteError>) + Send + 'static,
     ) {
         let first = move |texts: Vec<(usize, Vec<u8>)>, error: Option<RemoteError>| {
             let text = texts.into_iter().next().map(|(_, text)| text);
             done(text.ok_or_else(|| error.unwrap_or_else(absent)));
         };
-        let gather = Gather::new(self.up().count(), self.is_waited_for(), first);
-        for (server, up) in self.up() {
+        let up = || self.up().filter(|(server, _)| at.has(*server));
+        let gather = Gather::new(up().count(), self.is_waited_for(), first);
+        for (server, up) in up() {
             let gather = gather.clone();
             up.client.read_link_then(path, move |text| gather.take(server, text));
         }

@@ -101,7 +101,7 @@ impl Filesystem for Front {
             reply.answer(|reply| reply.data(text));
             return;
         }
-        let path = node.path.clone();
+        let (path, at) = (node.path.clone(), node.at);
         drop(state);
         let found = core.clone();
         let done = move |text: Result<Vec<u8>, ErrorKind>| match text {
@@ -113,7 +113,7 @@ impl Filesystem for Front {
             }
             Err(kind) => reply.error(errno(kind)),
         };
-        core.ask(What::ReadLink(path, Box::new(done)));
+        core.ask(What::ReadLink(path, at, Box::new(done)));
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {

@@ -176,7 +176,7 @@ impl State {
             in_dir || !self.changes.serves(path, there)
         };
         match what {
-            What::ReadLink(path, _) => is_ahead(path),
+            What::ReadLink(path, ..) => is_ahead(path),
             // The time of a directory is that of the last change in it.
             What::Look(path, _) | What::List(path, _) | What::Take(path) => {
                 self.writes.holds_in(path) || is_ahead(path)

@@ -22,6 +22,11 @@ struct State<T> {
     done: Option<Done<T>>,
 }
 
+/// Whether a server that says so has nothing of what was asked for.
+const fn is_absence(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotDir | ErrorKind::Link)
+}
+
 impl<T> Clone for Gather<T> {
     fn clone(&self) -> Self {
         Self { state: self.state.clone() }
@@ -53,7 +58,8 @@ impl<T> Gather<T> {
             state.missing = state.missing.saturating_sub(1);
             match answer {
                 Ok(found) => state.found.push((server, found)),
-                Err(RemoteError::Refused { kind: ErrorKind::NotFound, .. }) => {}
+                // Where one server has a directory, another one may have a file, or a link.
+                Err(RemoteError::Refused { kind, .. }) if is_absence(kind) => {}
                 Err(error) => drop(state.error.get_or_insert(error)),
             }
         });

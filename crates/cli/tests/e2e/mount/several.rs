@@ -1,8 +1,9 @@
 //! A mount of several servers.
 
 use super::place::{Place, can_mount, date, random, until};
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::path::Path;
 use std::time::Duration;
 
 #[test]
@@ -68,4 +69,40 @@ fn a_file_of_two_servers_comes_from_both() {
     let asked = place.status()["asked_of_servers"].clone();
     let asked: Vec<u64> = asked.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
     assert!(asked.iter().all(|&bytes| bytes > 10_000_000), "{asked:?}");
+}
+
+#[test]
+fn a_name_that_servers_have_as_different_kinds_is_the_newest_of_them() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-kinds");
+    let second = place.second();
+    // A directory here, and a file or a link there that is older, or newer.
+    for (name, secs) in [("dir", 1_000_000_000), ("file", 3_000_000_000)] {
+        fs::create_dir(place.root(name)).unwrap();
+        fs::write(place.root(&format!("{name}/below")), "below").unwrap();
+        fs::write(second.root.join(name), "text").unwrap();
+        date(&second.root.join(name), secs);
+        date_dir(&place.root(name), 2_000_000_000);
+    }
+    fs::create_dir(place.root("other")).unwrap();
+    fs::write(place.root("other/below"), "below").unwrap();
+    std::os::unix::fs::symlink("file", second.root.join("other")).unwrap();
+    date_dir(&place.root("other"), 4_000_000_000);
+    place.mount_of(&[], &format!("{},{}", place.address(), second.address));
+    for name in ["dir", "other"] {
+        assert_eq!(fs::read_to_string(place.mnt(&format!("{name}/below"))).unwrap(), "below");
+        assert_eq!(fs::read_dir(place.mnt(name)).unwrap().count(), 1, "{name}");
+        let absent = fs::metadata(place.mnt(&format!("{name}/absent"))).unwrap_err();
+        assert_eq!(absent.kind(), ErrorKind::NotFound, "{name}");
+    }
+    assert_eq!(fs::read_to_string(place.mnt("file")).unwrap(), "text");
+    let below = fs::metadata(place.mnt("file/below")).unwrap_err();
+    assert_eq!(below.kind(), ErrorKind::NotADirectory);
+}
+
+fn date_dir(path: &Path, secs: u64) {
+    let time = std::time::UNIX_EPOCH + Duration::from_secs(secs);
+    File::open(path).unwrap().set_modified(time).unwrap();
 }
