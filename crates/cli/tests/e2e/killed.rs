@@ -69,7 +69,9 @@ fn judge(command: impl Fn() -> Command, wanted: &Wanted<'_>) {
 fn judge_step(command: &impl Fn() -> Command, wanted: &Wanted<'_>, step: &str) -> usize {
     for number in 1..=CALLS_MAX {
         let at = format!("{step} {number}");
-        let _ = fs::remove_dir_all(wanted.got);
+        for folder in wanted.state.iter().map(PathBuf::as_path).chain([wanted.got]) {
+            let _ = fs::remove_dir_all(folder);
+        }
         fs::create_dir_all(wanted.got).unwrap();
         let first = killed_at(&command(), step, number).stdin(Stdio::null()).output().unwrap();
         let is_whole = first.status.success();
