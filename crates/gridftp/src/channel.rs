@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::reply::Reply;
 use crate::settings::{Settings, Stripes};
 use crate::transfer::{Flow, Watch};
+pub use rename::Rename;
 use replies::Replies;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};

@@ -31,6 +31,8 @@ pub struct Facts {
     pub modified: Option<String>,
     /// What tells it from every other file of the server, whatever its name.
     pub unique: Option<String>,
+    /// Its permission bits, if the server has such.
+    pub mode: Option<u32>,
     /// The path that a symbolic link leads to, if it is one. The other facts are then of what is there.
     pub link: Option<Vec<u8>>,
 }
@@ -64,8 +66,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
     if !facts.is_empty() && !facts.ends_with(';') {
         return None;
     }
-    let (size, modified, unique, link) = (None, None, None, None);
-    let mut found = Facts { kind: Kind::Other, size, modified, unique, link };
+    let (size, modified, unique, mode, link) = (None, None, None, None, None);
+    let mut found = Facts { kind: Kind::Other, size, modified, unique, mode, link };
     for fact in facts.split_terminator(';') {
         let (key, value) = fact.split_once('=')?;
         match key.to_ascii_lowercase().as_str() {
@@ -75,6 +77,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
                 found.modified = Some(value.to_owned());
             }
             "unique" => found.unique = Some(value.to_owned()),
+            "unix.mode" => found.mode = u32::from_str_radix(value, 8).ok().map(|mode| mode & 0o777),
             "unix.slink" => found.link = unescaped(value.as_bytes()),
             _ => {}
         }

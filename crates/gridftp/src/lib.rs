@@ -39,7 +39,7 @@ mod signatures;
 mod transfer;
 
 pub use block::BlockError;
-pub use channel::{Channel, Made};
+pub use channel::{Channel, Made, Rename};
 pub use error::FtpError;
 pub use facts::{Facts, Kind, Listed};
 pub use features::Features;

@@ -99,6 +99,7 @@ pub(crate) fn download(
 ///
 /// # Errors
 /// [`Changed`]; or the server cannot be asked.
+// fuzz: none, what `ftp_replies` has read is compared
 pub(crate) fn check_unchanged(
     session: &mut Session<'_>,
     path: &[u8],

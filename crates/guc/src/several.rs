@@ -52,6 +52,8 @@ pub(crate) struct Up {
     /// Its version then.
     pub(crate) version: String,
     pub(crate) path: Vec<u8>,
+    /// The mode of the file that is replaced.
+    pub(crate) mode: Option<u32>,
     /// Where a file of a tree is recorded when it is complete.
     pub(crate) finished: Option<Arc<Finished>>,
     pub(crate) names: (String, String),
@@ -64,6 +66,8 @@ pub(crate) struct Between {
     pub(crate) from: Vec<u8>,
     pub(crate) facts: Facts,
     pub(crate) to: Vec<u8>,
+    /// The mode of the file that is replaced.
+    pub(crate) mode: Option<u32>,
     pub(crate) names: (String, String),
     pub(crate) wanted: Wanted,
     pub(crate) manner: Manner,
@@ -134,7 +138,7 @@ impl Up {
     /// Copies the file.
     pub(crate) fn carry_out(self, session: &mut Session<'_>) -> Result<()> {
         let names = (self.names.0.as_str(), self.names.1.as_str());
-        upload(session, &self.from, &self.path, names, (self.wanted, self.manner))
+        upload(session, &self.from, (&self.path, self.mode), names, (self.wanted, self.manner))
             .with_context(|| self.failure())?;
         session.show.count(|counts| counts.files += 1);
         self.note();
@@ -161,7 +165,8 @@ impl Between {
     /// Copies the file.
     pub(crate) fn carry_out(self, session: &mut Session<'_>, sink: &Sink<'_>) -> Result<()> {
         let how = (self.wanted, self.manner);
-        relay(session, (&self.from, &self.facts), (sink, &self.to), &self.names, how)
+        let to = (sink, &*self.to, self.mode);
+        relay(session, (&self.from, &self.facts), to, &self.names, how)
             .with_context(|| self.failure())?;
         session.show.count(|counts| counts.files += 1);
         Ok(())

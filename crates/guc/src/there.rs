@@ -10,8 +10,8 @@ use hikyaku_gridftp::{Channel, Facts, FtpError, Kind};
 /// Entries of a directory that are looked at before the first of them is copied.
 pub(crate) const GROUP: usize = 256;
 
-/// The path of the file that the user means by `path`, for a source of this name: what `cp` would write. `look` asks the
-/// server.
+/// The path of the file that the user means by `path`, for a source of this name: what `cp` would write; and the mode of the
+/// file that has it. `look` asks the server.
 ///
 /// # Errors
 /// Something else than a file or a directory has the name.
@@ -19,22 +19,31 @@ pub(crate) fn meant(
     path: &[u8],
     source: &[u8],
     mut look: impl FnMut(&[u8]) -> Result<Option<Facts>>,
-) -> Result<Vec<u8>> {
+) -> Result<(Vec<u8>, Option<u32>)> {
     let beneath = match path.ends_with(b"/") {
         true => [path, source].concat(),
         false => match look(path)? {
-            None => return Ok(path.to_vec()),
+            None => return Ok((path.to_vec(), None)),
             Some(facts) if is_dir(facts.kind) => [path, b"/", source].concat(),
             Some(facts) => {
                 check(path, facts.kind)?;
-                return Ok(facts.link.unwrap_or_else(|| path.to_vec()));
+                let mode = mode_of(&facts);
+                return Ok((facts.link.unwrap_or_else(|| path.to_vec()), mode));
             }
         },
     };
-    if let Some(facts) = look(&beneath)? {
+    let facts = look(&beneath)?;
+    if let Some(facts) = &facts {
         check(&beneath, facts.kind)?;
     }
-    Ok(beneath)
+    let mode = facts.as_ref().and_then(mode_of);
+    Ok((beneath, mode))
+}
+
+/// The mode of a file of a server, which a copy in its place keeps.
+// fuzz: none, what `ftp_replies` has read
+pub(crate) fn mode_of(facts: &Facts) -> Option<u32> {
+    facts.mode.filter(|_| facts.kind == Kind::File)
 }
 
 /// What has this path; `None` if nothing has it, or if the server cannot tell it.

@@ -9,7 +9,9 @@ use crate::plan::{Foresight, Parts};
 use crate::session::{Sender, Session, Way};
 use crate::upload::{Begun, Left, Manner, earlier};
 use anyhow::{Context, Result, ensure};
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Server, Settings, Target};
+use hikyaku_gridftp::{
+    Channel, Facts, FtpError, Kind, Part, Plan, Rename, Server, Settings, Target,
+};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -83,7 +85,7 @@ pub(crate) fn to_sink<'s, 'p>(
 pub(crate) fn relay(
     session: &mut Session<'_>,
     (from, facts): (&[u8], &Facts),
-    (sink, to): (&Sink<'_>, &[u8]),
+    (sink, to, mode): (&Sink<'_>, &[u8], Option<u32>),
     names: &(String, String),
     (wanted, manner): (Wanted, Manner),
 ) -> Result<()> {
@@ -147,7 +149,7 @@ pub(crate) fn relay(
         return Err(error);
     }
     if manner == Manner::Renamed {
-        sink.ask(|channel| channel.rename(&target, to))
+        sink.ask(|channel| channel.rename(&Rename { from: &target, to, mode }))
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
     journal.remove()

@@ -9,7 +9,7 @@ use crate::plan::Foresight;
 use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Meta, Name, Token};
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Supply, Upload};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Rename, Supply, Upload};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -63,11 +63,11 @@ pub(crate) fn version_here(meta: &Meta) -> String {
     meta.version().map(|number| number.to_string()).join(" ")
 }
 
-/// Uploads the file `from` to `path`. `source` and `target` are their names for the journal.
+/// Uploads the file `from` to `path`, in place of a file of this mode. `source` and `target` are their names for the journal.
 pub(crate) fn upload(
     session: &mut Session<'_>,
     from: &Path,
-    path: &[u8],
+    (path, mode): (&[u8], Option<u32>),
     (source, target): (&str, &str),
     (wanted, manner): (Wanted, Manner),
 ) -> Result<()> {
@@ -128,7 +128,7 @@ pub(crate) fn upload(
     }
     if manner == Manner::Renamed {
         session
-            .ask(|channel| channel.rename(&partial, path))
+            .ask(|channel| channel.rename(&Rename { from: &partial, to: path, mode }))
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
     journal.remove()

@@ -4,8 +4,8 @@
 mod server;
 
 use hikyaku_gridftp::{
-    Channel, DataHosts, FtpError, Kind, Login, Part, Plan, Progress, Server, Settings, Store,
-    Transferred, Wanted,
+    Channel, DataHosts, FtpError, Kind, Login, Part, Plan, Progress, Rename, Server, Settings,
+    Store, Transferred, Wanted,
 };
 use server::{FIRST_OFFSET, Lie, byte, start};
 use std::net::SocketAddr;
@@ -170,8 +170,8 @@ fn a_name_that_the_server_would_take_for_another_one_is_not_sent() {
         |channel, name| channel.facts(name).map(drop),
         |channel, name| channel.make_dir(name).map(drop),
         |channel, name| channel.remove(name),
-        |channel, name| channel.rename(name, b"/d/a"),
-        |channel, name| channel.rename(b"/d/a", name),
+        |channel, name| channel.rename(&Rename { from: name, to: b"/d/a", mode: None }),
+        |channel, name| channel.rename(&Rename { from: b"/d/a", to: name, mode: None }),
         |channel, name| channel.checksum("md5", name, 0, 1).map(drop),
         |channel, name| channel.list(name).map(drop),
         |channel, name| {

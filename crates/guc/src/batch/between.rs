@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::several::Between;
 use crate::third::{Sink, to_sink};
 use anyhow::Error;
-use hikyaku_gridftp::{Part, Wanted};
+use hikyaku_gridftp::{Part, Rename, Wanted};
 
 pub(super) fn relay_all(
     session: &mut Session<'_>,
@@ -73,7 +73,11 @@ fn rename_all(
             None => unnamed.push(number),
         }
     }
-    let names: Vec<_> = whole.iter().map(|&at| (&*partials[at], &*files[at].to)).collect();
+    let named = |&at: &usize| {
+        let Between { to, mode, .. } = &files[at];
+        Rename { from: &partials[at], to, mode: *mode }
+    };
+    let names: Vec<_> = whole.iter().map(named).collect();
     let at_once = session.questions();
     let renamed = sink.ask(|channel| channel.rename_each(&names, at_once)).unwrap_or_default();
     for (at, number) in whole.into_iter().enumerate() {

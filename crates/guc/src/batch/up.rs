@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::several::Up;
 use crate::upload::{Source, put, version_here};
 use anyhow::{Context, Error};
-use hikyaku_gridftp::{Part, Upload, Wanted};
+use hikyaku_gridftp::{Part, Rename, Upload, Wanted};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -45,7 +45,11 @@ pub(super) fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error
         let mut batch = Batch::new(files.len(), depth, steps);
         session.try_batch(&mut batch, &put);
         let under_way: Vec<usize> = batch.under_way.iter().map(|file| file.number).collect();
-        let names: Vec<_> = stored.iter().map(|&at| (&*partials[at], &*files[at].path)).collect();
+        let named = |&at: &usize| {
+            let Up { path, mode, .. } = &files[at];
+            Rename { from: &partials[at], to: path, mode: *mode }
+        };
+        let names: Vec<_> = stored.iter().map(named).collect();
         let at_once = session.questions();
         let renamed = session.try_each(|channel| channel.rename_each(&names, at_once));
         for (&number, _) in stored.iter().zip(&renamed).filter(|(_, renamed)| renamed.is_ok()) {

@@ -5,7 +5,7 @@ use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{Between, File};
-use crate::there::{GROUP, check_file, look, look_at_each, meant};
+use crate::there::{GROUP, check_file, look, look_at_each, meant, mode_of};
 use crate::third::Sink;
 use crate::upload::split;
 use crate::url::Remote;
@@ -112,10 +112,10 @@ impl Copy<'_> {
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
-        let to =
-            meant(to, split(&from.path).1, |path| Ok(sink.ask(|channel| look(channel, path))?))?;
+        let look = |path: &[u8]| Ok(sink.ask(|channel| look(channel, path))?);
+        let (to, mode) = meant(to, split(&from.path).1, look)?;
         check_apart(from, sink, &to)?;
-        self.file_between((&from.path, facts), &to, Of::One)
+        self.file_between((&from.path, facts), (&to, mode), Of::One)
     }
 
     /// Returns the number of entries that are meant.
@@ -189,7 +189,8 @@ impl Copy<'_> {
             }
             Kind::File => {
                 check_file(&to, before)?;
-                self.file_between((&from, entry.facts), &to, Of::Several)
+                let mode = before.and_then(mode_of);
+                self.file_between((&from, entry.facts), (&to, mode), Of::Several)
             }
             Kind::Listed | Kind::Link | Kind::Other => {
                 self.leave_out(&from, ODD);
@@ -198,7 +199,12 @@ impl Copy<'_> {
         }
     }
 
-    fn file_between(&mut self, (from, facts): (&[u8], Facts), to: &[u8], of: Of) -> Result<()> {
+    fn file_between(
+        &mut self,
+        (from, facts): (&[u8], Facts),
+        (to, mode): (&[u8], Option<u32>),
+        of: Of,
+    ) -> Result<()> {
         let (wanted, manner) = (self.wanted(), self.manner());
         let Some(sink) = self.sink else { return Ok(()) };
         let name = |server: &Server, path: &[u8]| {
@@ -206,7 +212,7 @@ impl Copy<'_> {
         };
         let names = (name(self.session.server(), from), name(sink.server(), to));
         let (from, to) = (from.to_owned(), to.to_owned());
-        let file = Between { from, facts, to, names, wanted, manner };
+        let file = Between { from, facts, to, mode, names, wanted, manner };
         self.carry_out(File::Between(file), of)
     }
 }

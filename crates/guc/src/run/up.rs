@@ -6,7 +6,7 @@ use crate::finished::Finished;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{File, Up};
-use crate::there::{GROUP, check_file, look, look_at_each, meant};
+use crate::there::{GROUP, check_file, look, look_at_each, meant, mode_of};
 use crate::upload::{split, version_here};
 use crate::url::Remote;
 use anyhow::{Context, Result, bail};
@@ -52,8 +52,10 @@ impl Copy<'_> {
             counts.is_counted = true;
         });
         let source = split(from.as_os_str().as_bytes()).1;
-        to.path = meant(&to.path, source, |path| self.session.ask(|channel| look(channel, path)))?;
-        self.file_up((from, &size), (&to, None), self.wanted(), Of::One)
+        let (path, mode) =
+            meant(&to.path, source, |path| self.session.ask(|channel| look(channel, path)))?;
+        to.path = path;
+        self.file_up((from, &size), (&to, None, mode), self.wanted(), Of::One)
     }
 
     /// Copies what a pattern means in a directory of this machine.
@@ -164,14 +166,15 @@ impl Copy<'_> {
             counts.total_files += 1;
             counts.total_bytes += meta.len();
         });
-        self.file_up((path, &meta), (&there, before), Wanted::Whole, Of::Several)
+        let mode = before.and_then(mode_of);
+        self.file_up((path, &meta), (&there, before, mode), Wanted::Whole, Of::Several)
     }
 
-    /// Copies a file. `before` is what the server has told of its target.
+    /// Copies a file. `before` is what the server has told of its target, and `mode` that of a file that is replaced.
     fn file_up(
         &mut self,
         (from, meta): (&Path, &Metadata),
-        (to, before): (&Remote, Option<&Facts>),
+        (to, before, mode): (&Remote, Option<&Facts>, Option<u32>),
         wanted: Wanted,
         of: Of,
     ) -> Result<()> {
@@ -187,7 +190,7 @@ impl Copy<'_> {
         let names = (full.display().to_string(), to.to_string());
         let version = version_here(&meta.into());
         let (from, path, finished) = (from.to_owned(), to.path.clone(), self.finished.clone());
-        let up = Up { from, bytes, version, path, finished, names, wanted, manner };
+        let up = Up { from, bytes, version, path, mode, finished, names, wanted, manner };
         let is_there =
             |finished: &Arc<Finished>| before.is_some_and(|before| finished.has_there(&up, before));
         if self.finished.as_ref().is_some_and(is_there) {

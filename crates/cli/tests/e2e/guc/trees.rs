@@ -5,6 +5,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use xtask::servers::gridftp::GridFtp;
 
 /// Names that would be patterns if a user had typed them.
 const ODD: [&str; 5] = ["a*b", "c?", "e[f", "g{h}", "i{j"];
@@ -101,21 +102,42 @@ fn a_tree_is_not_copied_into_itself() {
 #[test]
 fn a_file_that_is_replaced_keeps_its_mode() {
     let Some(mut stage) = Stage::new("guc-modes") else { return };
-    let server = stage.server("one", LOOPBACK);
-    fs::create_dir_all(server.data.join("t")).unwrap();
-    fs::create_dir_all(stage.here("got")).unwrap();
+    let (server, other) = (stage.server("one", LOOPBACK), stage.server("two", LOOPBACK));
+    let at = |server: &GridFtp, path: &str| format!("{}/{path}", server.url);
+    let folders = [stage.here("got"), server.data.join("up"), other.data.join("t")];
     for (name, bytes) in [("a", 10), ("b", 20), ("large", 2_000_000)] {
-        fs::write(server.data.join("t").join(name), vec![7; bytes]).unwrap();
-        let old = stage.here("got").join(name);
-        fs::write(&old, "old").unwrap();
-        fs::set_permissions(&old, Permissions::from_mode(0o600)).unwrap();
+        for source in [stage.here("t"), server.data.join("t")] {
+            fs::create_dir_all(&source).unwrap();
+            fs::write(source.join(name), vec![7; bytes]).unwrap();
+        }
+        for folder in &folders {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join(name), "old").unwrap();
+            fs::set_permissions(folder.join(name), Permissions::from_mode(0o600)).unwrap();
+        }
     }
-    stage.does(&["-r", &format!("{}/t/", server.url), "got/"]);
-    for name in ["a", "b", "large"] {
-        let meta = fs::metadata(stage.here("got").join(name)).unwrap();
-        assert_eq!(meta.mode() & 0o7777, 0o600, "{name}");
-        assert!(meta.len() >= 10, "{name}");
+    let check = |way: &str| {
+        for (folder, name) in
+            folders.iter().flat_map(|at| ["a", "b", "large"].map(|name| (at, name)))
+        {
+            let meta = fs::metadata(folder.join(name)).unwrap();
+            assert_eq!(meta.mode() & 0o7777, 0o600, "{way}: {}", folder.join(name).display());
+            assert!(meta.len() >= 10, "{way}: {}", folder.join(name).display());
+        }
+    };
+    let (from, up, between) = (at(&server, "t/"), at(&server, "up/"), at(&other, "t/"));
+    for (source, target) in [(&*from, "got/"), ("t/", &*up), (&*from, &*between)] {
+        stage.does(&["-r", source, target]);
     }
+    check("trees");
+    for (source, target) in [
+        (at(&server, "t/a"), "got/a".to_owned()),
+        ("t/a".to_owned(), at(&server, "up/a")),
+        (at(&server, "t/a"), at(&other, "t/a")),
+    ] {
+        stage.does(&[&source, &target]);
+    }
+    check("single files");
 }
 
 #[test]
