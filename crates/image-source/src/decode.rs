@@ -33,6 +33,8 @@ pub(crate) enum Order {
 const INTERLACED_PIXELS_MAX: u64 = 1 << 27;
 /// What the decoder may allocate: rows of the widest picture, and its tables.
 const DECODER_BYTES_MAX: usize = 128 << 20;
+/// Pixels that are decoded between two looks at whether the picture is still wanted.
+const LOOK_PIXELS: u32 = 4 << 20;
 /// Bytes of the file that are read at once.
 const READ_BYTES: u64 = 4 << 20;
 
@@ -58,6 +60,7 @@ fn decode(
     part: Part,
     pixels: &mut Pixels,
 ) -> Result<(), ImageError> {
+    let file = bytes.bytes;
     let mut decoder = Decoder::new_with_limits(bytes, Limits { bytes: DECODER_BYTES_MAX });
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
@@ -107,7 +110,11 @@ fn decode(
         painter.finish();
         return Ok(());
     }
+    let rows_of_look = (LOOK_PIXELS / size.width).max(1);
     for y in 0..region.y + region.height {
+        if y % rows_of_look == 0 {
+            file.check()?;
+        }
         let row = reader.next_row().map_err(explain)?.ok_or_else(|| short.clone())?;
         if part.has_row(y) {
             let wanted = row.data().get(wide.clone()).ok_or_else(|| short.clone())?;

@@ -21,6 +21,15 @@ pub trait Ranges: Send + Sync {
     ///
     /// The bytes cannot be read, or a range leaves the file.
     fn read(&self, ranges: &[Range<u64>], into: &mut Vec<u8>) -> Result<(), ReadFailed>;
+
+    /// Asked now and then while much is decoded of few bytes.
+    ///
+    /// # Errors
+    ///
+    /// Nobody wants the picture any more: the next read would fail.
+    fn check(&self) -> Result<(), ReadFailed> {
+        Ok(())
+    }
 }
 
 /// Why bytes cannot be read.
@@ -168,6 +177,12 @@ impl Ranges for StoreFile<'_> {
             }
         }
         Ok(())
+    }
+
+    fn check(&self) -> Result<(), ReadFailed> {
+        // Whoever gives the file may end its use at any read, also at one of nothing.
+        let read = self.open.read_at(0, &mut []);
+        read.map(drop).map_err(|error| ReadFailed::Store(error.kind))
     }
 }
 

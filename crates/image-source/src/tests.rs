@@ -320,6 +320,36 @@ fn a_window_needs_only_its_own_bytes() {
 }
 
 #[test]
+fn decoding_ends_when_the_picture_is_not_wanted_any_more() {
+    struct Unwanted(Vec<u8>);
+    impl Ranges for Unwanted {
+        fn size(&self) -> u64 {
+            self.0.size()
+        }
+        fn read(
+            &self,
+            ranges: &[std::ops::Range<u64>],
+            into: &mut Vec<u8>,
+        ) -> Result<(), ReadFailed> {
+            self.0.read(ranges, into)
+        }
+        fn check(&self) -> Result<(), ReadFailed> {
+            Err(ReadFailed::Local(std::io::ErrorKind::ConnectionAborted))
+        }
+    }
+    let shape = (61, 47, 1);
+    let rows = Made::new(shape, <[u8]>::to_vec).file;
+    let png = png(shape, &rows, png::Compression::Fast, png::Filter::Paeth);
+    for file in [png, overviews::indexed((61, 47), &rows, &[7; 768], 16)] {
+        let file = Unwanted(file);
+        let picture = Picture::open(&file, Hints::default()).unwrap();
+        let part = Part::exact(picture.size().all());
+        let ended = picture.window(&file, part, &mut Pixels::default());
+        assert!(matches!(ended, Err(ImageError::Read(ReadFailed::Local(_)))), "{ended:?}");
+    }
+}
+
+#[test]
 fn what_is_no_picture_is_an_error() {
     let shape = (61, 47, 3);
     let whole = Made::new(shape, |rows| stored(shape, rows, (100, 1 << 30), 0)).file;

@@ -78,6 +78,7 @@ impl Coded {
             let _room = DECODING.take(length + self.band_bytes(columns.len() as u64)?)?;
             file.read_ahead(&ranges)?;
             for band in wanted {
+                bytes.check()?;
                 let tile = |column| self.decode(&file, &mut decoder, band * across + column);
                 let decoded = columns.clone().map(tile).collect::<Result<Vec<_>, _>>()?;
                 for y in rows_of(band) {
