@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod append;
 mod args;
 mod ask;
 mod attributes;

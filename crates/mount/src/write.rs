@@ -58,6 +58,10 @@ impl Core {
     ) {
         let length = bytes.len() as u32;
         let mut state = self.state();
+        if matches!(to, Where::End(_)) && state.writes_outdated(handle) {
+            drop(state);
+            return self.append_anew(handle, (to, bytes), done);
+        }
         let number = match state.writable(handle) {
             Ok(number) => number,
             Err(errno) => {

@@ -71,6 +71,36 @@ fn whoever_opens_or_locks_a_file_reads_it_to_the_end_that_it_has_then() {
 }
 
 #[test]
+fn what_is_appended_goes_behind_the_end_of_a_file_that_another_mount_has_changed() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
+        let place = mode.place("mount-append-changed");
+        fs::write(place.mnt("log"), "one\n").unwrap();
+        let mut log = File::options().append(true).open(place.mnt("log")).unwrap();
+        let other = place.other_mount().join("log");
+        for (change, text) in [("two\n", "two\n"), ("six\n", "six\nmore\n")] {
+            let file = File::options().write(true).open(&other).unwrap();
+            file.write_all_at(change.as_bytes(), 0).unwrap();
+            drop(file);
+            // This mount knows the other content by now.
+            assert_eq!(fs::read_to_string(place.mnt("log")).unwrap(), text, "{mode:?}");
+            log.write_all(b"more\n").unwrap();
+            log.sync_all().unwrap();
+        }
+        assert_eq!(fs::read_to_string(place.root("log")).unwrap(), "six\nmore\nmore\n", "{mode:?}");
+        // Another file has the name.
+        fs::write(other.with_extension("new"), "new").unwrap();
+        fs::rename(other.with_extension("new"), &other).unwrap();
+        assert_eq!(fs::read_to_string(place.mnt("log")).unwrap(), "new", "{mode:?}");
+        let lost = log.write_all(b"lost").and_then(|()| log.sync_all()).unwrap_err();
+        assert_eq!(lost.raw_os_error(), Some(116), "{mode:?}");
+        assert_eq!(fs::read_to_string(place.root("log")).unwrap(), "new", "{mode:?}");
+    }
+}
+
+#[test]
 fn two_mounts_append_and_lose_nothing() {
     if !can_mount() {
         return;
