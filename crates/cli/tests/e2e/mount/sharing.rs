@@ -167,6 +167,7 @@ fn a_lock_of_an_open_file_ends_with_it() {
     assert!(output.status.success(), "{}", said(&output));
 }
 
+// spec: store-feature-9, store-lock-4
 #[test]
 fn a_program_that_hears_a_signal_waits_no_more_for_a_lock() {
     if !can_mount() {
