@@ -192,12 +192,16 @@ fn many_calls_of_a_session_need_one_connection_to_each_server() {
     };
     assert_eq!(counted(), [1, 1]);
 
-    // A call that is stopped ends the connections, and the next call makes new ones.
+    // A call that is stopped ends the connections, and the next call makes new ones. Where the call saw one of them end
+    // before it saw that it is stopped, it has connected again itself.
+    let is_new = |count: usize| (2..=3).contains(&count);
     let stopped = download(&session, "run8", &scratch.0.join("c"), true).unwrap_err();
     assert_eq!(stopped.kind(), Some(Kind::Stopped), "{stopped}");
-    assert_eq!(connections(&session), [2, 2]);
+    let made = connections(&session);
+    assert!(made.iter().all(|&count| is_new(count as usize)), "{made:?}");
     session.stop();
-    assert_eq!(counted(), [2, 2]);
+    let made = counted();
+    assert!(made.iter().all(|&count| is_new(count)), "{made:?}");
 }
 
 /// A server that speaks another version of the protocol than this program.
