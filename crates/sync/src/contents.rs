@@ -121,7 +121,7 @@ impl Copying<'_> {
 pub(crate) fn far_words(args: &SyncArgs, way: Way) -> Result<Vec<OsString>> {
     let far = &args.far;
     let mut words: Vec<OsString> = Vec::new();
-    if let Some(rate) = far.rate.or(far.bwlimit.and_then(Limit::rate)) {
+    if let Some(rate) = far.rate.or_else(|| far.bwlimit.and_then(Limit::rate)) {
         words.extend(["-l".into(), format!("{}bit", rate.bits_per_sec()).into()]);
     }
     words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));
