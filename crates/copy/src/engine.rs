@@ -50,6 +50,7 @@ pub(crate) use through::{Party, Terms, through};
 pub(crate) use walk::Roots;
 
 use crate::patterns::Allowed;
+use hikyaku_fan::Older;
 use hikyaku_fs::Kind;
 use hikyaku_reach::{Connection, In, Out};
 use hikyaku_transfer::EntryKind;
@@ -138,10 +139,20 @@ pub(crate) enum Existing {
     /// The new one takes its place.
     #[default]
     Replaced,
-    /// It stays if it is newer than the source.
+    /// It stays unless it is older than the source.
     KeptIfNewer,
     /// It stays.
     Kept,
+}
+
+impl From<Existing> for Older {
+    fn from(existing: Existing) -> Self {
+        match existing {
+            Existing::Replaced => Self::Replaced,
+            Existing::KeptIfNewer => Self::KeptIfNewer,
+            Existing::Kept => Self::Kept,
+        }
+    }
 }
 
 /// What an entry would be at the target.

@@ -5,6 +5,7 @@ mod claims;
 
 pub use claims::Claims;
 
+use crate::choice::Link;
 use crate::dress::DirMeta;
 use hikyaku_fs::{PeerPath, Token};
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
@@ -35,8 +36,8 @@ pub struct File {
 pub struct Census {
     /// Directories, each before those in it.
     pub dirs: Vec<(PeerPath, DirMeta)>,
-    /// Symbolic links and their texts.
-    pub links: Vec<(PeerPath, Vec<u8>)>,
+    /// Symbolic links.
+    pub links: Vec<(PeerPath, Link)>,
     /// Files in order of their paths.
     pub files: Vec<File>,
     /// What cannot be copied, and why.
@@ -221,7 +222,10 @@ impl Census {
                 let mut texts: Vec<_> = texts.collect();
                 texts.dedup();
                 match texts.as_slice() {
-                    [text] => self.links.push((path, text.to_vec())),
+                    [text] => {
+                        let (text, modified) = (text.to_vec(), first.modified);
+                        self.links.push((path, Link { text, modified }));
+                    }
                     _ => return Err(Why::Differs),
                 }
             }

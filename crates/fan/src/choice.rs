@@ -2,7 +2,7 @@
 //! daemons, Gfarm file systems and buckets decide both here.
 
 use hikyaku_remote::Seen;
-use hikyaku_store::{Found, Kind, StorePath};
+use hikyaku_store::{Found, Kind, StorePath, Time};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub enum Trees {
     Copied,
 }
 
-/// What happens to a file at the target whose size or time differs from that of the new file of its name.
+/// What happens to a file or link at the target that differs from the new one of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Older {
     /// It is replaced.
@@ -42,8 +42,21 @@ pub enum Older {
     Replaced,
     /// It stays.
     Kept,
-    /// It stays if it is newer.
+    /// It stays unless it is older.
     KeptIfNewer,
+}
+
+impl Older {
+    /// Whether what was changed at `there` stays where something comes that was changed at `new`. As with `cp -u`, only what
+    /// is older gives way: what has the same time stays. The caller tells `new` as the target would hold it: where the
+    /// target holds whole seconds, without what is below them.
+    pub fn keeps(self, new: Time, there: Time) -> bool {
+        match self {
+            Self::Replaced => false,
+            Self::Kept => true,
+            Self::KeptIfNewer => there >= new,
+        }
+    }
 }
 
 /// Whether a transfer writes, or only tells what it would write.
@@ -107,6 +120,18 @@ pub enum InTheWay {
     /// A FIFO, a socket or a device.
     #[error("not a regular file; it is left unchanged")]
     Special,
+    /// Anything but a directory, where one is to be made.
+    #[error("not a directory")]
+    NoDirectory,
+}
+
+/// A symbolic link that is copied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// What it says.
+    pub text: Vec<u8>,
+    /// When it was made.
+    pub modified: Time,
 }
 
 /// Decides what becomes of a file where `found` has its name.
@@ -117,31 +142,36 @@ pub(crate) fn action(new: Seen, found: Option<&Found>, older: Older) -> Action {
         (Kind::Dir, _) => Action::Refuse(InTheWay::Directory),
         (Kind::Special, _) => Action::Refuse(InTheWay::Special),
         (Kind::File, _) if Seen::from(found) == new => Action::Same,
-        (_, Older::KeptIfNewer) if found.modified > new.modified => Action::Stay,
+        _ if older.keeps(new.modified, found.modified) => Action::Stay,
         (Kind::File | Kind::Link, _) => Action::Write,
     }
 }
 
-/// Decides what becomes of a symbolic link where something has its name; `is_same` tells whether that is the same link. The
-/// time of a link is not known: with [`Older::KeptIfNewer`] something else is in the way.
-pub(crate) fn action_of_link(older: Older, is_same: bool) -> LinkAction {
-    match older {
-        Older::Kept => LinkAction::Stay,
-        _ if is_same => LinkAction::Stay,
-        Older::Replaced => LinkAction::Replace,
-        Older::KeptIfNewer => LinkAction::Refuse,
+/// Decides what becomes of a symbolic link where `found` has its name, and says `text` if it is a link.
+pub(crate) fn action_of_link(
+    new: &Link,
+    (found, text): (&Found, Option<&[u8]>),
+    older: Older,
+) -> LinkAction {
+    match found.kind {
+        _ if older == Older::Kept => LinkAction::Stay,
+        Kind::Dir => LinkAction::Refuse(InTheWay::Directory),
+        Kind::Special => LinkAction::Refuse(InTheWay::Special),
+        _ if text == Some(&new.text) => LinkAction::Stay,
+        _ if older.keeps(new.modified, found.modified) => LinkAction::Stay,
+        Kind::File | Kind::Link => LinkAction::Replace,
     }
 }
 
 /// What becomes of a symbolic link whose name is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LinkAction {
-    /// It replaces what is there, where the store can do that.
+    /// It replaces what is there.
     Replace,
     /// What is there stays.
     Stay,
-    /// What is there is in the way.
-    Refuse,
+    /// It cannot be made.
+    Refuse(InTheWay),
 }
 
 /// What becomes of a name below a source.

@@ -2,8 +2,10 @@
 //!
 //! Several threads copy whole files at once, the largest first; the store chooses the machine that gets a file.
 
-use crate::choice::{Action, LinkAction, Older, Pass, action, action_of_link};
+use crate::blocked::Blocked;
+use crate::choice::{Action, InTheWay, LinkAction, Older, Pass, action};
 use crate::dress::{DirState, Dress};
+use crate::links;
 use crate::meter::Meter;
 use crate::upload::{Pace, UploadError, UploadFile, UploadPlan, Uploaded};
 use hikyaku_remote::Seen;
@@ -54,19 +56,29 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
     }
     let mut done = Uploaded::default();
     let mut dirs = job.plan.parents.clone();
-    dirs.extend(job.plan.dirs.iter().map(|(path, _)| path.clone()));
-    let mut states = Vec::new();
+    let (mut states, mut blocked) = (Vec::new(), Blocked::default());
     for (path, meta) in &job.plan.dirs {
+        // What is above it could not be made, which was told.
+        if blocked.is_above(path) {
+            states.push(None);
+            continue;
+        }
         let made = make_dir(job.store, path, job.dress.new_dir(meta.mode));
-        states.push(made.unwrap_or_else(|error| {
-            done.fail(path, error);
-            DirState::There
-        }));
+        states.push(made.as_ref().ok().copied());
+        match made {
+            Ok(_) => dirs.push(path.clone()),
+            Err(error) => {
+                blocked.add(path);
+                done.fail(path, error);
+            }
+        }
     }
-    for (path, text) in &job.plan.links {
-        make_link(job, path, text).unwrap_or_else(|error| done.fail(path, error));
+    for (path, link) in job.plan.links.iter().filter(|(path, _)| !blocked.is_above(path)) {
+        let made = links::make(job.store, path, link, job.older);
+        made.unwrap_or_else(|error| done.fail(path, error.into()));
     }
-    let mut files: Vec<&UploadFile> = job.plan.files.iter().collect();
+    let files = job.plan.files.iter().filter(|file| !blocked.is_above(&file.to));
+    let mut files: Vec<&UploadFile> = files.collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.seen.size));
     let (next, all, pace) = (AtomicUsize::new(0), Mutex::new(done), Pace::new(job.rate));
     let work = || {
@@ -84,7 +96,8 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
     })?;
     let mut done = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     for ((path, meta), state) in job.plan.dirs.iter().zip(states).rev() {
-        let change = job.dress.filled_dir(*meta, state).filter(|_| job.store.abilities().modes);
+        let change = state.and_then(|state| job.dress.filled_dir(*meta, state));
+        let change = change.filter(|_| job.store.abilities().modes);
         let set = change.map_or(Ok(()), |change| job.store.change(path, &change));
         set.unwrap_or_else(|error| done.fail(path, error.into()));
     }
@@ -131,27 +144,10 @@ fn make_dir(store: &dyn Store, path: &StorePath, mode: u32) -> Result<DirState, 
     match store.make_dir(path, mode) {
         Err(error) if error.kind == ErrorKind::Exists => match store.look(path)?.kind {
             Kind::Dir => Ok(DirState::There),
-            _ => Err(StoreError::new("make the directory", path, ErrorKind::NotDir).into()),
+            _ => Err(UploadError::InTheWay(InTheWay::NoDirectory)),
         },
         made => Ok(made.map(|()| DirState::Made)?),
     }
-}
-
-fn make_link(job: &DepositJob<'_>, path: &StorePath, text: &[u8]) -> Result<(), UploadError> {
-    let (store, made) = (job.store, job.store.make_link(path, text));
-    if made.as_ref().is_err_and(|error| error.kind == ErrorKind::Exists) {
-        let kind = store.look(path)?.kind;
-        let is_same = kind == Kind::Link && store.read_link(path)? == text;
-        match action_of_link(job.older, is_same) {
-            LinkAction::Stay => return Ok(()),
-            LinkAction::Refuse => {}
-            LinkAction::Replace => {
-                store.remove(path, if kind == Kind::Dir { Kind::File } else { kind })?;
-                return Ok(store.make_link(path, text)?);
-            }
-        }
-    }
-    Ok(made?)
 }
 
 /// What becomes of a file, and what has its name.
@@ -167,19 +163,23 @@ fn decide(job: &DepositJob<'_>, file: &UploadFile) -> Result<(Action, Option<Fou
 /// Tells what would be written.
 fn rehearse(job: &DepositJob<'_>) -> Uploaded {
     let mut told = Uploaded::default();
-    for (link, text) in &job.plan.links {
-        let is_same = job.store.read_link(link).is_ok_and(|there| there == *text);
-        match (job.store.look(link), action_of_link(job.older, is_same)) {
-            (Ok(_), LinkAction::Stay) => continue,
-            (Ok(_), LinkAction::Refuse) => {
-                told.fail(link, StoreError::new("create", link, ErrorKind::Exists).into());
-                continue;
-            }
-            (Err(_), _) | (_, LinkAction::Replace) => {}
+    let mut blocked = Blocked::default();
+    for (path, _) in &job.plan.dirs {
+        let is_other = || job.store.look(path).is_ok_and(|found| found.kind != Kind::Dir);
+        if !blocked.is_above(path) && is_other() {
+            blocked.add(path);
+            told.fail(path, UploadError::InTheWay(InTheWay::NoDirectory));
         }
-        told.would.push(link.as_bytes().to_vec());
     }
-    for file in &job.plan.files {
+    for (path, link) in job.plan.links.iter().filter(|(path, _)| !blocked.is_above(path)) {
+        match links::decide(job.store, path, link, job.older) {
+            Ok(Some((LinkAction::Stay, _))) => {}
+            Ok(None | Some((LinkAction::Replace, _))) => told.would.push(path.as_bytes().to_vec()),
+            Ok(Some((LinkAction::Refuse(way), _))) => told.fail(path, UploadError::InTheWay(way)),
+            Err(error) => told.fail(path, error.into()),
+        }
+    }
+    for file in job.plan.files.iter().filter(|file| !blocked.is_above(&file.to)) {
         match decide(job, file).map(|(action, _)| action) {
             Ok(Action::Write) => told.would.push(file.to.as_bytes().to_vec()),
             Ok(Action::Stay | Action::Same) => {

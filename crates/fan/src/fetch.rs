@@ -4,9 +4,11 @@ mod dirs;
 mod run;
 mod work;
 
+use crate::blocked::Blocked;
 use crate::census::{Census, File, ServerId};
 use crate::choice::{Action, InTheWay, Older, Pass, action};
 use crate::dress::Dress;
+use crate::links::NoLink;
 use crate::meter::Meter;
 use crate::server::Server;
 use crate::session::Parameters;
@@ -103,18 +105,28 @@ pub enum FetchError {
     Stopped,
 }
 
+impl From<NoLink> for FetchError {
+    fn from(error: NoLink) -> Self {
+        match error {
+            NoLink::Store(error) => Self::Target(error),
+            NoLink::InTheWay(way) => Self::InTheWay(way),
+        }
+    }
+}
+
 /// Fetches everything. Returns when each file has its name or has failed.
 ///
 /// # Errors
 ///
 /// The machine has no room for another thread.
 pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
-    let (mut fetched, mut made) = (Fetched::default(), Vec::new());
-    match job.pass {
-        Pass::Copy => made = dirs::make(job, &mut fetched),
+    let mut fetched = Fetched::default();
+    let made = match job.pass {
+        Pass::Copy => dirs::make(job, &mut fetched),
         Pass::Rehearsal => dirs::rehearse(job, &mut fetched),
-    }
-    let targets = job.census.files.iter().map(|file| target(job, file, &mut fetched)).collect();
+    };
+    let target = |file| target(job, &made.blocked, file, &mut fetched);
+    let targets = job.census.files.iter().map(target).collect();
     if job.pass == Pass::Rehearsal {
         return Ok(fetched);
     }
@@ -126,8 +138,11 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
 }
 
 /// Where a file is written; `None` if it is not.
-fn target(job: &Job<'_>, file: &File, fetched: &mut Fetched) -> Option<Target> {
+fn target(job: &Job<'_>, blocked: &Blocked, file: &File, fetched: &mut Fetched) -> Option<Target> {
     let path = (job.place)(&file.path);
+    if path.as_ref().is_some_and(|path| blocked.is_above(path)) {
+        return None;
+    }
     let found = path.as_ref().ok_or(FetchError::TooLarge).and_then(|path| look(job, path));
     let decided = found.map(|found| (action(file.seen, found.as_ref(), job.older), found));
     match decided.map(|(action, found)| (action, path, found)) {

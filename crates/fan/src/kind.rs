@@ -173,6 +173,7 @@ impl From<InTheWay> for Kind {
         Self::File(match way {
             InTheWay::Directory => FailureKind::IsDirectory,
             InTheWay::Special => FailureKind::Special,
+            InTheWay::NoDirectory => FailureKind::NotDirectory,
         })
     }
 }

@@ -14,6 +14,7 @@
 //! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
 #![forbid(unsafe_code)]
 
+mod blocked;
 mod census;
 mod choice;
 mod deposit;
@@ -21,6 +22,7 @@ mod dress;
 mod fetch;
 mod in_order;
 mod kind;
+mod links;
 mod meter;
 mod server;
 mod session;
@@ -34,7 +36,7 @@ mod tests;
 pub use census::{
     Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
 };
-pub use choice::{Choice, InTheWay, Older, Pass, Trees};
+pub use choice::{Choice, InTheWay, Link, Older, Pass, Trees};
 pub use deposit::{DepositJob, deposit};
 pub use dress::{DirMeta, DirState, Dress};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};

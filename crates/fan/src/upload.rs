@@ -18,6 +18,7 @@ mod there;
 use crate::census::ServerId;
 use crate::choice::{InTheWay, Older, Pass};
 use crate::dress::Dress;
+use crate::links::NoLink;
 use crate::meter::Meter;
 use crate::session::ClientParameters;
 use hikyaku_remote::{Client, RemoteError};
@@ -93,6 +94,15 @@ pub enum UploadError {
     /// The user stopped it.
     #[error("stopped")]
     Stopped,
+}
+
+impl From<NoLink> for UploadError {
+    fn from(error: NoLink) -> Self {
+        match error {
+            NoLink::Store(error) => Self::Target(error),
+            NoLink::InTheWay(way) => Self::InTheWay(way),
+        }
+    }
 }
 
 /// Uploads everything. Returns when each file is on the disk of a server under its name, or has failed.

@@ -2,12 +2,12 @@
 
 use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
-use crate::engine::{Choice as Patterns, Existing, Options};
+use crate::engine::{Choice as Patterns, Options};
 use crate::log::Direction;
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Way, misuse};
-use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Streams, Trees};
+use hikyaku_fan::{Choice, Modes, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
@@ -68,11 +68,7 @@ impl<'a> Order<'a> {
             leaves_out: &*self.leaves_out,
             listed: &self.options.files,
             dirs: &self.dirs,
-            older: match self.options.existing {
-                Existing::Replaced => Older::Replaced,
-                Existing::Kept => Older::Kept,
-                Existing::KeptIfNewer => Older::KeptIfNewer,
-            },
+            older: self.options.existing.into(),
             pass: if self.options.rehearsal { Pass::Rehearsal } else { Pass::Copy },
         }
     }

@@ -2,7 +2,9 @@
 //! for the copy and for its rehearsal.
 
 use super::{Existing, Options};
+use hikyaku_fan::Older;
 use hikyaku_fs::{Kind, Manner, Meta};
+use hikyaku_store::Time;
 use hikyaku_transfer::{Entry, EntryKind};
 
 /// What has an entry's name at the target.
@@ -64,7 +66,8 @@ pub(crate) fn fate(entry: &Entry, found: Option<&Found>, options: &Options) -> F
 }
 
 fn is_newer(entry: &Entry, found: &Found, options: &Options) -> bool {
-    options.existing == Existing::KeptIfNewer && found.meta.modified >= entry.modified
+    let time = |(secs, nanos)| Time { secs, nanos };
+    Older::from(options.existing).keeps(time(entry.modified), time(found.meta.modified))
 }
 
 #[cfg(test)]

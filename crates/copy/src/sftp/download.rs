@@ -6,11 +6,11 @@ use super::file::{Limit, WINDOW, changed, more};
 use super::journal::{Key, Past};
 use super::remote::Known;
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
-use crate::engine::{End, Existing, SMALL};
-use hikyaku_fan::Dress;
+use crate::engine::{End, SMALL};
+use hikyaku_fan::{Dress, Older};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
-use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath};
+use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
 use hikyaku_store_local::Local;
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
@@ -99,14 +99,9 @@ pub(super) fn stays_here(
         }
         _ => false,
     };
-    Ok(is_done
-        || match run.options.existing {
-            Existing::Replaced => false,
-            Existing::KeptIfNewer => {
-                file.found.modified.is_some_and(|time| found.modified.secs >= time)
-            }
-            Existing::Kept => true,
-        })
+    let older = Older::from(run.options.existing);
+    let is_kept = |secs| older.keeps(Time { secs, nanos: 0 }, found.modified);
+    Ok(is_done || older == Older::Kept || file.found.modified.is_some_and(is_kept))
 }
 
 /// Tells what would become of a file.

@@ -7,6 +7,7 @@ use crate::engine::End;
 use hikyaku_fs::{CHANGED, Meta, Name, Shown, Token};
 use hikyaku_reach::Pace;
 use hikyaku_sftp::NO_SUCH_TIME;
+use hikyaku_store::Time;
 use hikyaku_transfer::FailureKind;
 use hikyaku_units::Rate;
 use std::fs::{File, Metadata};
@@ -56,6 +57,11 @@ impl Limit {
 /// Times as version 3 has them.
 pub(super) fn seconds(time: i64) -> u32 {
     u32::try_from(time.max(0)).unwrap_or(u32::MAX)
+}
+
+/// A time of the server, which holds whole seconds.
+pub(super) fn in_seconds(time: u32) -> Time {
+    Time { secs: time.into(), nanos: 0 }
 }
 
 /// Access and modification time of a source, as version 3 sets them. If it cannot, that is a failure of the file at `to`.

@@ -2,14 +2,16 @@
 
 use super::Run;
 use super::fault::{Trouble, here, stored, there};
-use super::file::{draft_path, times};
-use crate::engine::{End, Existing};
+use super::file::{draft_path, in_seconds, seconds, times};
+use crate::engine::End;
+use hikyaku_fan::Older;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, Extension, Kind, Request};
-use hikyaku_store::{Change, ErrorKind, Store, StorePath, Time};
+use hikyaku_store::{Change, ErrorKind, Found, Store, StorePath, Time};
 use hikyaku_transfer::FailureKind;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What has the name of a link is a directory, or what a link must not replace.
@@ -26,10 +28,14 @@ pub(super) fn link_here(
     to: &StorePath,
 ) -> Result<(), Trouble> {
     let text = run.server.client.name(&Request::ReadLink(from)).map_err(there(from))?;
+    let older = Older::from(run.options.existing);
+    let stays = |found: &Found| {
+        older == Older::Kept || modified.is_some_and(|new| older.keeps(new, found.modified))
+    };
     match store.look(to) {
         Err(error) if error.kind == ErrorKind::NotFound => {}
         Err(error) => return Err(stored(error)),
-        Ok(_) if run.options.existing != Existing::Replaced => return Ok(()),
+        Ok(found) if stays(&found) => return Ok(()),
         Ok(found) => {
             let is_link = found.kind == hikyaku_store::Kind::Link;
             if is_link && store.read_link(to).map_err(stored)? == text {
@@ -55,6 +61,7 @@ pub(super) fn link_here(
 /// Makes a link of this machine on the server.
 pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Trouble> {
     let client = &run.server.client;
+    let source = fs::symlink_metadata(from).map_err(here("look at", from))?;
     let text = fs::read_link(from).map_err(here("read the link", from))?;
     let text = text.as_os_str().as_bytes();
     let found = match client.attributes(&Request::LStat(to)) {
@@ -62,9 +69,15 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         Err(error) if error.is_absent() => None,
         Err(error) => return Err(there(to)(error)),
     };
+    let older = Older::from(run.options.existing);
+    let stays = |found: &Attributes| {
+        let time = found.times.map(|(_, modified)| in_seconds(modified));
+        let new = in_seconds(seconds(source.mtime()));
+        older == Older::Kept || time.is_some_and(|time| older.keeps(new, time))
+    };
     match found.map(|found| found.kind()) {
         None => {}
-        Some(_) if run.options.existing != Existing::Replaced => return Ok(()),
+        Some(_) if found.as_ref().is_some_and(stays) => return Ok(()),
         Some(Some(Kind::Link))
             if client.name(&Request::ReadLink(to)).is_ok_and(|present| present == text) =>
         {
@@ -79,12 +92,12 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
     }
     if found.is_none() {
         client.done(&Request::MakeLink(text, to)).map_err(there(to))?;
-        return keep_time(run, from, (to, to));
+        return keep_time(run, &source, (to, to));
     }
     // It is made under another name and then takes the place, so that there is always one of the two.
     let draft = draft_path(to)?;
     client.done(&Request::MakeLink(text, &draft)).map_err(there(to))?;
-    let timed = keep_time(run, from, (&draft, to));
+    let timed = keep_time(run, &source, (&draft, to));
     let renamed = timed.and_then(|()| match client.version().has(Extension::PosixRename) {
         true => client.done(&Request::PosixRename(&draft, to)).map_err(there(to)),
         false => {
@@ -100,13 +113,12 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
 }
 
 /// Gives the link at `at` the time of its source with `-p`, where the server sets times of links. It is called `shown`.
-fn keep_time(run: &Run<'_>, from: &Path, (at, shown): (&[u8], &[u8])) -> Result<(), Trouble> {
+fn keep_time(run: &Run<'_>, source: &Metadata, (at, shown): (&[u8], &[u8])) -> Result<(), Trouble> {
     let client = &run.server.client;
     if !run.options.preserve.times() || !client.version().has(Extension::SetOfLink) {
         return Ok(());
     }
-    let found = fs::symlink_metadata(from).map_err(here("look at", from))?;
-    let times = times(run, &found, shown);
+    let times = times(run, source, shown);
     let attributes = Attributes { times, ..Attributes::default() };
     times.map_or(Ok(()), |_| client.set_of_link(at, attributes)).map_err(there(shown))
 }

@@ -2,11 +2,14 @@
 
 use super::Run;
 use super::fault::{Trouble, here, there};
-use super::file::{Limit, WINDOW, changed, check_unchanged, draft_path, seconds, times};
+use super::file::{
+    Limit, WINDOW, changed, check_unchanged, draft_path, in_seconds, seconds, times,
+};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use super::settle::{Complete, name};
 use crate::engine::{End, Existing};
+use hikyaku_fan::Older;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{
     Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
@@ -171,12 +174,9 @@ fn stays(
         }
         _ => false,
     };
-    Ok(is_done
-        || match run.options.existing {
-            Existing::Replaced => false,
-            Existing::KeptIfNewer => time.is_some_and(|time| time >= modified),
-            Existing::Kept => true,
-        })
+    let older = Older::from(run.options.existing);
+    let is_kept = |time| older.keeps(in_seconds(modified), in_seconds(time));
+    Ok(is_done || older == Older::Kept || time.is_some_and(is_kept))
 }
 
 /// Tells what would become of a file.

@@ -25,10 +25,11 @@ fn what_is_there_is_replaced_only_if_the_user_does_not_keep_it() {
     let table = [
         (None, [Write, Write, Write]),
         (Some(found(Kind::File, 7, 100)), [Same, Stay, Same]),
-        (Some(found(Kind::File, 8, 100)), [Write, Stay, Write]),
+        (Some(found(Kind::File, 8, 100)), [Write, Stay, Stay]),
         (Some(found(Kind::File, 7, 99)), [Write, Stay, Write]),
         (Some(found(Kind::File, 7, 101)), [Write, Stay, Stay]),
-        (Some(found(Kind::Link, 7, 100)), [Write, Stay, Write]),
+        (Some(found(Kind::Link, 7, 100)), [Write, Stay, Stay]),
+        (Some(found(Kind::Link, 7, 99)), [Write, Stay, Write]),
         (Some(found(Kind::Link, 7, 101)), [Write, Stay, Stay]),
         (Some(found(Kind::Dir, 7, 101)), [Refuse(Directory), Stay, Refuse(Directory)]),
         (Some(found(Kind::Special, 7, 101)), [Refuse(Special), Stay, Refuse(Special)]),
@@ -36,6 +37,45 @@ fn what_is_there_is_replaced_only_if_the_user_does_not_keep_it() {
     for (found, wanted) in table {
         let all = [Older::Replaced, Older::Kept, Older::KeptIfNewer];
         assert_eq!(all.map(|older| action(new, found.as_ref(), older)), wanted, "{found:?}");
+    }
+}
+
+#[test]
+fn only_what_is_older_gives_way_where_newer_is_kept() {
+    let time = |secs, nanos| Time { secs, nanos };
+    let new = time(100, 5);
+    for (there, stays) in [
+        (time(99, 999_999_999), false),
+        (time(100, 4), false),
+        (time(100, 5), true),
+        (time(100, 6), true),
+        (time(101, 0), true),
+    ] {
+        assert_eq!(Older::KeptIfNewer.keeps(new, there), stays, "{there:?}");
+        assert!(!Older::Replaced.keeps(new, there) && Older::Kept.keeps(new, there));
+    }
+    // A target of whole seconds holds this one as 100.
+    assert!(Older::KeptIfNewer.keeps(time(100, 0), time(100, 0)));
+}
+
+#[test]
+fn a_link_takes_the_place_of_files_and_other_links() {
+    use LinkAction::{Refuse, Replace, Stay};
+    let new = Link { text: b"new".to_vec(), modified: Time { secs: 100, nanos: 0 } };
+    // What is there and says this, and what becomes of the link if older ones are replaced, and if newer ones are kept.
+    for (found, text, wanted) in [
+        (found(Kind::Link, 3, 101), Some("new"), [Stay, Stay]),
+        (found(Kind::Link, 3, 101), Some("old"), [Replace, Stay]),
+        (found(Kind::Link, 3, 99), Some("old"), [Replace, Replace]),
+        (found(Kind::Link, 3, 99), None, [Replace, Replace]),
+        (found(Kind::File, 3, 99), None, [Replace, Replace]),
+        (found(Kind::File, 3, 100), None, [Replace, Stay]),
+        (found(Kind::Dir, 3, 99), None, [InTheWay::Directory; 2].map(Refuse)),
+        (found(Kind::Special, 3, 99), None, [InTheWay::Special; 2].map(Refuse)),
+    ] {
+        let of = |older| action_of_link(&new, (&found, text.map(str::as_bytes)), older);
+        assert_eq!([Older::Replaced, Older::KeptIfNewer].map(of), wanted, "{found:?} {text:?}");
+        assert_eq!(of(Older::Kept), Stay, "{found:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Copies into stores in memory, also into one that is too small.
 
 use super::*;
-use crate::choice::{Choice, Selection};
+use crate::choice::{Choice, Link, Selection};
 use hikyaku_store::{Memory, Time};
 use std::sync::Arc;
 
@@ -87,20 +87,71 @@ fn an_older_file_stays_if_the_user_wants_it() {
     assert_eq!(run(&store, &plan, Older::Replaced).0.files, 1);
 }
 
+/// Links with their places, texts and times.
+fn links(all: &[(&str, &str, i64)]) -> Vec<(StorePath, Link)> {
+    let link = |(at, text, secs): &(&str, &str, i64)| {
+        let modified = Time { secs: *secs, nanos: 0 };
+        (path(at), Link { text: text.as_bytes().to_vec(), modified })
+    };
+    all.iter().map(link).collect()
+}
+
 #[test]
 fn a_link_replaces_only_what_the_user_does_not_keep() {
     let (source, _) = tree();
-    let plan = plan(&source);
-    for (older, fails, is_link) in
-        [(Older::Kept, 0, false), (Older::KeptIfNewer, 1, false), (Older::Replaced, 0, true)]
-    {
+    let plan = UploadPlan { links: links(&[("to/l", "d", 5)]), ..plan(&source) };
+    for (older, time, is_link) in [
+        (Older::Kept, 3, false),
+        (Older::KeptIfNewer, 3, true),
+        (Older::KeptIfNewer, 5, false),
+        (Older::Replaced, 7, true),
+    ] {
         let store = Memory::default();
         store.make_dir(&path("to"), 0o755).unwrap();
-        put(&store, "to/l", b"mine", 3);
+        put(&store, "to/l", b"mine", time);
         let (done, _) = run(&store, &plan, older);
-        assert_eq!(done.failed.len(), fails, "{older:?}: {:?}", done.failed);
+        assert!(done.failed.is_empty(), "{older:?}: {:?}", done.failed);
         let kind = store.look(&path("to/l")).unwrap().kind;
-        assert_eq!(kind == Kind::Link, is_link, "{older:?}");
+        assert_eq!(kind == Kind::Link, is_link, "{older:?} {time}");
+    }
+}
+
+#[test]
+fn another_link_is_replaced_and_a_directory_is_not() {
+    let (source, _) = tree();
+    let plan = UploadPlan { links: links(&[("to/l", "d", 5), ("to/k", "x", 5)]), ..plan(&source) };
+    let store = Memory::default();
+    store.make_dir(&path("to"), 0o755).unwrap();
+    store.make_dir(&path("to/k"), 0o755).unwrap();
+    store.make_link(&path("to/l"), b"elsewhere").unwrap();
+    let (done, _) = run(&store, &plan, Older::Replaced);
+    assert_eq!(store.read_link(&path("to/l")).unwrap(), b"d");
+    let [(of, UploadError::InTheWay(InTheWay::Directory))] = &done.failed[..] else {
+        panic!("{:?}", done.failed)
+    };
+    assert_eq!(of, b"to/k");
+}
+
+#[test]
+fn what_is_in_the_way_of_a_directory_is_told_once() {
+    let (source, _) = tree();
+    let plan = plan(&source);
+    for (pass, others) in [(Pass::Rehearsal, 2), (Pass::Copy, 1)] {
+        let store = Memory::default();
+        store.make_dir(&path("to"), 0o755).unwrap();
+        put(&store, "to/d", b"a file", 1);
+        let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
+        let (dress, older) = (crate::Dress::Kept, Older::Replaced);
+        let (store, plan, meter, stop) = (&store, &plan, &meter, &stop);
+        let job = DepositJob { store, plan, older, pass, dress, rate: None, meter, stop };
+        let done = deposit(&job).unwrap();
+        let [(of, UploadError::InTheWay(InTheWay::NoDirectory))] = &done.failed[..] else {
+            panic!("{:?}", done.failed)
+        };
+        assert_eq!(of, b"to/d");
+        assert_eq!(get(store, "to/d"), b"a file");
+        // A rehearsal tells of the link beside it too.
+        assert_eq!(done.files + done.would.len() as u64, others);
     }
 }
 

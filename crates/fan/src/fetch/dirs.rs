@@ -1,87 +1,106 @@
 //! The directories and the links of a transfer, which need no bytes.
 
-use super::{Fetched, Job};
-use crate::choice::{LinkAction, action_of_link};
+use super::{FetchError, Fetched, Job};
+use crate::blocked::Blocked;
+use crate::choice::{InTheWay, LinkAction};
 use crate::dress::DirState;
+use crate::links;
+use hikyaku_fs::PeerPath;
 use hikyaku_store::{Change, ErrorKind, Kind, Result as StoreResult, StoreError, StorePath};
 
-/// Creates the directories, and the links, which need no bytes. Returns which of the directories are new, in their order.
-pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Vec<DirState> {
-    let mut states = Vec::new();
-    let there = |path: &StorePath| match job.store.look(path) {
-        Ok(found) if found.kind == Kind::Dir => Ok(DirState::There),
-        Ok(_) => Err(StoreError::new("create", path, ErrorKind::Exists)),
-        Err(error) => Err(error),
-    };
-    for (path, meta) in &job.census.dirs {
-        let Some(place) = (job.place)(path) else {
-            states.push(DirState::There);
-            continue;
-        };
-        let made = match job.store.make_dir(&place, job.dress.new_dir(meta.mode)) {
-            Err(error) if error.kind == ErrorKind::Exists => there(&place),
-            made => made.map(|()| DirState::Made),
-        };
-        states.push(made.unwrap_or_else(|error| {
+/// What became of the directories.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Of each in their order; `None` if it is not there.
+    states: Vec<Option<DirState>>,
+    /// Those that could not be made.
+    pub(super) blocked: Blocked,
+}
+
+/// Creates the directories, and the links, which need no bytes.
+pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
+    let made = dirs(job, fetched, |place, mode| job.store.make_dir(place, mode));
+    for (path, link) in &job.census.links {
+        let Some(place) = place(job, &made, path) else { continue };
+        if let Err(error) = links::make(&*job.store, &place, link, job.older) {
             fetched.failed.push((path.as_bytes().to_vec(), error.into()));
-            DirState::There
-        }));
+        }
     }
-    for (path, text) in &job.census.links {
-        let Some(place) = (job.place)(path) else { continue };
-        let made = match job.store.make_link(&place, text) {
-            Err(error) if error.kind == ErrorKind::Exists => {
-                let is_same = job.store.read_link(&place).is_ok_and(|there| there == *text);
-                match action_of_link(job.older, is_same) {
-                    LinkAction::Stay => Ok(()),
-                    LinkAction::Replace | LinkAction::Refuse => Err(error),
-                }
-            }
-            made => made,
-        };
-        made.unwrap_or_else(|error| fetched.failed.push((path.as_bytes().to_vec(), error.into())));
-    }
-    states
+    made
 }
 
 /// Tells which links would be made, and which names of directories are taken by something else.
-pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) {
-    for (path, _) in &job.census.dirs {
-        let Some(place) = (job.place)(path) else { continue };
-        if job.store.look(&place).is_ok_and(|found| found.kind != Kind::Dir) {
-            let error = StoreError::new("create", &place, ErrorKind::Exists);
-            fetched.failed.push((path.as_bytes().to_vec(), error.into()));
-        }
-    }
-    for (path, text) in &job.census.links {
-        let Some(place) = (job.place)(path) else { continue };
-        match job.store.look(&place) {
-            Err(_) => fetched.would.push(place.as_bytes().to_vec()),
-            Ok(_) => {
-                let is_same = job.store.read_link(&place).is_ok_and(|there| there == *text);
-                if action_of_link(job.older, is_same) == LinkAction::Stay {
-                    continue;
-                }
-                let error = StoreError::new("create", &place, ErrorKind::Exists);
-                fetched.failed.push((path.as_bytes().to_vec(), error.into()));
+pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
+    let made = dirs(job, fetched, |place, _| match job.store.look(place) {
+        Ok(_) => Err(StoreError::new("create", place, ErrorKind::Exists)),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    });
+    for (path, link) in &job.census.links {
+        let Some(place) = place(job, &made, path) else { continue };
+        let error = match links::decide(&*job.store, &place, link, job.older) {
+            Ok(Some((LinkAction::Stay, _))) => continue,
+            Ok(None | Some((LinkAction::Replace, _))) => {
+                fetched.would.push(place.as_bytes().to_vec());
+                continue;
             }
+            Ok(Some((LinkAction::Refuse(way), _))) => FetchError::InTheWay(way),
+            Err(error) => error.into(),
+        };
+        fetched.failed.push((path.as_bytes().to_vec(), error));
+    }
+    made
+}
+
+/// The place of a path, unless a directory above it could not be made, which was told.
+fn place(job: &Job<'_>, made: &Made, path: &PeerPath) -> Option<StorePath> {
+    (job.place)(path).filter(|place| !made.blocked.is_above(place))
+}
+
+/// Makes each directory, or finds it there.
+fn dirs(
+    job: &Job<'_>,
+    fetched: &mut Fetched,
+    make: impl Fn(&StorePath, u32) -> StoreResult<()>,
+) -> Made {
+    let mut made = Made::default();
+    for (path, meta) in &job.census.dirs {
+        let Some(place) = place(job, &made, path) else {
+            made.states.push(None);
+            continue;
+        };
+        let state = match make(&place, job.dress.new_dir(meta.mode)) {
+            Ok(()) => Ok(DirState::Made),
+            Err(error) if error.kind == ErrorKind::Exists => match job.store.look(&place) {
+                Ok(found) if found.kind == Kind::Dir => Ok(DirState::There),
+                Ok(_) => Err(FetchError::InTheWay(InTheWay::NoDirectory)),
+                Err(error) => Err(error.into()),
+            },
+            Err(error) => Err(error.into()),
+        };
+        made.states.push(state.as_ref().ok().copied());
+        if let Err(error) = state {
+            made.blocked.add(&place);
+            fetched.failed.push((path.as_bytes().to_vec(), error));
         }
     }
+    made
 }
 
 /// Gives the directories their modes and times, the deepest first, and brings the names in them to the disk.
-pub(super) fn finish(job: &Job<'_>, states: &[DirState], fetched: &mut Fetched) {
+pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
     let settle = |place: &StorePath, change: Option<Change>| -> StoreResult<()> {
         job.store.sync(std::slice::from_ref(place))?;
         change.map_or(Ok(()), |change| job.store.change(place, &change))
     };
-    for ((path, meta), state) in job.census.dirs.iter().zip(states).rev() {
-        let Some(place) = (job.place)(path) else { continue };
-        if let Err(error) = settle(&place, job.dress.filled_dir(*meta, *state)) {
+    for ((path, meta), state) in job.census.dirs.iter().zip(&made.states).rev() {
+        let Some((place, state)) = (job.place)(path).zip(*state) else { continue };
+        if let Err(error) = settle(&place, job.dress.filled_dir(*meta, state)) {
             fetched.failed.push((path.as_bytes().to_vec(), error.into()));
         }
     }
-    let parents = job.census.files.iter().filter_map(|file| (job.place)(&file.path)?.split());
+    let places = job.census.files.iter().filter_map(|file| place(job, made, &file.path));
+    let parents = places.filter_map(|place| place.split());
     let mut parents: Vec<StorePath> = parents.map(|(dir, _)| dir).collect();
     parents.sort_unstable();
     parents.dedup();

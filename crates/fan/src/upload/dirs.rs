@@ -22,7 +22,7 @@ pub(super) fn make(run: &Run<'_>) {
             new.push((parent, Edit::MakeDir { path: path(parent), mode }));
         }
         for (dir, meta) in &plan.dirs {
-            if !run.there.has_dir(at.server, dir) {
+            if !run.there.has_dir(at.server, dir) && run.there.is_free(dir) {
                 let mode = run.job.dress.new_dir(meta.mode);
                 new.push((dir, Edit::MakeDir { path: path(dir), mode }));
             }
@@ -37,20 +37,37 @@ pub(super) fn make(run: &Run<'_>) {
                 Err(error) => run.failed(dir, UploadError::Server(error)),
             }
         });
-        let is_new = |(link, text): &&(StorePath, Vec<u8>)| {
-            let there = run.there.link(at.server, (link, text), run.job.older);
-            there != Some(LinkAction::Stay)
-        };
-        let links: Vec<_> = plan.links.iter().filter(is_new).collect();
-        let edit = |(link, text): &&(StorePath, Vec<u8>)| Edit::MakeLink {
-            path: path(link),
-            text: text.clone(),
-        };
-        each(run, (at, client), links.iter().map(edit).collect(), |number, answer| match answer {
-            Ok(_) => touch(run, at, &links[number].0),
-            Err(error) => run.failed(&links[number].0, UploadError::Server(error)),
-        });
+        links(run, (at, client));
     });
+}
+
+/// Makes the links, in the place of files and of other links that have their names.
+fn links(run: &Run<'_>, (at, client): (At, &Client)) {
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for (place, link) in &run.job.plan.links {
+        if run.there.blocked.is_above(place) {
+            continue;
+        }
+        match run.there.link(at.server, (place, link), run.job.older) {
+            Some((LinkAction::Stay, _)) => continue,
+            Some((LinkAction::Refuse(way), _)) => {
+                run.failed(place, UploadError::InTheWay(way));
+                continue;
+            }
+            Some((LinkAction::Replace, kind)) => {
+                old.push((place, Edit::Remove { path: path(place), kind }));
+            }
+            None => {}
+        }
+        new.push((place, Edit::MakeLink { path: path(place), text: link.text.clone() }));
+    }
+    for edits in [old, new] {
+        let asked = edits.iter().map(|(_, edit)| edit.clone()).collect();
+        each(run, (at, client), asked, |number, answer| match answer {
+            Ok(_) => touch(run, at, edits[number].0),
+            Err(error) => run.failed(edits[number].0, UploadError::Server(error)),
+        });
+    }
 }
 
 /// Gives directories their modes and times, the deepest first, and brings all new names to the disks.
@@ -69,7 +86,8 @@ pub(super) fn finish(run: &Run<'_>) {
                 edits.push((file.to.clone(), Edit::Change { path, mode, modified: None }));
             }
         }
-        for (dir, meta) in run.job.plan.dirs.iter().rev() {
+        let free = run.job.plan.dirs.iter().filter(|(dir, _)| run.there.is_free(dir));
+        for (dir, meta) in free.rev() {
             let is_there = run.there.has_dir(at.server, dir);
             let state = if is_there { DirState::There } else { DirState::Made };
             if let Some(change) = run.job.dress.filled_dir(*meta, state) {

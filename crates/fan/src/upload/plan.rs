@@ -1,7 +1,7 @@
 //! What is to be uploaded.
 
 use crate::census::{LeftOut, Why};
-use crate::choice::{Selection, Wanted};
+use crate::choice::{Link, Selection, Wanted};
 use crate::dress::DirMeta;
 use hikyaku_remote::Seen;
 use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath};
@@ -19,8 +19,8 @@ pub struct UploadPlan {
     pub is_new_tree: bool,
     /// Directories, each before those in it.
     pub dirs: Vec<(StorePath, DirMeta)>,
-    /// Symbolic links and their texts.
-    pub links: Vec<(StorePath, Vec<u8>)>,
+    /// Symbolic links.
+    pub links: Vec<(StorePath, Link)>,
     /// Files.
     pub files: Vec<UploadFile>,
     /// What is not uploaded, and why; paths as at the source.
@@ -153,7 +153,10 @@ impl UploadPlan {
                 dirs.push_back((from, to));
             }
             Kind::Link => match source.read_link(&from) {
-                Ok(text) => self.links.push((to, text)),
+                Ok(text) => {
+                    let modified = found.modified;
+                    self.links.push((to, Link { text, modified }));
+                }
                 Err(error) => self.leave_out(&from, Why::Server(error.kind)),
             },
             Kind::Special => self.leave_out(&from, Why::Special),

@@ -75,11 +75,14 @@ impl<'a> Run<'a> {
     pub(super) fn new(job: &'a UploadJob<'a>) -> Self {
         let there = There::ask(job.servers, job.plan);
         let begin = Instant::now();
-        let mut uploaded = Uploaded::default();
+        let mut uploaded = Uploaded { failed: there.in_the_way(job.plan), ..Uploaded::default() };
         let mut files = Vec::new();
         let mut tasks = vec![0; job.plan.files.len()];
         for (number, file) in job.plan.files.iter().enumerate() {
             let size = file.seen.size;
+            if there.blocked.is_above(&file.to) {
+                continue;
+            }
             let at = match there.wish(file, job.older) {
                 Wish::Kept => {
                     uploaded.kept += 1;

@@ -1,10 +1,11 @@
 //! What the servers have already of what is to be uploaded.
 
 use super::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded};
+use crate::blocked::Blocked;
 use crate::census::{ServerId, walk};
-use crate::choice::{Action, InTheWay, LinkAction, Older, action, action_of_link};
+use crate::choice::{Action, InTheWay, Link, LinkAction, Older, action, action_of_link};
 use hikyaku_remote::{Client, Entry, RemoteError};
-use hikyaku_store::{Change, ErrorKind, Found, Kind, StoreError, StorePath};
+use hikyaku_store::{Change, Found, Kind, StorePath};
 use std::collections::{HashMap, HashSet};
 use std::thread;
 
@@ -12,6 +13,8 @@ use std::thread;
 #[derive(Default)]
 pub(super) struct There {
     entries: HashMap<Vec<u8>, Vec<(ServerId, Entry)>>,
+    /// Directories of the plan whose names something else has on a server.
+    pub(super) blocked: Blocked,
     pub(super) lost: Vec<(ServerId, RemoteError)>,
 }
 
@@ -54,7 +57,27 @@ impl There {
                 Err(error) => there.lost.push((server, error)),
             }
         }
-        there
+        let is_other = |entry: &Entry| entry.found.is_ok_and(|found| found.kind != Kind::Dir);
+        let mut blocked = Blocked::default();
+        for (dir, _) in &plan.dirs {
+            if there.at(dir).iter().any(|(_, entry)| is_other(entry)) {
+                blocked.add(dir);
+            }
+        }
+        Self { blocked, ..there }
+    }
+
+    /// The directories of the plan that cannot be made because something else has their names, and are in none of these.
+    pub(super) fn in_the_way(&self, plan: &UploadPlan) -> Vec<(Vec<u8>, UploadError)> {
+        let is_told = |dir: &StorePath| self.blocked.is_one(dir) && !self.blocked.is_above(dir);
+        let told = plan.dirs.iter().filter(|(dir, _)| is_told(dir));
+        let error = UploadError::InTheWay(InTheWay::NoDirectory);
+        told.map(|(dir, _)| (dir.as_bytes().to_vec(), error.clone())).collect()
+    }
+
+    /// Whether a directory can be made and filled.
+    pub(super) fn is_free(&self, dir: &StorePath) -> bool {
+        !self.blocked.is_one(dir) && !self.blocked.is_above(dir)
     }
 
     fn at(&self, path: &StorePath) -> &[(ServerId, Entry)] {
@@ -72,21 +95,16 @@ impl There {
         self.found(server, path).is_some_and(|found| found.kind == Kind::Dir)
     }
 
-    /// Whether this server has this link.
-    pub(super) fn has_link(&self, server: ServerId, path: &StorePath, text: &[u8]) -> bool {
-        let is_same = |entry: &Entry| entry.link.as_deref() == Some(text);
-        self.at(path).iter().any(|(at, entry)| *at == server && is_same(entry))
-    }
-
-    /// What is to happen to a link of which this server has the name; `None` if it has nothing of this name.
+    /// What is to happen to a link of which this server has the name, and what has it; `None` if nothing has.
     pub(super) fn link(
         &self,
         server: ServerId,
-        (path, text): (&StorePath, &[u8]),
+        (path, link): (&StorePath, &Link),
         older: Older,
-    ) -> Option<LinkAction> {
-        self.found(server, path)?;
-        Some(action_of_link(older, self.has_link(server, path, text)))
+    ) -> Option<(LinkAction, Kind)> {
+        let (_, entry) = self.at(path).iter().find(|(at, _)| *at == server)?;
+        let found = entry.found.as_ref().ok()?;
+        Some((action_of_link(link, (found, entry.link.as_deref()), older), found.kind))
     }
 
     /// What a file gets that this server has with the same size and time.
@@ -125,20 +143,24 @@ impl There {
 pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
     let mut there = There::ask(job.servers, job.plan);
     let mut told = Uploaded { lost: std::mem::take(&mut there.lost), ..Uploaded::default() };
-    for (link, text) in &job.plan.links {
+    told.failed.extend(there.in_the_way(job.plan));
+    for (path, link) in job.plan.links.iter().filter(|(path, _)| !there.blocked.is_above(path)) {
         let servers = (0..job.servers.len()).map(ServerId);
-        let all: Vec<_> =
-            servers.map(|server| there.link(server, (link, text), job.older)).collect();
-        let path = link.as_bytes().to_vec();
-        let is_in_the_way = |one: &_| matches!(one, Some(LinkAction::Replace | LinkAction::Refuse));
-        if all.iter().any(is_in_the_way) {
-            let error = StoreError::new("create", link, ErrorKind::Exists);
-            told.failed.push((path, UploadError::Target(error)));
-        } else if all.contains(&None) {
-            told.would.push(path);
+        let actions = servers.map(|server| there.link(server, (path, link), job.older));
+        let actions: Vec<_> = actions.map(|one| one.map(|(action, _)| action)).collect();
+        let way = actions.iter().find_map(|action| match action {
+            Some(LinkAction::Refuse(way)) => Some(*way),
+            _ => None,
+        });
+        let is_made = |action: &_| matches!(action, None | Some(LinkAction::Replace));
+        let path = path.as_bytes().to_vec();
+        match way {
+            Some(way) => told.failed.push((path, UploadError::InTheWay(way))),
+            None if actions.iter().any(is_made) => told.would.push(path),
+            None => {}
         }
     }
-    for file in &job.plan.files {
+    for file in job.plan.files.iter().filter(|file| !there.blocked.is_above(&file.to)) {
         let path = file.to.as_bytes().to_vec();
         match there.wish(file, job.older) {
             Wish::Kept => {

@@ -1,0 +1,56 @@
+//! Symbolic links that are made in a store: what becomes of one whose name is taken.
+
+use crate::choice::{InTheWay, Link, LinkAction, Older, action_of_link};
+use hikyaku_store::{ErrorKind, Kind, Result, Store, StoreError, StorePath};
+
+/// Why a link is not there.
+#[derive(Debug)]
+pub(crate) enum NoLink {
+    /// The store cannot make it.
+    Store(StoreError),
+    /// What has its name is not replaced by a link.
+    InTheWay(InTheWay),
+}
+
+impl From<StoreError> for NoLink {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What becomes of a link; `None` if nothing has its name.
+pub(crate) fn decide(
+    store: &dyn Store,
+    path: &StorePath,
+    link: &Link,
+    older: Older,
+) -> Result<Option<(LinkAction, Kind)>> {
+    let found = match store.look(path) {
+        Ok(found) => found,
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // A link that cannot be read is another one.
+    let text = (found.kind == Kind::Link).then(|| store.read_link(path).ok()).flatten();
+    Ok(Some((action_of_link(link, (&found, text.as_deref()), older), found.kind)))
+}
+
+/// Makes a link, in the place of a file or of another link if one has its name.
+pub(crate) fn make(
+    store: &dyn Store,
+    path: &StorePath,
+    link: &Link,
+    older: Older,
+) -> std::result::Result<(), NoLink> {
+    match store.make_link(path, &link.text) {
+        Err(error) if error.kind == ErrorKind::Exists => {}
+        made => return Ok(made?),
+    }
+    match decide(store, path, link, older)? {
+        Some((LinkAction::Stay, _)) => return Ok(()),
+        Some((LinkAction::Refuse(way), _)) => return Err(NoLink::InTheWay(way)),
+        Some((LinkAction::Replace, kind)) => store.remove(path, kind)?,
+        None => {}
+    }
+    Ok(store.make_link(path, &link.text)?)
+}
