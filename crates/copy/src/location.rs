@@ -199,8 +199,8 @@ fn parse_gfarm(rest: &[u8]) -> Option<GfarmPath> {
         "" => None,
         host => Some(hikyaku_gfarm::Address::parse(host)?),
     };
-    let (names, ending) = (names(path), Ending::of(path));
-    Some(GfarmPath { server, path: names, ending })
+    let (path, ending) = Ending::split(path);
+    Some(GfarmPath { server, path: names(path), ending })
 }
 
 // fuzz: lines
@@ -208,7 +208,8 @@ fn parse_s3(rest: &[u8]) -> Option<S3Path> {
     let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
     let (bucket, path) = rest.split_at(slash);
     let bucket = str::from_utf8(bucket).ok().filter(|bucket| !bucket.is_empty())?.to_owned();
-    Some(S3Path { bucket, path: names(path), ending: Ending::of(path) })
+    let (path, ending) = Ending::split(path);
+    Some(S3Path { bucket, path: names(path), ending })
 }
 
 /// The names of a path, with one slash between them.

@@ -2,7 +2,7 @@
 //! daemons, Gfarm file systems and buckets decide both here.
 
 use hikyaku_remote::Seen;
-use hikyaku_store::{Found, Kind, StorePath, Time};
+use hikyaku_store::{Found, Kind, Last, StorePath, Time};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -18,6 +18,10 @@ pub struct Choice<'a> {
     pub listed: &'a [Vec<u8>],
     /// Paths of servers, of sources or of the target, that were written as directories: no other file is meant.
     pub dirs: &'a [StorePath],
+    /// Sources that were written as what is in a directory, as `dir/.`: they have no name of their own at the target.
+    pub contents: &'a [StorePath],
+    /// Whether a source that is a symbolic link is followed. Links below a source stay links, and a target is followed.
+    pub named_links: NamedLinks,
     /// What happens to files of the same name at the target.
     pub older: Older,
     /// Whether anything is written.
@@ -59,6 +63,16 @@ impl Older {
     }
 }
 
+/// Whether a source that the user has named is followed if it is a symbolic link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NamedLinks {
+    /// What it leads to is copied, under the name of the link.
+    #[default]
+    Followed,
+    /// The link is copied.
+    Kept,
+}
+
 /// Whether a transfer writes, or only tells what it would write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pass {
@@ -74,12 +88,22 @@ fn nothing(_: &[u8], _: bool) -> bool {
 }
 
 impl Choice<'_> {
+    /// Whether the last name of a source is followed if it is a link. One that was written as a directory is.
+    pub(crate) fn last(&self, source: &StorePath) -> Last {
+        match self.named_links {
+            NamedLinks::Kept if !self.dirs.contains(source) => Last::Kept,
+            NamedLinks::Kept | NamedLinks::Followed => Last::Followed,
+        }
+    }
+
     /// Files only, all of them, which replace what is there.
     pub const FILES: Self = Self {
         trees: Trees::Refused,
         leaves_out: &nothing,
         listed: &[],
         dirs: &[],
+        contents: &[],
+        named_links: NamedLinks::Followed,
         older: Older::Replaced,
         pass: Pass::Copy,
     };

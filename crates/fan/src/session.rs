@@ -12,6 +12,7 @@
 mod download;
 mod error;
 mod landing;
+mod led;
 mod log;
 mod read;
 mod setup;

@@ -2,47 +2,29 @@
 
 use crate::convert;
 use crate::gfarm::{Gfarm, Trouble, one};
-use hikyaku_store::{ErrorKind, Kind, StorePath};
-use std::collections::VecDeque;
-
-/// Links that are followed for one path, as Linux has it (path_resolution(7)).
-const LINKS_MAX: usize = 40;
+use hikyaku_store::{End, ErrorKind, Kind, Last, Root, Step, StorePath, lead};
 
 /// The path without links in it. A link without a target is an error, as with every source that is named.
 pub(crate) fn resolve(gfarm: &Gfarm, path: &StorePath) -> Result<StorePath, Trouble> {
     if has_no_link(gfarm, path)? {
         return Ok(path.clone());
     }
-    let mut rest: VecDeque<Vec<u8>> = names(path.as_bytes()).map(<[u8]>::to_vec).collect();
-    let (mut done, mut links): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
-    while let Some(name) = rest.pop_front() {
-        match name.as_slice() {
-            b"." => continue,
-            b".." => {
-                done.pop();
-                continue;
-            }
-            _ => done.push(name),
-        }
-        let at = done.join(&b'/');
-        let stat = one(gfarm.ask(|session| session.look(&[&at]))?.1)?;
+    let led = lead(path, (Root::OfAll, Last::Followed), |at| -> Result<Step, Trouble> {
+        let at = at.as_bytes();
+        let stat = match one(gfarm.ask(|session| session.look(&[at]))?.1) {
+            Err(Trouble::Refused(ErrorKind::NotFound)) => return Ok(Step::Nothing),
+            stat => stat?,
+        };
         if convert::kind(stat.kind) != Kind::Link {
-            continue;
+            return Ok(Step::Other);
         }
-        links += 1;
-        if links > LINKS_MAX {
-            return Err(Trouble::Refused(ErrorKind::Link));
-        }
-        let text = one(gfarm.ask(|session| session.read_links(&[&at]))?.1)?;
-        match text.first() {
-            Some(b'/') => done.clear(),
-            _ => drop(done.pop()),
-        }
-        for name in names(&text).map(<[u8]>::to_vec).rev() {
-            rest.push_front(name);
-        }
+        Ok(Step::Link(one(gfarm.ask(|session| session.read_links(&[at]))?.1)?))
+    })?;
+    match led.end {
+        End::There => Ok(led.path),
+        End::Nothing | End::Dangling => Err(Trouble::Refused(ErrorKind::NotFound)),
+        End::Away => Err(Trouble::Refused(ErrorKind::Link)),
     }
-    StorePath::new(&done.join(&b'/')).map_err(|_| Trouble::Refused(ErrorKind::BadName))
 }
 
 /// Whether nothing on the way is a link, which is the usual case and costs one question.
@@ -56,10 +38,6 @@ fn has_no_link(gfarm: &Gfarm, path: &StorePath) -> Result<bool, Trouble> {
         stat.as_ref().is_ok_and(|stat| convert::kind(stat.kind) != Kind::Link)
     };
     Ok(looked.iter().all(is_plain))
-}
-
-fn names(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    path.split(|&byte| byte == b'/').filter(|name| !name.is_empty())
 }
 
 /// A root that was named by a path with links: what it is called by the user, and where it is.

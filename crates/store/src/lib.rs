@@ -33,6 +33,7 @@ mod begun;
 mod error;
 mod faulty;
 mod found;
+mod lead;
 mod memory;
 mod path;
 mod store;
@@ -43,6 +44,7 @@ pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
+pub use lead::{End, Last, Led, Root, Step, lead};
 pub use memory::Memory;
 pub use path::StorePath;
 pub use store::{

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 mod again;
+mod as_cp;
 mod by_sftp;
 mod by_sftp_trees;
 mod choice;

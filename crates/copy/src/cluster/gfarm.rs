@@ -13,7 +13,7 @@ use hikyaku_fan::{
     Target, failure_kind, gfarm_census, remote_path, unfit,
 };
 use hikyaku_reach::dial::{Address, Ending, Servers};
-use hikyaku_store::{ErrorKind, Store, StorePath};
+use hikyaku_store::{ErrorKind, Kind, Last, Led, Root, Step, Store, StorePath, lead};
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, survey};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeMap;
@@ -61,12 +61,12 @@ pub(super) fn all(
         // A tree without bytes needs no node, and the census a place to stand on.
         let mut found = gfarm_census(&survey, reached.len().max(1), number);
         let kind = found
-            .choose(&root, &choice)
+            .choose((&root, &root), &choice)
             .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
-        let renamed = Renamed::of(sources.len(), &choice);
+        let renamed = Renamed::of(&root, sources.len(), &choice);
         let streams = &order.streams();
         let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-        let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+        let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
         claims.take("", &mut found, |path| landing.of(path));
         let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
         let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
@@ -127,10 +127,22 @@ pub(super) fn upload(
             Err(SessionError::Refused { kind: error.kind.into(), text })
         }
     };
-    let plan = Target::find(&look, &shown, root)
+    let led = led(&*store, &root)
+        .map_err(|error| failed(failure_kind(error.kind), format!("{shown}: {}", error.kind)))?;
+    let plan = Target::find(&look, &shown, (root, led))
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
     up(order, (&*store, &shown), &plan, done, outcome)
+}
+
+/// Where the target leads: gfmd follows no links.
+fn led(store: &dyn Store, root: &StorePath) -> hikyaku_store::Result<Led> {
+    lead(root, (Root::OfAll, Last::Followed), |at| match store.look(at) {
+        Ok(found) if found.kind == Kind::Link => store.read_link(at).map(Step::Link),
+        Ok(_) => Ok(Step::Other),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(Step::Nothing),
+        Err(error) => Err(error),
+    })
 }
 
 /// The daemons on the nodes, if they are wanted.

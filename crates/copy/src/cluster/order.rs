@@ -7,7 +7,7 @@ use crate::log::Direction;
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Way, misuse};
-use hikyaku_fan::{Choice, Modes, Parameters, Pass, Streams, Trees};
+use hikyaku_fan::{Choice, Modes, NamedLinks, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
@@ -31,6 +31,8 @@ pub(super) struct Order<'a> {
     leaves_out: LeavesOut,
     /// Paths of servers that were written as directories.
     dirs: Vec<StorePath>,
+    /// Those of them that were written as what is in the directory.
+    contents: Vec<StorePath>,
 }
 
 impl<'a> Order<'a> {
@@ -57,8 +59,9 @@ impl<'a> Order<'a> {
             Transfer::Down(..) => Direction::In,
             Transfer::Up(..) | Transfer::UpToGfarm(..) | Transfer::UpToS3(..) => Direction::Out,
         };
-        let dirs = transfer.dirs();
-        Ok(Self { args, scope, parameters, direction, via, options, leaves_out, dirs })
+        let dirs = transfer.written(|ending| ending != Ending::Name);
+        let contents = transfer.written(|ending| ending == Ending::Contents);
+        Ok(Self { args, scope, parameters, direction, via, options, leaves_out, dirs, contents })
     }
 
     /// What is copied.
@@ -68,6 +71,11 @@ impl<'a> Order<'a> {
             leaves_out: &*self.leaves_out,
             listed: &self.options.files,
             dirs: &self.dirs,
+            contents: &self.contents,
+            named_links: match self.options.keep_links {
+                true => NamedLinks::Kept,
+                false => NamedLinks::Followed,
+            },
             older: self.options.existing.into(),
             pass: if self.options.rehearsal { Pass::Rehearsal } else { Pass::Copy },
         }
@@ -139,8 +147,8 @@ impl Transfer {
         }
     }
 
-    /// Paths of servers that were written as directories.
-    fn dirs(&self) -> Vec<StorePath> {
+    /// Paths of servers that were written so.
+    fn written(&self, is_so: impl Fn(Ending) -> bool) -> Vec<StorePath> {
         let paths: Vec<(&[u8], Ending)> = match self {
             Self::Down(Sources::Daemons(all), _) => {
                 all.iter().map(|from| (&*from.path, from.ending)).collect()
@@ -155,7 +163,7 @@ impl Transfer {
             Self::UpToGfarm(_, target) => vec![(&*target.path, target.ending)],
             Self::UpToS3(_, target) => vec![(&*target.path, target.ending)],
         };
-        let written = paths.into_iter().filter(|(_, ending)| *ending == Ending::Slash);
+        let written = paths.into_iter().filter(|(_, ending)| is_so(*ending));
         written.filter_map(|(path, _)| StorePath::new(path).ok()).collect()
     }
 

@@ -12,7 +12,7 @@ use hikyaku_fan::{
     Target, UploadPlan, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
-use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
+use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
 use hikyaku_units::counted;
 use std::collections::BTreeSet;
@@ -35,8 +35,7 @@ pub(super) fn all(
         bucket = Some((source.bucket.clone(), store.clone()));
         let stopped = store.clone();
         let _stopped = order.scope.on_stop(move || stopped.stop());
-        let renamed = Renamed::of(sources.len(), &order.choice());
-        one(order, (&store, source), (target, renamed, &mut claims), outcome)?;
+        one(order, (&store, source), (target, sources.len(), &mut claims), outcome)?;
     }
     Ok(())
 }
@@ -45,7 +44,7 @@ pub(super) fn all(
 fn one(
     order: &Order<'_>,
     (store, source): (&S3, &S3Path),
-    (target, renamed, claims): (&Path, Renamed, &mut Claims),
+    (target, sources, claims): (&Path, usize, &mut Claims),
     outcome: &mut Outcome,
 ) -> Result<()> {
     let (args, choice) = (order.args, order.choice());
@@ -55,15 +54,16 @@ fn one(
     let connections = args.connections() as usize;
     let mut found = store_census(&survey.all, connections);
     let kind = found
-        .choose(&root, &choice)
+        .choose((&root, &root), &choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
     let versions = survey.all.iter().filter_map(|(path, of)| Some((path.clone(), of.version?)));
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let servers = StoreServer::several(&shared, versions.collect(), connections);
     let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
     let streams = &order.streams();
+    let renamed = Renamed::of(&root, sources, &choice);
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-    let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+    let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
     claims.take(&source.bucket, &mut found, |path| landing.of(path));
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
@@ -111,7 +111,7 @@ pub(super) fn upload(
         Ok(found) => Ok(vec![Some(found.kind)]),
         // A directory of a bucket is there as soon as something is in it.
         Err(error) if error.kind == ErrorKind::NotFound => {
-            let is_dir = *path != root || target.ending == Ending::Slash;
+            let is_dir = *path != root || target.ending != Ending::Name;
             Ok(vec![is_dir.then_some(Kind::Dir)])
         }
         Err(error) => {
@@ -119,7 +119,9 @@ pub(super) fn upload(
             Err(SessionError::Refused { kind: error.kind.into(), text })
         }
     };
-    let mut plan = Target::find(&look, &shown, root.clone())
+    // A bucket has no links.
+    let led = Led { path: root.clone(), end: End::There };
+    let mut plan = Target::find(&look, &shown, (root.clone(), led))
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
     implied(&mut plan);

@@ -7,14 +7,18 @@ use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::collections::BTreeSet;
 
 impl Census {
-    /// Keeps what is wanted of what was found at `root`. What is listed and cannot be copied is noted as left out. Returns
+    /// Keeps what is wanted of what was found at `root`, which the user has called `named`. What is listed and cannot be copied is noted as left out. Returns
     /// whether the source is a directory or a file.
     ///
     /// # Errors
     ///
     /// The source is a directory and directories are not copied, or it is a file and was written as a directory, or a list
     /// names files below it.
-    pub fn choose(&mut self, root: &StorePath, choice: &Choice<'_>) -> Result<Kind, ErrorKind> {
+    pub fn choose(
+        &mut self,
+        (root, named): (&StorePath, &StorePath),
+        choice: &Choice<'_>,
+    ) -> Result<Kind, ErrorKind> {
         let selection = Selection::new(choice);
         let is_root = |path: &PeerPath| path.as_bytes() == root.as_bytes();
         let is_dir =
@@ -23,7 +27,7 @@ impl Census {
             (true, false) if selection.trees() == Trees::Refused => return Err(ErrorKind::IsDir),
             (false, true) => return Err(ErrorKind::NotDir),
             (false, _)
-                if choice.dirs.contains(root)
+                if choice.dirs.contains(named)
                     && self.files.iter().any(|file| is_root(&file.path)) =>
             {
                 return Err(ErrorKind::NotDir);

@@ -60,30 +60,34 @@ impl Session {
     fn fetch_one(
         &self,
         (download, claims): (&Download<'_>, &mut Claims),
-        root: &StorePath,
+        named: &StorePath,
         done: &mut Done,
     ) -> Result<(), SessionError> {
+        let shown = self.shown(named);
         let ask = || {
             let clients = self.clients();
-            let found = census(&clients, root);
+            let led = self.led(&clients, (named, &shown), download.choice.last(named));
+            let found = led.map(|led| (census(&clients, &led.path), led.path));
             (clients, found)
         };
-        let (clients, mut found) = self.until_stopped(download.stop, ask)?;
+        let (clients, found) = self.until_stopped(download.stop, ask)?;
         if download.stop.load(Ordering::Relaxed) {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
+        let (mut found, root) = found?;
+        let root = &root;
         let is_nothing = found.files.is_empty() && found.dirs.is_empty() && found.links.is_empty();
         if is_nothing && found.left_out.is_empty() && *root != StorePath::ROOT {
-            return Err(self.nothing(root, &found));
+            return Err(self.nothing(named, &found));
         }
         let choice = download.choice;
-        let kind = found.choose(root, choice).map_err(|kind| {
-            SessionError::refused(kind, format!("{}: {}", self.shown(root), unfit(kind)))
-        })?;
-        let renamed = Renamed::of(download.sources.len(), choice);
+        let kind = found
+            .choose((root, named), choice)
+            .map_err(|kind| SessionError::refused(kind, format!("{shown}: {}", unfit(kind))))?;
+        let renamed = Renamed::of(named, download.sources.len(), choice);
         let streams = download.streams;
         let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-        let landing = Landing::new(root, download.target, arriving)?;
+        let landing = Landing::new((root, named), download.target, arriving)?;
         if download.sources.len() > 1 {
             claims.take("", &mut found, |path| landing.of(path));
         }
@@ -92,7 +96,7 @@ impl Session {
             meter.set_new_tree();
         }
         meter.add_found(found.files.len(), found.bytes());
-        if download.sources.last() == Some(root) {
+        if download.sources.last() == Some(named) {
             meter.set_found();
         }
         let servers: Vec<Server> = clients.into_iter().map(Server::from).collect();
@@ -155,10 +159,13 @@ impl Session {
 }
 
 impl Renamed {
-    /// What becomes of the name of one of so many sources.
-    pub fn of(sources: usize, choice: &Choice<'_>) -> Self {
+    /// What becomes of the name of `source`, which is one of so many.
+    pub fn of(source: &StorePath, sources: usize, choice: &Choice<'_>) -> Self {
+        let is_contents = choice.contents.contains(source);
         match sources {
             _ if !choice.listed.is_empty() => Self::Contents,
+            1 if is_contents => Self::Contents,
+            _ if is_contents => Self::ContentsBeside,
             1 => Self::Allowed,
             _ => Self::Never,
         }

@@ -31,6 +31,8 @@ pub struct Landing {
 enum Place {
     /// It receives them.
     Into,
+    /// It receives the source under this name: a link of this name led to the source.
+    Called(PeerPath),
     /// It is the new name of the source.
     Renamed(PeerPath),
     /// It is not there, and would receive them: this is a rehearsal.
@@ -69,31 +71,45 @@ pub enum Renamed {
     Never,
     /// The target is a directory that receives what is in the source, and that is made if it is not there.
     Contents,
+    /// The same beside other sources, for which the target must be there.
+    ContentsBeside,
 }
 
 impl Landing {
     /// As scp has it: a target that is a directory receives the source, any other target is its new name. A link to a file
-    /// stands for that file.
+    /// stands for that file. The source is at `root` and was `named`, by a link if that differs.
     ///
     /// # Errors
     ///
     /// The target is no directory and has to be one, is a FIFO, a socket or a device that must not be, or is a link that leads
     /// nowhere; the directory cannot be written to; or the name is not possible.
     pub fn new(
-        root: &StorePath,
+        (root, named): (&StorePath, &StorePath),
         target: &Path,
         arriving: Arriving<'_>,
     ) -> Result<Self, SessionError> {
         let Arriving { renamed, kind, pass, streams } = arriving;
-        let renamed = if *root == StorePath::ROOT { Renamed::Contents } else { renamed };
+        let renamed = if *named == StorePath::ROOT { Renamed::Contents } else { renamed };
+        let own_name = match (root.split(), named.split()) {
+            _ if matches!(renamed, Renamed::Contents | Renamed::ContentsBeside) => None,
+            (Some((_, own)), Some((_, name))) if own == name => None,
+            (None, Some(_)) => {
+                let text = "its link leads to all that the server offers";
+                return Err(SessionError::refused(ErrorKind::Link, format!("{named}: {text}")));
+            }
+            (_, name) => name.map(|(_, name)| name),
+        };
         let skipped = match (root.split(), renamed) {
             (None, _) => 0,
-            (Some(_), Renamed::Contents) => root.as_bytes().len() + 1,
+            (Some(_), Renamed::Contents | Renamed::ContentsBeside) => root.as_bytes().len() + 1,
             (Some((dir, _)), _) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,
             (Some(_), _) => 0,
         };
         let (dir, place) = match look(target)? {
-            There::Dir => (target.to_path_buf(), Place::Into),
+            There::Dir => {
+                let place = own_name.map_or(Place::Into, |name| Place::Called(name.into()));
+                (target.to_path_buf(), place)
+            }
             There::File(_) | There::Stream | There::Special
                 if renamed != Renamed::Allowed || kind == FileKind::Dir || has_slash(target) =>
             {
@@ -107,7 +123,7 @@ impl Landing {
             },
             There::Special => return Err(special(target)),
             There::File(spot) => (spot.path, Place::Renamed(spot.name.into())),
-            There::Nothing if renamed == Renamed::Never => {
+            There::Nothing if matches!(renamed, Renamed::Never | Renamed::ContentsBeside) => {
                 let text = "no such directory, and several sources need one";
                 return Err(refused(target, ErrorKind::NotFound, text));
             }
@@ -115,7 +131,7 @@ impl Landing {
             There::Nothing if kind != FileKind::Dir && has_slash(target) => {
                 return Err(refused(target, ErrorKind::NotFound, "no such directory"));
             }
-            There::Nothing => named(target)?,
+            There::Nothing => new_name(target)?,
         };
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
         let modes = NewModes { file: 0o666 & !umask() };
@@ -136,7 +152,7 @@ impl Landing {
         };
         let opened = Local::of_target(target, NewModes::default(), opening);
         let (store, _) = opened.map_err(cannot_write)?;
-        let (_, Place::Renamed(name)) = named(target)? else {
+        let (_, Place::Renamed(name)) = new_name(target)? else {
             return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
         };
         let (store, place) = (Arc::new(store), Place::Renamed(name));
@@ -153,7 +169,7 @@ impl Landing {
         let below = path.as_bytes().get(self.skipped..)?;
         let place = match &self.place {
             Place::Into => below.to_vec(),
-            Place::Renamed(name) => {
+            Place::Renamed(name) | Place::Called(name) => {
                 let rest = below.iter().position(|&byte| byte == b'/');
                 [name.as_bytes(), rest.map_or(&b""[..], |at| &below[at..])].concat()
             }
@@ -198,7 +214,7 @@ fn look(target: &Path) -> Result<There, SessionError> {
 /// A directory for what is in a source, which is made unless nothing is to be written.
 fn contents(target: &Path, pass: Pass) -> Result<(PathBuf, Place), SessionError> {
     if pass == Pass::Rehearsal {
-        let (dir, place) = named(target)?;
+        let (dir, place) = new_name(target)?;
         return Ok(match place {
             Place::Renamed(name) => (dir, Place::Below(name)),
             place => (dir, place),
@@ -208,7 +224,7 @@ fn contents(target: &Path, pass: Pass) -> Result<(PathBuf, Place), SessionError>
     Ok((target.to_path_buf(), Place::Into))
 }
 
-fn named(target: &Path) -> Result<(PathBuf, Place), SessionError> {
+fn new_name(target: &Path) -> Result<(PathBuf, Place), SessionError> {
     let name = target.file_name().unwrap_or_else(|| OsStr::new("."));
     let name = PeerPath::new(name.as_bytes()).map_err(|error| {
         refused(target, ErrorKind::BadName, &format!("cannot be the name of a file: {error}"))

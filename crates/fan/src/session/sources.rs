@@ -6,7 +6,7 @@ use crate::choice::{Choice, Selection, Trees};
 use crate::kind::{Kind, failure_kind};
 use crate::upload::UploadPlan;
 use hikyaku_fs::{Name, Shown};
-use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
+use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -108,6 +108,8 @@ type Look<'a> = &'a dyn Fn(&StorePath) -> Result<Vec<Option<FileKind>>, SessionE
 /// Where the sources go at the servers, as scp has it.
 pub struct Target {
     path: StorePath,
+    /// As the user wrote it, where links may lead to the path.
+    named: StorePath,
     kind: TargetKind,
     /// Directories that some servers have, and that the others are to have as well.
     parents: Vec<StorePath>,
@@ -126,13 +128,26 @@ enum TargetKind {
 }
 
 impl Target {
-    /// Asks with `look` what the servers have there. `shown` is the path as the user wrote it.
+    /// Asks with `look` what the servers have where the user's path `named` leads. `shown` is that path for people.
     ///
     /// # Errors
     ///
-    /// Some servers have a directory there and others a file, there is nothing and no directory for it, or `look` fails.
-    pub fn find(look: Look<'_>, shown: &str, path: StorePath) -> Result<Self, SessionError> {
+    /// The path is a link that leads nowhere, some servers have a directory there and others a file, there is nothing and no directory for it, or `look` fails.
+    pub fn find(
+        look: Look<'_>,
+        shown: &str,
+        (named, led): (StorePath, Led),
+    ) -> Result<Self, SessionError> {
         let shown = shown.to_owned();
+        let refused = |text| {
+            let text = format!("{shown}: {text}");
+            Err(SessionError::refused(ErrorKind::Link, text))
+        };
+        let path = match led.end {
+            End::There | End::Nothing => led.path,
+            End::Dangling => return refused("is a symbolic link that leads nowhere"),
+            End::Away => return refused("its link leads out of the storage, or to itself"),
+        };
         let kinds = look(&path)?;
         let has = |kind: FileKind| kinds.iter().flatten().any(|found| *found == kind);
         let is_other = kinds.iter().flatten().any(|found| *found != FileKind::Dir);
@@ -160,7 +175,7 @@ impl Target {
             parents.push(dir);
         }
         parents.reverse();
-        Ok(Self { path, kind, parents, shown })
+        Ok(Self { path, named, kind, parents, shown })
     }
 
     /// What is to be uploaded. What cannot be read is left out, or noted in `failed`.
@@ -213,7 +228,7 @@ impl Target {
         source: &Source,
         (are_several, choice): (bool, &Choice<'_>),
     ) -> Result<StorePath, SessionError> {
-        let is_file_in_dir = source.kind != FileKind::Dir && choice.dirs.contains(&self.path);
+        let is_file_in_dir = source.kind != FileKind::Dir && choice.dirs.contains(&self.named);
         match (self.kind, &source.name) {
             (TargetKind::New, _) if is_file_in_dir => {
                 let text = format!("{}: no such directory", self.shown);

@@ -7,7 +7,7 @@ use crate::meter::{Meter, ServerMeter};
 use crate::upload::{UploadJob, upload};
 use crate::watch::Direction;
 use hikyaku_remote::{Client, RemoteError};
-use hikyaku_store::{ErrorKind, Found, Kind as FileKind, StorePath};
+use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Last, StorePath};
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,10 @@ impl Session {
         let ask = || {
             let clients = self.clients();
             let look = |path: &StorePath| self.kinds(&clients, path, &shown);
-            let target = Target::find(&look, &shown, what.target.clone());
+            let named = (what.target, shown.as_str());
+            let target = self
+                .led(&clients, named, Last::Followed)
+                .and_then(|led| Target::find(&look, &shown, (what.target.clone(), led)));
             (clients, target)
         };
         let (clients, target) = self.until_stopped(what.stop, ask)?;
@@ -94,7 +97,7 @@ impl Session {
     }
 
     /// What each server that is there has of this name; `None` if it has nothing.
-    fn kinds(
+    pub(super) fn kinds(
         &self,
         clients: &[Client],
         path: &StorePath,

@@ -27,12 +27,22 @@ pub enum Ending {
     Name,
     /// As a directory, with a slash at its end: nothing else is meant.
     Slash,
+    /// As what is in a directory, with `/.` at its end.
+    Contents,
 }
 
 impl Ending {
-    /// That of a path; a root is a directory.
-    pub fn of(path: &[u8]) -> Self {
-        if path.is_empty() || path.ends_with(b"/") { Self::Slash } else { Self::Name }
+    /// A path without what it ends with, and that. A root is a directory.
+    pub fn split(path: &[u8]) -> (&[u8], Self) {
+        let dir = path
+            .strip_suffix(b"/.")
+            .or_else(|| path.strip_suffix(b".").filter(|dir| dir.is_empty()));
+        match (dir, path.strip_suffix(b"/")) {
+            (Some(dir), _) => (dir, Self::Contents),
+            (None, Some(dir)) => (dir, Self::Slash),
+            (None, None) if path.is_empty() => (path, Self::Slash),
+            (None, None) => (path, Self::Name),
+        }
     }
 }
 
@@ -48,7 +58,7 @@ impl Servers {
         let (hosts, path) = rest.split_at(slash);
         let hosts = String::from_utf8_lossy(hosts);
         let servers: Result<_, _> = hosts.split(',').map(str::parse).collect();
-        let (path, ending) = (trimmed(path), Ending::of(path));
+        let (path, ending) = trimmed(path);
         Some(servers.map(|servers| Self { servers, path, ending, keys: Vec::new() }))
     }
 
@@ -57,7 +67,7 @@ impl Servers {
         let port = cluster.port.map_or(PORT, NonZeroU16::get);
         let address = |host: &String| Address { host: host.clone(), port };
         let servers = cluster.hosts.iter().map(address).collect();
-        let (path, ending) = (trimmed(path), Ending::of(path));
+        let (path, ending) = trimmed(path);
         Self { servers, path, ending, keys: cluster.keys.clone() }
     }
 }
@@ -70,15 +80,38 @@ pub fn trust(keys: &[Fingerprint], known: &KnownPeers) -> Trust {
     }
 }
 
-/// The path without a slash at its ends.
-fn trimmed(path: &[u8]) -> Vec<u8> {
-    let path = path.strip_prefix(b"/").unwrap_or(path);
-    path.strip_suffix(b"/").unwrap_or(path).to_vec()
+/// The path without a slash at its begin and without what it ends with, and that.
+fn trimmed(path: &[u8]) -> (Vec<u8>, Ending) {
+    let (path, ending) = Ending::split(path);
+    (path.strip_prefix(b"/").unwrap_or(path).to_vec(), ending)
 }
 
 impl fmt::Display for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<_> = self.servers.iter().map(Address::to_string).collect();
         write!(f, "hikyaku://{}/{}", hosts.join(","), Shown::new(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_ends_as_it_was_written() {
+        use Ending::{Contents, Name, Slash};
+        for (path, name, ending) in [
+            ("/run7", "run7", Name),
+            ("/run7/", "run7", Slash),
+            ("/run7/.", "run7", Contents),
+            ("/a/b.", "a/b.", Name),
+            ("/a/..", "a/..", Name),
+            ("/.", "", Contents),
+            (".", "", Contents),
+            ("/", "", Slash),
+            ("", "", Slash),
+        ] {
+            assert_eq!(trimmed(path.as_bytes()), (name.as_bytes().to_vec(), ending), "{path}");
+        }
     }
 }

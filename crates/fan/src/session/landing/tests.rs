@@ -11,6 +11,7 @@ const FILE: Arriving<'_> = Arriving {
 };
 const DIR: Arriving<'_> = Arriving { kind: FileKind::Dir, ..FILE };
 const LIST: Arriving<'_> = Arriving { renamed: Renamed::Contents, ..DIR };
+const BESIDE: Arriving<'_> = Arriving { renamed: Renamed::ContentsBeside, ..DIR };
 
 #[test]
 fn what_takes_bytes_in_order_takes_a_single_file_only() {
@@ -22,7 +23,8 @@ fn what_takes_bytes_in_order_takes_a_single_file_only() {
         (LIST, false),
         (Arriving { renamed: Renamed::Never, ..FILE }, false),
     ] {
-        let landing = Landing::new(&root, Path::new("/dev/null"), Arriving { streams, ..arriving });
+        let landing =
+            Landing::new((&root, &root), Path::new("/dev/null"), Arriving { streams, ..arriving });
         match landing {
             Ok(landing) => assert!(is_taken && landing.taking == Taking::InOrder, "{arriving:?}"),
             Err(error) => {
@@ -50,7 +52,7 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
     let root = StorePath::new(b"run7/a").unwrap();
     let found = PeerPath::new(b"run7/a/b").unwrap();
     // The target, what comes, and where `b` of the source goes; or a word of the refusal.
-    let table: [(&str, Arriving<'_>, Result<&str, &str>); 14] = [
+    let table: [(&str, Arriving<'_>, Result<&str, &str>); 16] = [
         ("dir", DIR, Ok("a/b")),
         ("new", DIR, Ok("new/b")),
         ("new/", DIR, Ok("new/b")),
@@ -64,10 +66,12 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
         ("gone/new", FILE, Err("gone")),
         ("gone", Arriving { renamed: Renamed::Never, ..FILE }, Err("no such directory")),
         ("made", Arriving { pass: Pass::Rehearsal, ..LIST }, Ok("made/b")),
+        ("gone", BESIDE, Err("no such directory")),
         ("made", LIST, Ok("b")),
+        ("dir", BESIDE, Ok("b")),
     ];
     for (target, arriving, wanted) in table {
-        let landing = Landing::new(&root, &scratch.join(target), arriving);
+        let landing = Landing::new((&root, &root), &scratch.join(target), arriving);
         match (landing, wanted) {
             (Ok(landing), Ok(place)) => {
                 assert_eq!(landing.of(&found).unwrap().as_bytes(), place.as_bytes(), "{target}");
@@ -78,6 +82,14 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
             (Ok(_), Err(words)) => panic!("{target} is not refused: {words}"),
             (Err(error), Ok(_)) => panic!("{target}: {error}"),
         }
+    }
+    // A link led to the source, which has the name of the link where it keeps its own.
+    let link = StorePath::new(b"l").unwrap();
+    for (target, arriving, wanted) in
+        [("dir", DIR, "l/b"), ("new", DIR, "new/b"), ("dir", LIST, "b")]
+    {
+        let landing = Landing::new((&root, &link), &scratch.join(target), arriving).unwrap();
+        assert_eq!(landing.of(&found).unwrap().as_bytes(), wanted.as_bytes(), "{target}");
     }
     assert!(scratch.join("made").is_dir() && !scratch.join("new").exists());
     fs::remove_dir_all(scratch).unwrap();

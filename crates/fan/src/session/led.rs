@@ -1,0 +1,67 @@
+//! Where a path leads that the user has named: servers follow no symbolic links.
+
+use super::{Session, SessionError};
+use crate::census::walk;
+use hikyaku_remote::Client;
+use hikyaku_store::{End, ErrorKind, Kind as FileKind, Last, Led, Root, Step, StorePath, lead};
+use hikyaku_transfer::FailureKind;
+
+impl Session {
+    /// The path without links, and whether a server has something there. `shown` is the path as the user wrote it.
+    pub(super) fn led(
+        &self,
+        clients: &[Client],
+        (named, shown): (&StorePath, &str),
+        last: Last,
+    ) -> Result<Led, SessionError> {
+        // Mostly there is no link, which costs one question.
+        match self.kinds(clients, named, shown) {
+            Ok(kinds) => {
+                let mut found = kinds.iter().flatten().peekable();
+                let end = if found.peek().is_some() { End::There } else { End::Nothing };
+                if last == Last::Kept || found.all(|kind| *kind != FileKind::Link) {
+                    return Ok(Led { path: named.clone(), end });
+                }
+            }
+            Err(error) if !may_be_link(&error) => return Err(error),
+            Err(_) => {}
+        }
+        let look = |at: &StorePath| self.step(clients, at, shown);
+        let led = lead(named, (Root::Somewhere, last), look)?;
+        match led.end {
+            End::Away => {
+                let text =
+                    format!("{shown}: its link leads out of what the server offers, or to itself");
+                Err(SessionError::refused(ErrorKind::Link, text))
+            }
+            End::There | End::Nothing | End::Dangling => Ok(led),
+        }
+    }
+
+    /// What the servers have of a name: the link of the first that has one.
+    fn step(&self, clients: &[Client], at: &StorePath, shown: &str) -> Result<Step, SessionError> {
+        let kinds = self.kinds(clients, at, shown)?;
+        let mut found = kinds.into_iter().flatten().peekable();
+        if found.peek().is_none() {
+            return Ok(Step::Nothing);
+        }
+        if found.all(|kind| kind != FileKind::Link) {
+            return Ok(Step::Other);
+        }
+        for client in clients {
+            let is_link = client.look(at).is_ok_and(|found| found.kind == FileKind::Link);
+            let entries = is_link.then(|| walk(client, at).ok()).flatten().unwrap_or_default();
+            if let Some(text) = entries.into_iter().find_map(|entry| entry.link) {
+                return Ok(Step::Link(text));
+            }
+        }
+        let text = format!("{shown}: {}", ErrorKind::Link);
+        Err(SessionError::refused(ErrorKind::Link, text))
+    }
+}
+
+/// Whether a link on the way may be why a path cannot be looked at.
+fn may_be_link(error: &SessionError) -> bool {
+    let kind = error.kind().map(crate::kind::Kind::as_file);
+    matches!(kind, Some(FailureKind::Link | FailureKind::NotDirectory))
+}

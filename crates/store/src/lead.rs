@@ -1,0 +1,184 @@
+//! Where a path leads that a user has named: stores follow no symbolic links, so that nothing below a root is reached
+//! through one that somebody else has made. What its user names is followed here, by name after name.
+
+use crate::path::StorePath;
+use std::collections::VecDeque;
+
+/// Links that are followed for one path, as Linux has it (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// What has a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A symbolic link that says this.
+    Link(Vec<u8>),
+    /// Anything else.
+    Other,
+    /// Nothing.
+    Nothing,
+}
+
+/// What the root of a store is to the links in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Root {
+    /// That of the file system: absolute links begin there.
+    OfAll,
+    /// A directory of a file system: nobody knows where absolute links lead.
+    Somewhere,
+}
+
+/// Whether the last name of a path is followed if it is a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Last {
+    /// It is.
+    Followed,
+    /// The link itself is meant.
+    Kept,
+}
+
+/// Where a path leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Led {
+    /// The path without links.
+    pub path: StorePath,
+    /// What is there.
+    pub end: End,
+}
+
+/// What is at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Something.
+    There,
+    /// Nothing.
+    Nothing,
+    /// Nothing, and the path names a link.
+    Dangling,
+    /// Links lead out of the store, or to each other: the path has no end here.
+    Away,
+}
+
+/// Follows the links on `path`, of whose parts `look` tells what they are. Parts that it is asked about have no links before
+/// their last name.
+///
+/// # Errors
+///
+/// That of `look`.
+pub fn lead<E>(
+    path: &StorePath,
+    (root, last): (Root, Last),
+    mut look: impl FnMut(&StorePath) -> Result<Step, E>,
+) -> Result<Led, E> {
+    let mut rest: VecDeque<Vec<u8>> = path.names().map(<[u8]>::to_vec).collect();
+    let (mut done, mut links, mut end) = (Vec::<Vec<u8>>::new(), 0, End::There);
+    let away = Led { path: path.clone(), end: End::Away };
+    let mut is_link = false;
+    while let Some(name) = rest.pop_front() {
+        match &name[..] {
+            b"." => continue,
+            b".." => {
+                if done.pop().is_none() && root == Root::Somewhere {
+                    return Ok(away);
+                }
+                continue;
+            }
+            _ => done.push(name),
+        }
+        let Ok(at) = StorePath::new(&done.join(&b'/')) else { return Ok(away) };
+        // What is below nothing is nothing.
+        let step = if end == End::There { look(&at)? } else { Step::Nothing };
+        let text = match step {
+            Step::Link(_) if rest.is_empty() && last == Last::Kept && !is_link => continue,
+            Step::Link(text) => text,
+            Step::Other => continue,
+            Step::Nothing => {
+                end = if is_link { End::Dangling } else { End::Nothing };
+                continue;
+            }
+        };
+        links += 1;
+        is_link |= rest.is_empty();
+        if links > LINKS_MAX || (text.first() == Some(&b'/') && root == Root::Somewhere) {
+            return Ok(away);
+        }
+        match text.first() {
+            Some(b'/') => done.clear(),
+            _ => drop(done.pop()),
+        }
+        let names = text.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
+        for name in names.map(<[u8]>::to_vec).rev() {
+            rest.push_front(name);
+        }
+    }
+    let Ok(path) = StorePath::new(&done.join(&b'/')) else { return Ok(away) };
+    Ok(Led { path, end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> StorePath {
+        StorePath::new(text.as_bytes()).unwrap()
+    }
+
+    /// A store with `d/f` and these links.
+    fn look(at: &StorePath) -> Result<Step, ()> {
+        let links = [
+            ("to-f", "d/f"),
+            ("to-d", "d"),
+            ("d/up", "../to-f"),
+            ("d/root", ".."),
+            ("out", "../x"),
+            ("absolute", "/d/f"),
+            ("nowhere", "d/nothing"),
+            ("nowhere-deep", "nothing/deep"),
+            ("ring", "rung"),
+            ("rung", "ring"),
+        ];
+        let text = links.iter().find(|(name, _)| at.as_bytes() == name.as_bytes());
+        Ok(match (text, at.as_bytes()) {
+            (Some((_, text)), _) => Step::Link(text.as_bytes().to_vec()),
+            (None, b"d" | b"d/f") => Step::Other,
+            _ => Step::Nothing,
+        })
+    }
+
+    #[test]
+    fn links_lead_to_what_they_say() {
+        use End::{Away, Dangling, Nothing, There};
+        for (named, led, end) in [
+            ("d/f", "d/f", There),
+            ("to-f", "d/f", There),
+            ("to-d", "d", There),
+            ("to-d/f", "d/f", There),
+            ("to-d/new", "d/new", Nothing),
+            ("d/up", "d/f", There),
+            ("to-d/up", "d/f", There),
+            ("d/root", "", There),
+            ("d/root/to-f", "d/f", There),
+            ("new", "new", Nothing),
+            ("new/er", "new/er", Nothing),
+            ("nowhere", "d/nothing", Dangling),
+            ("nowhere-deep", "nothing/deep", Dangling),
+            ("out", "out", Away),
+            ("absolute", "absolute", Away),
+            ("ring", "ring", Away),
+        ] {
+            let found = lead(&path(named), (Root::Somewhere, Last::Followed), look).unwrap();
+            assert_eq!(found, Led { path: path(led), end }, "{named}");
+        }
+        let all = lead(&path("absolute"), (Root::OfAll, Last::Followed), look).unwrap();
+        assert_eq!(all, Led { path: path("d/f"), end: There });
+        let out = lead(&path("out"), (Root::OfAll, Last::Followed), look).unwrap();
+        assert_eq!(out, Led { path: path("x"), end: Dangling });
+    }
+
+    #[test]
+    fn the_last_link_may_be_meant_itself() {
+        for (named, led) in [("to-f", "to-f"), ("to-d/up", "d/up"), ("d/f", "d/f")] {
+            let found = lead(&path(named), (Root::Somewhere, Last::Kept), look).unwrap();
+            assert_eq!(found, Led { path: path(led), end: End::There }, "{named}");
+        }
+    }
+}
