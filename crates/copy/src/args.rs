@@ -202,7 +202,7 @@ struct Unfinished {
     /// List the copies onto this machine that have not come to their end
     #[arg(long, conflicts_with = "abandon")]
     unfinished: bool,
-    /// Drop those to these targets, or all: what is unfinished of them is removed
+    /// Drop those to these targets, or all: what is unfinished of them is removed; with -n they are listed
     #[arg(long, value_name = "TARGET", num_args = 0..)]
     abandon: Option<Vec<OsString>>,
 }
@@ -325,8 +325,12 @@ impl CopyArgs {
     /// What is wanted of unfinished copies, if it is about those.
     pub(crate) fn wish(&self) -> Option<(Wish, Reader)> {
         let reader = if self.printing.json { Reader::Program } else { Reader::Person };
-        let abandoned = self.unfinished.abandon.clone().map(Wish::Abandon);
-        let wish = abandoned.or_else(|| self.unfinished.unfinished.then_some(Wish::List))?;
+        let wish = match self.unfinished.abandon.clone() {
+            // A rehearsal tells what would be dropped.
+            Some(targets) if self.choice.dry_run => Wish::List(targets),
+            Some(targets) => Wish::Abandon(targets),
+            None => self.unfinished.unfinished.then(|| Wish::List(Vec::new()))?,
+        };
         Some((wish, reader))
     }
 
@@ -378,16 +382,19 @@ impl CopyArgs {
                 (_, true) => Existing::KeptIfNewer,
                 _ => Existing::Replaced,
             },
-            patterns: Patterns {
-                exclude: self.choice.exclude.clone(),
-                include: self.choice.include.clone(),
-            },
+            patterns: self.patterns(),
             rehearsal: self.choice.dry_run,
             files: match &self.choice.files_from {
                 Some(path) => list::read(path, if self.choice.from0 { 0 } else { b'\n' })?,
                 None => Vec::new(),
             },
         })
+    }
+
+    /// What is left out.
+    pub(crate) fn patterns(&self) -> Patterns {
+        let (exclude, include) = (self.choice.exclude.clone(), self.choice.include.clone());
+        Patterns { exclude, include }
     }
 
     /// How files of a Gfarm file system come.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
-use hikyaku_console::ExitCode;
+use hikyaku_console::misuse;
 use hikyaku_fs::{Kind, Name};
 use hikyaku_store::{ErrorKind, Store, StorePath, doing};
 use std::collections::BTreeSet;
@@ -14,8 +14,10 @@ use std::path::{Component, Path, PathBuf};
 /// Compiles one: `*` and `?` match no slash, `**` does.
 pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    let glob = glob
-        .map_err(|error| ExitCode::Usage.error(format!("'{pattern}' is not a pattern: {error}")))?;
+    let glob = glob.map_err(|error| {
+        let text = format!("'{pattern}' is not a pattern: {}", error.kind());
+        misuse(text, "a backslash before a character that means itself, as in '\\['")
+    })?;
     Ok(glob.compile_matcher())
 }
 

@@ -8,7 +8,7 @@ mod patience;
 
 use crate::args::{By, CopyArgs};
 use crate::cluster::{self, Sources, Transfer};
-use crate::engine::{Claimant, Claims, End, Meter, Tally};
+use crate::engine::{Choice, Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
 use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
@@ -24,7 +24,7 @@ use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, UPDATE_EVERY, Way, headline, misuse, print_end, printed,
     unwritten, with_remedy,
 };
-use hikyaku_fs::write_whole;
+use hikyaku_fs::{descriptor_number, write_whole};
 use hikyaku_reach::dial::Servers;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
@@ -105,8 +105,23 @@ pub fn run_over(
     }
 }
 
+/// Refuses what no copy can do, before anybody is asked for a password.
+fn check_possible(args: &CopyArgs) -> Result<()> {
+    Choice::new(&args.patterns())?;
+    let (_, target) = args.locations().map_err(explained)?;
+    let is_output = matches!(&target, Location::Local(path) if descriptor_number(path) == Some(1));
+    match is_output && args.audience() == Audience::Program {
+        true => Err(misuse(
+            "--json is not possible where the data go to standard output",
+            "a file as the target, or leave out --json",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// What is to be noted of options that have no effect on the ways of this copy.
 fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec<String>> {
+    check_possible(args)?;
     let ways = match on_servers {
         Ok(Some(transfer)) => vec![transfer.way()],
         Ok(None) => {

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 /// What is wanted of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
-    List,
+    /// Tell of those to these targets; of all, if there are none.
+    List(Vec<OsString>),
     /// Drop those to these targets; all, if there are none.
     Abandon(Vec<OsString>),
 }
@@ -35,12 +36,12 @@ pub(crate) enum Reader {
 pub(crate) fn run(wish: &Wish, reader: Reader) -> Result<ExitCode> {
     let all = unfinished()?;
     match wish {
-        Wish::List => list(&all, reader),
+        Wish::List(targets) => list(&choose(&all, targets)?, reader),
         Wish::Abandon(targets) => abandon(&all, targets, reader),
     }
 }
 
-fn list(all: &[Unfinished], reader: Reader) -> Result<ExitCode> {
+fn list(all: &[&Unfinished], reader: Reader) -> Result<ExitCode> {
     let text: String = all.iter().map(|copy| told::listed(copy, reader)).collect();
     print(&text)?;
     Ok(ExitCode::Success)

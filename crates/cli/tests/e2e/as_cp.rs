@@ -174,6 +174,30 @@ fn a_link_that_is_named_is_followed() {
 }
 
 #[test]
+fn what_cannot_be_meant_is_refused_before_anything_is_contacted() {
+    let rig = Rig::new("as-cp-refused");
+    fs::write(rig.client.at("a"), "a").unwrap();
+    let (a, far) = (rig.here("a"), rig.far("b"));
+    // This ssh would say more.
+    let ssh = ["-S", "/bin/false"];
+    for (arguments, words) in [
+        (&["--exclude", "[", &a, "host:b"][..], "'[' is not a pattern"),
+        (&["--exclude", "x", "--include", "{a", "host:a", &rig.here("b")], "'{a' is not a pattern"),
+        (&["--exclude", "[", &a, &far], "'[' is not a pattern"),
+        (&["--exclude", "[", &a, &rig.here("b")], "'[' is not a pattern"),
+        (&["--json", &a, "-"], "--json is not possible where the data go to standard output"),
+        (&["--json", "host:a", "/dev/fd/1"], "--json is not possible where"),
+        (&["--json", &far, "/dev/stdout"], "--json is not possible where"),
+    ] {
+        let output = rig.client.run(&[&["cp"], &ssh[..], arguments].concat());
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.contains(words) && told.contains("\ntry: "), "{arguments:?}: {told}");
+    }
+    assert!(!rig.root.join("b").exists() && !rig.client.at("b").exists());
+}
+
+#[test]
 fn u_copies_only_what_is_newer_on_all_ways() {
     let rig = Rig::new("as-cp-update");
     let sshd = Sshd::with_lines("as-cp-update-ssh", "Subsystem sftp internal-sftp\n");

@@ -78,6 +78,11 @@ fn an_interrupted_copy_can_be_listed_and_removed_completely() {
         "{said}"
     );
     assert!(partial.exists());
+    // A rehearsal lists what would be dropped.
+    let (code, told, said) = ask(&sshd, &["-n", "--abandon", &to]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert!(told.contains(&to) && partial.exists(), "{told}");
+    assert_eq!(journals(&sshd).len(), 1);
     let (code, line, said) = ask(&sshd, &["--json", "--abandon", &to]);
     assert_eq!((code, said.as_str()), (Some(0), ""));
     let line: Value = serde_json::from_str(&line).unwrap();
