@@ -152,6 +152,29 @@ fn an_account_with_sftp_only_is_served() {
 }
 
 #[test]
+fn an_account_that_answers_commands_with_words_of_its_own_is_served() {
+    let program = "/usr/lib/openssh/sftp-server";
+    if !Path::new(program).exists() {
+        crate::common::skipped("an account with words of its own", "there is no sftp-server");
+        return;
+    }
+    for (end, code) in [("for-files", 0), ("for-status", 1)] {
+        let forced = format!(
+            "case \"$SSH_ORIGINAL_COMMAND\" in {program}) exec {program};; \
+             *) echo This account is for files only; exit {code};; esac"
+        );
+        let lines = format!("Subsystem sftp {program}\nForceCommand {forced}\n");
+        let sshd = Sshd::with_lines(&format!("sftp-{end}"), &lines);
+        fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
+        let a = sshd.at("a").display().to_string();
+        let (output, said) = run(&mut sshd.cp(&[&a, &sshd.far("b")]));
+        assert!(output.status.success(), "{said}\n{}", sshd.log());
+        assert!(said.contains("data go by SFTP"), "{said}");
+        assert!(fs::read(sshd.at("b")).unwrap() == random(7, 300_000));
+    }
+}
+
+#[test]
 fn a_server_without_sftp_is_named() {
     let sshd = Sshd::start("sftp-none");
     fs::write(sshd.at("a"), b"a").unwrap();

@@ -9,9 +9,9 @@ use crate::far::Far;
 use crate::session::Session;
 use crate::sftp::{self, LoggedIn, Server};
 use crate::table::TABLE;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use hikyaku_console::{Way, headline};
-use hikyaku_reach::Login;
+use hikyaku_reach::{Login, ReachError};
 
 /// The far sides of a part, started.
 pub(super) enum Opened {
@@ -63,13 +63,15 @@ impl Opened {
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))
         })?;
-        Ok(match Self::sftp(part, plan, server, &format!("{why}: data go"))? {
-            Self::Sftp(server, advice) => {
+        match Self::sftp(part, plan, server, &format!("{why}: data go")) {
+            Ok(Self::Sftp(server, advice)) => {
                 let advice = advice.into_iter().chain(notes).collect();
-                Self::Sftp(server.with_commands(commands), advice)
+                Ok(Self::Sftp(server.with_commands(commands), advice))
             }
-            opened @ Self::Fars { .. } => opened,
-        })
+            // What the far side said when hikyaku was to be started is the better reason.
+            Err(_) if is_said(&error) => Err(error),
+            other => other,
+        }
     }
 
     /// By the `server` that has been started, if one has.
@@ -112,4 +114,10 @@ impl Opened {
             Self::Sftp(server, _) => part.work_by_sftp(server, plan, meter),
         }
     }
+}
+
+/// Whether the far side has said in words of its own why hikyaku is not started there.
+fn is_said(error: &Error) -> bool {
+    let is_it = |error: &ReachError| matches!(error, ReachError::NoHello { .. });
+    error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
 }

@@ -131,6 +131,10 @@ impl ReachError {
         match self {
             Self::NotThere { .. } => Some(Commands::Run),
             Self::OnlySftp { .. } => Some(Commands::Refused),
+            // It has started something else in the place of the command, or nothing, and said so in words of its own.
+            Self::NoHello { source: NoHello::Nothing(_) | NoHello::Chatter(_), .. } => {
+                Some(Commands::Refused)
+            }
             _ => None,
         }
     }
