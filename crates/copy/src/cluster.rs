@@ -1,6 +1,7 @@
 //! Copies from and to daemons (`hikyaku serve`): one, or many that have parts of the same tree; and from the nodes of a
 //! Gfarm file system. Buckets of S3-compatible services come and go the same way, where the program is built for them.
 
+mod beside;
 mod direct;
 mod gfarm;
 #[cfg(not(feature = "s3"))]

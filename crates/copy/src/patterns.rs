@@ -4,7 +4,7 @@ use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
 use hikyaku_console::misuse;
 use hikyaku_fs::{Kind, Name};
-use hikyaku_store::{ErrorKind, Store, StorePath, doing};
+use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath, doing};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -92,7 +92,7 @@ pub(crate) fn in_store(
         return Ok(vec![path.clone()]);
     }
     match store.look(path) {
-        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) if is_nothing(error.kind) => {}
         // There is something of that name, or whoever reads it is told why not.
         Ok(_) | Err(_) => return Ok(vec![path.clone()]),
     }
@@ -112,8 +112,13 @@ pub(crate) fn in_store(
         }
         found = next;
     }
-    found.retain(|path| !store.look(path).is_err_and(|error| error.kind == ErrorKind::NotFound));
+    found.retain(|path| !store.look(path).is_err_and(|error| is_nothing(error.kind)));
     Ok(if found.is_empty() { vec![path.clone()] } else { found })
+}
+
+/// Whether nothing has a name: something above it may be a file.
+const fn is_nothing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotDir)
 }
 
 /// The entries of a directory that are meant, in the order of their names. One that cannot be read matches nothing, as in a
@@ -124,6 +129,12 @@ fn entries(
     asked: &Asked,
 ) -> hikyaku_store::Result<Vec<StorePath>> {
     let (mut found, mut after) = (Vec::new(), None);
+    match store.look(dir) {
+        Ok(there) if there.kind == FileKind::Dir => {}
+        Err(error) if error.kind.is_worth_retrying() => return Err(error),
+        // What is no directory has no entries; a store may say something else of it.
+        Ok(_) | Err(_) => return Ok(found),
+    }
     loop {
         let page = match store.list(dir, after.as_ref(), PAGE_ITEMS) {
             Ok(page) => page,

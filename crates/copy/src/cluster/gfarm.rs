@@ -1,6 +1,7 @@
 //! Copies from a Gfarm file system, from the nodes that have the files: by Gfarm's own protocol, or by daemons on them; and
 //! copies into one.
 
+use super::beside::beside;
 use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
 use crate::location::GfarmPath;
@@ -30,7 +31,6 @@ pub(super) fn all(
     (sources, target): (&[GfarmPath], &Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let choice = order.choice();
     let first = sources.first().context("no source")?;
     if sources.iter().any(|source| source.server != first.server) {
         let text = "sources in several Gfarm file systems cannot be copied by one command";
@@ -42,48 +42,60 @@ pub(super) fn all(
     let sources = &expanded(&gfarm, sources)?;
     let mut claims = Claims::default();
     for source in sources {
-        let root = remote_path(&source.path).map_err(start::of_session)?;
-        let mut survey = survey(&gfarm, &root).map_err(|trouble| told(source, &trouble))?;
-        let handles = Arc::new(std::mem::take(&mut survey.handles));
-        let nodes: Vec<Arc<Node>> = survey
-            .nodes
-            .iter()
-            .map(|address| Node::new(gfarm.clone(), address.clone()).led_by(survey.led.clone()))
-            .map(Arc::new)
-            .collect();
-        let session = daemons(order, &survey)?;
-        let all = Nodes::new(&nodes, &handles, session.as_ref());
-        let reached = all.reach(&survey);
-        if order.args.verbosity() > 0 {
-            reached.iter().for_each(|one| eprintln!("hikyaku: {one}"));
-        }
-        let number = |node: usize| reached.iter().position(|one| one.node == node).map(ServerId);
-        // A tree without bytes needs no node, and the census a place to stand on.
-        let mut found = gfarm_census(&survey, reached.len().max(1), number);
-        let kind = found
-            .choose((&root, &root), &choice)
-            .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
-        let renamed = Renamed::of(&root, sources.len(), &choice);
-        let streams = &order.streams();
-        let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-        let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
-        claims.take("", &mut found, |path| landing.of(path));
-        let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
-        let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
-        let what = Fetching {
-            servers: &servers,
-            names: &names,
-            session: all.session,
-            census: &found,
-            landing: &landing,
-            modes: order.modes(),
-            redial: &|server: ServerId| all.again(reached.get(server.0)?),
-            after_loss: "the others have taken over",
-            remark: &|| all.metadata_away(),
-        };
-        down(order, &what, outcome)?;
+        let copied = one(order, (&gfarm, source), (target, sources.len(), &mut claims), outcome);
+        beside(order, (sources.len(), &source.to_string()), copied, outcome)?;
     }
     Ok(())
+}
+
+/// Copies what one source means; there are so many.
+fn one(
+    order: &Order<'_>,
+    (gfarm, source): (&Arc<Gfarm>, &GfarmPath),
+    (target, sources, claims): (&Path, usize, &mut Claims),
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let choice = order.choice();
+    let root = remote_path(&source.path).map_err(start::of_session)?;
+    let mut survey = survey(gfarm, &root).map_err(|trouble| told(source, &trouble))?;
+    let handles = Arc::new(std::mem::take(&mut survey.handles));
+    let nodes: Vec<Arc<Node>> = survey
+        .nodes
+        .iter()
+        .map(|address| Node::new(gfarm.clone(), address.clone()).led_by(survey.led.clone()))
+        .map(Arc::new)
+        .collect();
+    let session = daemons(order, &survey)?;
+    let all = Nodes::new(&nodes, &handles, session.as_ref());
+    let reached = all.reach(&survey);
+    if order.args.verbosity() > 0 {
+        reached.iter().for_each(|one| eprintln!("hikyaku: {one}"));
+    }
+    let number = |node: usize| reached.iter().position(|one| one.node == node).map(ServerId);
+    // A tree without bytes needs no node, and the census a place to stand on.
+    let mut found = gfarm_census(&survey, reached.len().max(1), number);
+    let kind = found
+        .choose((&root, &root), &choice)
+        .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
+    let renamed = Renamed::of(&root, sources, &choice);
+    let streams = &order.streams();
+    let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
+    let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
+    claims.take("", &mut found, |path| landing.of(path));
+    let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
+    let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
+    let what = Fetching {
+        servers: &servers,
+        names: &names,
+        session: all.session,
+        census: &found,
+        landing: &landing,
+        modes: order.modes(),
+        redial: &|server: ServerId| all.again(reached.get(server.0)?),
+        after_loss: "the others have taken over",
+        remark: &|| all.metadata_away(),
+    };
+    down(order, &what, outcome)
 }
 
 /// What the sources mean: those that are patterns stand for all that matches them.

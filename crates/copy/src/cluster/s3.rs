@@ -1,5 +1,6 @@
 //! Copies from and into buckets of S3-compatible services, over several connections at once.
 
+use super::beside::beside;
 use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
 use crate::args::CopyArgs;
@@ -35,7 +36,9 @@ pub(super) fn all(
         bucket = Some((source.bucket.clone(), store.clone()));
         let stopped = store.clone();
         let _stopped = order.scope.on_stop(move || stopped.stop());
-        one(order, (&store, source), (target, sources.len(), &mut claims), outcome)?;
+        let number = sources.len();
+        let copied = one(order, (&store, source), (target, number, &mut claims), outcome);
+        beside(order, (number, &source.to_string()), copied, outcome)?;
     }
     Ok(())
 }

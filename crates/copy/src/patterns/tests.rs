@@ -100,3 +100,25 @@ fn a_name_with_a_star_in_it_is_itself() {
     }
     fs::remove_dir_all(scratch).unwrap();
 }
+
+#[test]
+fn a_pattern_goes_through_directories_only() {
+    use hikyaku_store::{Finish, Make, Memory, Naming};
+    let path = |text: &str| StorePath::new(text.as_bytes()).unwrap();
+    let store = Memory::default();
+    for dir in ["d", "d/e", "d/g"] {
+        store.make_dir(&path(dir), 0o755).unwrap();
+    }
+    for file in ["d/f", "d/e/x", "d/g/x", "d/g/y"] {
+        let draft = store.create(&path(file), &Make::default()).unwrap();
+        draft.name(Naming::Replace, &Finish::default()).unwrap();
+    }
+    let names = |pattern: &str| -> Vec<String> {
+        let found = in_store(&store, &path(pattern)).unwrap();
+        found.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(names("d/*"), ["d/e", "d/f", "d/g"]);
+    assert_eq!(names("d/*/x"), ["d/e/x", "d/g/x"]);
+    assert_eq!(names("d/*/*"), ["d/e/x", "d/g/x", "d/g/y"]);
+    assert_eq!(names("d/f/*"), ["d/f/*"], "nothing matches");
+}

@@ -1,6 +1,6 @@
 //! Downloads of a session.
 
-use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError, Streams};
+use super::{Arriving, Done, Failed, Landing, Modes, Renamed, Session, SessionError, Streams};
 use crate::census::{Census, Claims, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
@@ -43,17 +43,30 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Nothing has the name of a source, a source is a directory and directories are not copied, the target cannot be used, or
-    /// `stop` was set ([`Kind::Stopped`]). Files that came before such an error stay.
+    /// Of no source there is anything that can be copied to the target, or `stop` was set ([`Kind::Stopped`]). Files that came
+    /// before such an error stay. A source that is not there, or is a directory where directories are not copied, is told as
+    /// failed beside others.
     pub fn download(&self, download: &Download<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.logged(Direction::In, download.meter, || {
             let (mut done, mut claims) = (Done::default(), Claims::default());
+            let (mut first, mut copied) = (None, 0);
             for source in download.sources {
-                self.fetch_one((download, &mut claims), source, &mut done)?;
+                match self.fetch_one((download, &mut claims), source, &mut done) {
+                    Ok(()) => copied += 1,
+                    // It is about this source. The others are copied.
+                    Err(SessionError::Refused { kind: kind @ Kind::File(_), text }) => {
+                        done.failed.push(Failed::new(self.shown(source).as_bytes(), kind, &text));
+                        first.get_or_insert(SessionError::Refused { kind, text });
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             download.meter.set_found();
-            Ok(done)
+            match first {
+                Some(error) if copied == 0 => Err(error),
+                _ => Ok(done),
+            }
         })
     }
 

@@ -1,0 +1,29 @@
+//! Several sources of one copy: one that cannot be copied is told, and the others are copied.
+
+use super::{Order, Outcome};
+use crate::engine::kind_of_file;
+use anyhow::Result;
+use hikyaku_console::{Board, Ending, PathFigures, headline, unwritten};
+use hikyaku_fan::{Failed, Kind};
+use hikyaku_transfer::FailureKind;
+use std::time::Instant;
+
+/// Goes on with the other sources where a failure is about this one alone, which is called `name` and is one of so many.
+pub(super) fn beside(
+    order: &Order<'_>,
+    (sources, name): (usize, &str),
+    copied: Result<()>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let Err(error) = copied else { return Ok(()) };
+    let kind = kind_of_file(&error).filter(|kind| sources > 1 && *kind != FailureKind::Busy);
+    let Some(kind) = kind else { return Err(error) };
+    let (path, text) = (name.as_bytes().to_vec(), headline(&error));
+    let message = outcome.add(&Failed { path, kind: Kind::File(kind), text });
+    let mut board = Board::new(order.args.audience(), None);
+    let id = board.add(None, Instant::now());
+    let figures = (outcome.counts, PathFigures::default());
+    board.update(id, figures, message.as_slice(), Instant::now());
+    board.finish(id, Ending::Untold, Instant::now());
+    board.into_lost().map_or(Ok(()), |error| Err(unwritten(error)))
+}
