@@ -69,6 +69,9 @@ pub enum LocationError {
     /// Not an object of a bucket.
     #[error("'{0}': expected s3://BUCKET/KEY")]
     BadS3(String),
+    /// A key that is no path.
+    #[error("'{0}': a key with an empty name in it cannot be the path of a file")]
+    EmptyName(String),
     /// Not an address of a daemon.
     #[error(transparent)]
     BadAddress(#[from] NotAnAddress),
@@ -155,8 +158,15 @@ impl Location {
             return path.ok_or_else(|| LocationError::BadGfarm(Shown::new(bytes).to_string()));
         }
         if let Some(rest) = bytes.strip_prefix(S3_SCHEME) {
-            let path = parse_s3(rest).map(Self::S3);
-            return path.ok_or_else(|| LocationError::BadS3(Shown::new(bytes).to_string()));
+            let shown = || Shown::new(bytes).to_string();
+            let path = parse_s3(rest).ok_or_else(|| LocationError::BadS3(shown()))?;
+            // A bucket may have `a//b` beside `a/b`: neither is taken for the other.
+            return match path.path.is_empty()
+                || path.path.split(|b| *b == b'/').all(|n| !n.is_empty())
+            {
+                true => Ok(Self::S3(path)),
+                false => Err(LocationError::EmptyName(shown())),
+            };
         }
         let is_module = bytes.to_ascii_lowercase().starts_with(RSYNC_SCHEME)
             || host_end(bytes).is_some_and(|colon| bytes.get(colon + 1) == Some(&b':'));
@@ -209,7 +219,8 @@ fn parse_s3(rest: &[u8]) -> Option<S3Path> {
     let (bucket, path) = rest.split_at(slash);
     let bucket = str::from_utf8(bucket).ok().filter(|bucket| !bucket.is_empty())?.to_owned();
     let (path, ending) = Ending::split(path);
-    Some(S3Path { bucket, path: names(path), ending })
+    let path = path.strip_prefix(b"/").unwrap_or(path).to_vec();
+    Some(S3Path { bucket, path, ending })
 }
 
 /// The names of a path, with one slash between them.

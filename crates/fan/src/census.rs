@@ -76,6 +76,9 @@ pub enum Why {
     /// Reading it gives bytes, and its size is told as zero, as of files of /proc.
     #[error("gives more bytes than its size says; copy what 'cat' makes of it")]
     Sizeless,
+    /// An object whose name is also that of a directory.
+    #[error("an object of this name is beside a directory of it, and only the directory is copied")]
+    Double,
     /// Another source of the same command has this name at the target.
     #[error("another source has this name")]
     Taken,

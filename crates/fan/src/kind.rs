@@ -163,7 +163,7 @@ impl From<Why> for Kind {
             Why::BadName => Self::File(FailureKind::BadName),
             Why::Tree => Self::File(FailureKind::IsDirectory),
             Why::Sizeless => Self::File(FailureKind::Unsupported),
-            Why::Taken => Self::File(FailureKind::Exists),
+            Why::Taken | Why::Double => Self::File(FailureKind::Exists),
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::key::{key, prefix};
 use crate::objects::{Depth, Head, PAGE_ROOM, Page, dir};
 use crate::reply::Object;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use hikyaku_store::{ErrorKind, Found, StorePath};
-use std::collections::BTreeMap;
+use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a bucket has at and below a path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,6 +15,19 @@ pub struct Survey {
     /// By path below the root of the bucket: files, and directories that a key names or that files are in. A path may be
     /// one that no file can have.
     pub all: BTreeMap<Vec<u8>, Found>,
+    /// Paths of directories that are also keys of objects, as `a` is beside `a/b`: a file system has one of the two.
+    pub doubles: BTreeSet<Vec<u8>>,
+}
+
+/// What is meant by a path: a bucket may have both an object and a directory of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meant {
+    /// The object; a directory, if there is no object.
+    Object,
+    /// Whichever of them is there, and not both.
+    Either,
+    /// The directory; an object, if nothing is in the directory.
+    Directory,
 }
 
 /// Which times of files are wanted.
@@ -49,23 +62,30 @@ impl S3 {
     ///
     /// # Errors
     ///
-    /// Nothing is there (`NotFound`), or the bucket cannot be listed.
-    pub fn survey(&self, root: &StorePath, times: Times) -> Result<Survey, S3Error> {
+    /// Nothing is there (`NotFound`), the path stands for two things and is not said to be one of them, or the bucket cannot
+    /// be listed.
+    pub fn survey(
+        &self,
+        root: &StorePath,
+        (meant, times): (Meant, Times),
+    ) -> Result<Survey, S3Error> {
         let name = |kind: ErrorKind| S3Error::Here(kind.to_string());
         let (key, prefix) = (key(root).map_err(name)?, prefix(root).map_err(name)?);
-        let mut survey = self.inner.wait(self.all(&key, &prefix))?;
+        let mut survey = self.inner.wait(self.all((&key, &prefix), meant))?;
         if times == Times::Noted {
             self.inner.wait(self.noted(&mut survey))?;
         }
         Ok(survey)
     }
 
-    async fn all(&self, key: &str, prefix: &str) -> Result<Survey, S3Error> {
+    async fn all(&self, (key, prefix): (&str, &str), meant: Meant) -> Result<Survey, S3Error> {
         let (wire, mut survey) = (&self.inner.wire, Survey::default());
-        if !key.is_empty()
-            && let Some(head) = wire.head(key).await?
-        {
-            survey.all.insert(key.as_bytes().to_vec(), head.found(key));
+        if meant != Meant::Directory && self.add_object(key, &mut survey).await? {
+            if meant == Meant::Either && wire.has_any(prefix).await? {
+                return Err(S3Error::Here(format!(
+                    "is an object and a directory; '{prefix}' means the directory, and '{key}' without -r the object"
+                )));
+            }
             return Ok(survey);
         }
         let mut after: Option<String> = None;
@@ -89,11 +109,25 @@ impl S3 {
                 None => break,
             }
         }
-        if survey.all.is_empty() && !key.is_empty() {
+        let is_missing = survey.all.is_empty() && !key.is_empty();
+        let is_object = meant == Meant::Directory && is_missing;
+        if is_missing && !(is_object && self.add_object(key, &mut survey).await?) {
             let (code, message) = ("NoSuchKey".to_owned(), "nothing has this name".to_owned());
             return Err(S3Error::Refused { status: 404, code, message, region: None });
         }
         Ok(survey)
+    }
+
+    /// Adds the object of this key, if there is one.
+    async fn add_object(&self, key: &str, survey: &mut Survey) -> Result<bool, S3Error> {
+        if key.is_empty() {
+            return Ok(false);
+        }
+        let head = self.inner.wire.head(key).await?;
+        let found = head.map(|head| head.found(key));
+        let is_there = found.is_some();
+        survey.all.extend(found.map(|found| (key.as_bytes().to_vec(), found)));
+        Ok(is_there)
     }
 
     /// Asks for the times that the writers have noted.
@@ -117,24 +151,92 @@ impl Survey {
     fn add(&mut self, object: &Object, root: &str) {
         let path = object.key.strip_suffix('/').unwrap_or(&object.key);
         // A marker of no bytes is a directory; with bytes it is a file of a name that is none, and told as such.
-        match path.len() < object.key.len() && object.size == 0 {
-            true => self.all.entry(path.as_bytes().to_vec()).or_insert_with(|| dir(path)),
-            false => {
-                self.all.entry(object.key.as_bytes().to_vec()).or_insert_with(|| object.found())
-            }
-        };
+        let is_marker = path.len() < object.key.len() && object.size == 0;
+        if is_marker {
+            self.add_dir(path);
+        } else {
+            self.add_file(object);
+        }
         if StorePath::new(path.as_bytes()).is_err() {
             return;
         }
         let mut above = path;
         while let Some((parent, _)) = above.rsplit_once('/')
             && parent.len() >= root.len()
+            && self.add_dir(parent)
         {
-            if self.all.contains_key(parent.as_bytes()) {
-                break;
-            }
-            self.all.insert(parent.as_bytes().to_vec(), dir(parent));
             above = parent;
         }
+    }
+
+    /// Whether the directory is new.
+    fn add_dir(&mut self, path: &str) -> bool {
+        let key = path.as_bytes();
+        match self.all.get(key).map(|found| found.kind) {
+            Some(Kind::Dir) => false,
+            before => {
+                if before.is_some() {
+                    self.doubles.insert(key.to_vec());
+                }
+                self.all.insert(key.to_vec(), dir(path));
+                true
+            }
+        }
+    }
+
+    fn add_file(&mut self, object: &Object) {
+        let key = object.key.as_bytes();
+        if self.all.contains_key(key) {
+            self.doubles.insert(key.to_vec());
+        } else {
+            self.all.insert(key.to_vec(), object.found());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(keys: &[(&str, u64)], root: &str) -> (Vec<(String, Kind)>, Vec<String>) {
+        let mut survey = Survey::default();
+        for (key, size) in keys {
+            let object = Object { key: (*key).to_owned(), size: *size, ..Object::default() };
+            survey.add(&object, root);
+        }
+        let text = |path: &[u8]| String::from_utf8(path.to_vec()).unwrap();
+        let all = survey.all.iter().map(|(path, found)| (text(path), found.kind)).collect();
+        (all, survey.doubles.iter().map(|path| text(path)).collect())
+    }
+
+    #[test]
+    fn an_object_whose_name_is_a_directory_too_is_noted() {
+        use Kind::{Dir, File};
+        let named = |all: &[(&str, Kind)]| -> Vec<(String, Kind)> {
+            all.iter().map(|(path, kind)| ((*path).to_owned(), *kind)).collect()
+        };
+        for keys in [
+            &[("a", 3), ("a-", 1), ("a/b", 2), ("a/c/d", 0)][..],
+            // A listing may have any order.
+            &[("a/c/d", 0), ("a/b", 2), ("a-", 1), ("a", 3)],
+        ] {
+            let (all, doubles) = survey(keys, "");
+            let wanted = [("a", Dir), ("a-", File), ("a/b", File), ("a/c", Dir), ("a/c/d", File)];
+            assert_eq!(all, named(&wanted));
+            assert_eq!(doubles, ["a"]);
+        }
+        let (all, doubles) = survey(&[("a", 3), ("a/", 0)], "");
+        assert_eq!((all, doubles), (named(&[("a", Dir)]), vec!["a".to_owned()]));
+        let (all, doubles) = survey(&[("r/a/b", 3), ("r/", 0)], "r");
+        assert_eq!(all, named(&[("r", Dir), ("r/a", Dir), ("r/a/b", File)]));
+        assert!(doubles.is_empty());
+    }
+
+    #[test]
+    fn a_key_that_no_path_can_have_is_not_taken_for_another() {
+        let (all, _) = survey(&[("a//b", 3), ("d//", 0), ("/e", 1)], "");
+        let paths: Vec<_> = all.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, ["/e", "a//b", "d/"]);
+        assert!(paths.iter().all(|path| StorePath::new(path.as_bytes()).is_err()));
     }
 }

@@ -9,12 +9,12 @@ use crate::outcome::failed;
 use anyhow::{Error, Result};
 use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer,
-    Target, UploadPlan, failure_kind, remote_path, store_census, unfit,
+    Arriving, Claims, Done, Landing, LeftOut, Modes, Renamed, Server, ServerId, SessionError,
+    StoreServer, Target, Trees, UploadPlan, Why, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath};
-use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
+use hikyaku_store_s3::{Meant, S3, S3Error, S3Options, Times};
 use hikyaku_units::counted;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -53,9 +53,16 @@ fn one(
     let (args, choice) = (order.args, order.choice());
     let root = remote_path(&source.path).map_err(start::of_session)?;
     let times = if order.modes() == Modes::Kept { Times::Noted } else { Times::Written };
-    let survey = store.survey(&root, times).map_err(|error| explained(&error, source))?;
+    let meant = match choice.trees {
+        _ if source.ending != Ending::Name => Meant::Directory,
+        Trees::Copied => Meant::Either,
+        Trees::Refused => Meant::Object,
+    };
+    let survey = store.survey(&root, (meant, times)).map_err(|error| explained(&error, source))?;
     let connections = args.connections() as usize;
     let mut found = store_census(&survey.all, connections);
+    let doubles = survey.doubles.iter().cloned();
+    found.left_out.extend(doubles.map(|path| LeftOut { path, why: Why::Double }));
     let kind = found
         .choose((&root, &root), &choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;

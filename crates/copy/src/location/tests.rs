@@ -79,7 +79,8 @@ fn buckets() {
         ("s3://b", s3("b", "", Ending::Slash)),
         ("s3://b/", s3("b", "", Ending::Slash)),
         ("s3://b/a/c", s3("b", "a/c", Ending::Name)),
-        ("s3://b//a//c/", s3("b", "a/c", Ending::Slash)),
+        ("s3://b/a/c/", s3("b", "a/c", Ending::Slash)),
+        ("s3://b/a/c/.", s3("b", "a/c", Ending::Contents)),
         ("s3://b/a%20b:c", s3("b", "a%20b:c", Ending::Name)),
     ];
     for (text, location) in cases {
@@ -87,6 +88,9 @@ fn buckets() {
     }
     for text in ["s3://", "s3:///a"] {
         assert!(matches!(parse(text), Err(LocationError::BadS3(_))), "{text}");
+    }
+    for text in ["s3://b//a", "s3://b/a//c", "s3://b/a//"] {
+        assert!(matches!(parse(text), Err(LocationError::EmptyName(_))), "{text}");
     }
     assert_eq!(parse("s3:a"), Ok(remote(None, "s3", None, "a")));
 }
