@@ -207,6 +207,20 @@ fn what_is_there_is_not_fetched_again() {
     assert_eq!((again.files, again.kept, again.failed.len()), (1, 59, 0));
 }
 
+#[test]
+fn a_slow_server_that_is_not_waited_for_at_the_end_is_not_told_as_lost() {
+    let store = Arc::new(Memory::default());
+    put(&store, "large", &random(3, 6 << 20));
+    let slow = Some(Rate::from_bits_per_sec(300_000));
+    let cluster = cluster(vec![(store.clone(), None), (store, slow)]);
+    let target = Arc::new(Memory::default());
+    let meter = Meter::new(2);
+    let census = census(&cluster.clients, &StorePath::ROOT);
+    let fetched = fetched(&cluster, &census, &target, &meter);
+    assert_eq!((fetched.files, fetched.failed.len()), (1, 0), "{:?}", fetched.failed);
+    assert!(fetched.lost.is_empty(), "{:?}", fetched.lost);
+}
+
 /// A server that tells of a file that was not asked for, as soon as it is asked for anything.
 fn liar() -> Client {
     use hikyaku_reach::talk;

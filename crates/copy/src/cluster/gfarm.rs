@@ -8,7 +8,7 @@ use crate::location::GfarmPath;
 use crate::outcome::failed;
 use crate::patterns::in_store;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{begun, misuse, with_remedy};
+use hikyaku_console::{begun, headline, misuse, with_remedy};
 use hikyaku_fan::{
     Arriving, Claims, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError,
     Target, failure_kind, gfarm_census, remote_path, unfit,
@@ -172,11 +172,17 @@ fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
     let address = |node: &hikyaku_gfarm::Address| Address { host: node.host.clone(), port };
     let servers = survey.nodes.iter().map(address).collect();
     let servers = Servers { servers, path: Vec::new(), ending: Ending::Slash, keys: Vec::new() };
-    let remedy = "start hikyaku serve --gfarm on the nodes, or leave out --gfarm-daemons";
-    start::session(order, &servers).map(Some).map_err(|error| {
-        let has_remedy = error.chain().any(|link| link.to_string().starts_with("try: "));
-        with_remedy(error, (!has_remedy).then_some(remedy))
-    })
+    match start::session(order, &servers) {
+        Ok(session) => Ok(Some(session)),
+        Err(error) if order.scope.stop_cause().is_some() => Err(error),
+        Err(error) => {
+            let (why, try_it) = (headline(&error), "start hikyaku serve --gfarm on the nodes");
+            eprintln!(
+                "hikyaku: no daemon of a node can be used, files come by Gfarm's own protocol: {why}\ntry: {try_it}"
+            );
+            Ok(None)
+        }
+    }
 }
 
 /// The nodes of the file system that have files of the copy.

@@ -423,6 +423,10 @@ impl<'a> Run<'a> {
     /// A server's connection is lost.
     pub(super) fn lose(&self, state: &mut State, server: ServerId, error: RemoteError) {
         state.spread.handle_lost(server_id(server), self.now());
+        // All is here: this end may have ended the connection itself, because the server still had something to send.
+        if state.open == 0 {
+            return;
+        }
         self.job.meter.set_lost(server, true);
         if state.fetched.lost.iter().all(|(lost, _)| *lost != server) {
             state.fetched.lost.push((server, error));
