@@ -7,7 +7,8 @@ use crate::choice::{Action, InTheWay, LinkAction, Older, Pass, action};
 use crate::dress::{DirState, Dress};
 use crate::links;
 use crate::meter::Meter;
-use crate::upload::{Pace, UploadError, UploadFile, UploadPlan, Uploaded};
+use crate::upload::{UploadError, UploadFile, UploadPlan, Uploaded};
+use hikyaku_reach::Limit;
 use hikyaku_remote::Seen;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::{
@@ -80,11 +81,11 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
     let files = job.plan.files.iter().filter(|file| !blocked.is_above(&file.to));
     let mut files: Vec<&UploadFile> = files.collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.seen.size));
-    let (next, all, pace) = (AtomicUsize::new(0), Mutex::new(done), Pace::new(job.rate));
+    let (next, all, limit) = (AtomicUsize::new(0), Mutex::new(done), Limit::new(job.rate));
     let work = || {
         let mut block = vec![0; BLOCK_BYTES];
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let copied = copy_again(job, file, &pace, &mut block);
+            let copied = copy_again(job, file, &limit, &mut block);
             all.lock().unwrap_or_else(PoisonError::into_inner).add(file, copied, job.meter);
         }
     };
@@ -197,12 +198,12 @@ fn rehearse(job: &DepositJob<'_>) -> Uploaded {
 fn copy_again(
     job: &DepositJob<'_>,
     file: &UploadFile,
-    pace: &Pace,
+    limit: &Limit,
     block: &mut [u8],
 ) -> Result<Copied, UploadError> {
     let mut tries = 1;
     loop {
-        match copy(job, file, pace, block) {
+        match copy(job, file, limit, block) {
             Err(UploadError::Target(error)) if is_lost(error.kind) && tries < TRIES => tries += 1,
             copied => return copied,
         }
@@ -216,7 +217,7 @@ const fn is_lost(kind: ErrorKind) -> bool {
 fn copy(
     job: &DepositJob<'_>,
     file: &UploadFile,
-    pace: &Pace,
+    limit: &Limit,
     block: &mut [u8],
 ) -> Result<Copied, UploadError> {
     let is_over = || job.stop.load(Ordering::Relaxed);
@@ -254,7 +255,7 @@ fn copy(
             if open.read_at(at, &mut block[..length])? != length {
                 return Err(changed().into());
             }
-            pace.wait(length as u64, is_over);
+            limit.wait(length as u64, is_over);
             draft.write_at(at, &block[..length]).map_err(target)?;
             at += length as u64;
             job.meter.add_written(length as u64);

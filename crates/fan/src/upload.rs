@@ -8,7 +8,6 @@
 mod dirs;
 mod flow;
 mod lane;
-mod pace;
 mod plan;
 mod queue;
 mod run;
@@ -26,7 +25,6 @@ use hikyaku_store::StoreError;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-pub(crate) use pace::Pace;
 pub use plan::{UploadFile, UploadPlan};
 
 /// What is to be uploaded, and whereto.

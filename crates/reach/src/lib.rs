@@ -47,7 +47,7 @@ pub use local::here;
 pub use meet::{DoorError, Invitation, MeetError};
 pub use near::{Carriers, Commands, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
-pub use pace::Pace;
+pub use pace::{Limit, Pace};
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, TIMES_ALONE, Versions};

@@ -76,6 +76,30 @@ impl Pace {
     }
 }
 
+/// A limit that may not be set: those who move bytes together wait for their time, if it is.
+#[derive(Debug)]
+pub struct Limit(Option<Pace>);
+
+impl Limit {
+    /// A limit of `rate`; none without a rate.
+    pub fn new(rate: Option<Rate>) -> Self {
+        Self(rate.map(Pace::new))
+    }
+
+    /// Whether bytes may be moved now, without a wait.
+    pub fn is_open(&self) -> bool {
+        let now = Instant::now();
+        self.0.as_ref().is_none_or(|pace| pace.next(now) <= now)
+    }
+
+    /// Waits until so many bytes may have been moved, or `is_over` holds.
+    pub fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
+        if let Some(pace) = &self.0 {
+            pace.wait(bytes, is_over);
+        }
+    }
+}
+
 /// The time slots of a limit. Pure: the time is an argument.
 #[derive(Debug, Default)]
 struct Slots {

@@ -7,7 +7,7 @@ mod put;
 use crate::fault::{Done, Fault, told};
 use crate::shell::Shell;
 use crate::show::Shown;
-use hikyaku_reach::Pace;
+use hikyaku_reach::Limit;
 use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits, NO_SUCH_TIME};
 use hikyaku_units::Rate;
 use std::io::{Write, stderr};
@@ -101,7 +101,7 @@ struct Progress<'a> {
     begin: Instant,
     printed: Option<Instant>,
     meter: Meter,
-    pace: Option<Pace>,
+    limit: Limit,
     stop: &'a AtomicBool,
 }
 
@@ -109,16 +109,14 @@ impl<'a> Progress<'a> {
     /// Of a file of so many bytes, of which `first` are there.
     fn new(name: &'a [u8], (first, total): (u64, u64), shell: &'a Shell) -> Self {
         let (begin, meter, stop) = (Instant::now(), shell.meter, &*shell.stop);
-        let pace = shell.flow.limit.map(Pace::new);
-        Self { name, total, first, done: first, begin, printed: None, meter, pace, stop }
+        let limit = Limit::new(shell.flow.limit);
+        Self { name, total, first, done: first, begin, printed: None, meter, limit, stop }
     }
 
     /// More bytes are copied. Waits for their time if there is a limit, unless the transfer is to end.
     fn add(&mut self, bytes: usize) {
         self.done += bytes as u64;
-        if let Some(pace) = &self.pace {
-            pace.wait(bytes as u64, || self.stop.load(Ordering::Relaxed));
-        }
+        self.limit.wait(bytes as u64, || self.stop.load(Ordering::Relaxed));
         if self.printed.is_none_or(|at| at.elapsed() >= UPDATE) {
             self.print("");
         }

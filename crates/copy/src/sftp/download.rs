@@ -2,13 +2,14 @@
 
 use super::Run;
 use super::fault::{Trouble, stored, there};
-use super::file::{Limit, WINDOW, changed, more};
+use super::file::{WINDOW, changed, more, paced};
 use super::journal::{Key, Past};
 use super::remote::Known;
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, SMALL};
 use hikyaku_fan::{Dress, Older};
 use hikyaku_fs::Shown;
+use hikyaku_reach::Limit;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
 use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
 use hikyaku_store_local::Local;
@@ -216,7 +217,7 @@ fn fill(
             if !under_way.is_empty() && !limit.is_open() {
                 break;
             }
-            limit.keep(run, left.min(length))?;
+            paced(run, limit, left.min(length))?;
             under_way.push_back((asked, length, ask(asked, length)));
             asked += length as u64;
         }

@@ -5,7 +5,7 @@ use super::fault::{Trouble, here};
 use super::remote::{join, split};
 use crate::engine::End;
 use hikyaku_fs::{CHANGED, Meta, Name, Shown, Token};
-use hikyaku_reach::Pace;
+use hikyaku_reach::Limit;
 use hikyaku_sftp::NO_SUCH_TIME;
 use hikyaku_store::Time;
 use hikyaku_transfer::FailureKind;
@@ -14,44 +14,20 @@ use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// Requests of one file that are under way at once: 2 MiB, the window of OpenSSH's channels.
 pub(super) const WINDOW: usize = 64;
 
-/// Limits the rate of a copy: bytes of all of its files wait before they are asked for or sent.
-pub(super) struct Limit(Option<Pace>);
+/// The limit of a copy, which all of its files keep together.
+pub(super) fn limit_of(run: &Run<'_>) -> Limit {
+    let rate = run.options.limit.filter(|&limit| limit > 0);
+    Limit::new(rate.map(Rate::from_bits_per_sec))
+}
 
-/// A copy that waits looks this often whether it was stopped.
-const LOOK: Duration = Duration::from_millis(200);
-
-impl Limit {
-    /// `limit` is in bits per second.
-    pub(super) fn new(limit: Option<u64>) -> Self {
-        let limit = limit.filter(|&limit| limit > 0);
-        Self(limit.map(|limit| Pace::new(Rate::from_bits_per_sec(limit))))
-    }
-
-    /// Whether bytes may be moved now, without a wait.
-    pub(super) fn is_open(&self) -> bool {
-        let now = Instant::now();
-        self.0.as_ref().is_none_or(|pace| pace.next(now) <= now)
-    }
-
-    /// Waits until these bytes may be moved, or the copy is stopped.
-    pub(super) fn keep(&self, run: &Run<'_>, bytes: usize) -> Result<(), Trouble> {
-        let Some(pace) = &self.0 else { return Ok(()) };
-        let start = pace.reserve(Instant::now(), bytes);
-        loop {
-            let left = start.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            thread::sleep(left.min(LOOK));
-            run.go_on()?;
-        }
-    }
+/// Waits until these bytes may be asked for or sent. Fails if the copy is stopped.
+pub(super) fn paced(run: &Run<'_>, limit: &Limit, bytes: usize) -> Result<(), Trouble> {
+    limit.wait(bytes as u64, || run.is_stopped());
+    run.go_on()
 }
 
 /// Times as version 3 has them.

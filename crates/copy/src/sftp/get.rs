@@ -8,7 +8,7 @@ mod walk;
 
 use super::download::{Download, download, rehearse_download};
 use super::fault::{Trouble, second};
-use super::file::Limit;
+use super::file::limit_of;
 use super::landing::Landing;
 use super::links::link_here;
 use super::remote::{expanded, resolved, split};
@@ -57,7 +57,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         run.meter.set_stream();
     }
     let run = &Run { journal: run.journal.filter(|_| !is_stream), ..*run };
-    let (limit, landing) = (Limit::new(run.options.limit), Landing::default());
+    let (limit, landing) = (limit_of(run), Landing::default());
     let modes = if run.options.preserve.modes() { Modes::Kept } else { Modes::Usual };
     let dress = modes.dress();
     let mut walk = Walk::new(run, &target, dress, Choice::new(&run.options.patterns)?);

@@ -3,7 +3,7 @@
 mod walk;
 
 use super::fault::{Trouble, second, there};
-use super::file::Limit;
+use super::file::limit_of;
 use super::links::link_there;
 use super::present::Present;
 use super::remote::{join, resolved};
@@ -53,7 +53,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         }
         _ => target,
     };
-    let (limit, present) = (Limit::new(run.options.limit), Present::default());
+    let (limit, present) = (limit_of(run), Present::default());
     let mut walk = Walk::new(run, Choice::new(&run.options.patterns)?);
     if is_listed && !into {
         walk.make_target(&target).map_err(end_of)?;

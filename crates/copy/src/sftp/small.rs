@@ -4,7 +4,7 @@
 use super::Run;
 use super::download::{Download, fetch, finish, stays_here};
 use super::fault::{Trouble, here, stored, there};
-use super::file::{Limit, changed, check_unchanged, draft_path};
+use super::file::{changed, check_unchanged, draft_path, paced};
 use super::journal::Past;
 use super::landing::{Group, Landing};
 use super::present::{Present, Seen};
@@ -16,6 +16,7 @@ use super::upload::{
 };
 use crate::engine::End;
 use hikyaku_fan::Dress;
+use hikyaku_reach::Limit;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Folder, Local, Reached};
@@ -139,7 +140,7 @@ fn read(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Ready>, Tr
         return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
     }
     contents.truncate(length);
-    limit.keep(run, length)?;
+    paced(run, limit, length)?;
     let (draft, to) = (draft_path(&file.to)?, file.to.clone());
     let complete = Complete { draft, to, size, told: told(run, &before), key };
     Ok(Some(Ready { complete, before, contents }))
@@ -260,7 +261,7 @@ pub(super) fn download_together(
         match opened.handle().map_err(there(&file.from)) {
             Ok(handle) => {
                 let size = usize::try_from(file.size()).unwrap_or(0);
-                limit.keep(run, size)?;
+                paced(run, limit, size)?;
                 reading.push((file, size, handle));
             }
             Err(trouble) => tell(run, Err(trouble))?,

@@ -3,7 +3,7 @@
 use super::Run;
 use super::fault::{Trouble, here, there};
 use super::file::{
-    Limit, WINDOW, changed, check_unchanged, draft_path, in_seconds, seconds, times,
+    WINDOW, changed, check_unchanged, draft_path, in_seconds, paced, seconds, times,
 };
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
@@ -11,6 +11,7 @@ use super::settle::{Complete, name};
 use crate::engine::{End, Existing};
 use hikyaku_fan::Older;
 use hikyaku_fs::Shown;
+use hikyaku_reach::Limit;
 use hikyaku_sftp::{
     Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };
@@ -237,7 +238,7 @@ fn send(
         if sent.writes.len() >= WINDOW {
             sent.settle_one(run, &file.to)?;
         }
-        limit.keep(run, length)?;
+        paced(run, limit, length)?;
         let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
         sent.writes.push_back((client.ask(&write), length as u64));
         offset += length as u64;

@@ -1,6 +1,6 @@
 //! The rate of a server that cannot be told one: what reads from it waits.
 
-use crate::upload::Pace;
+use hikyaku_reach::Limit;
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The limit of one server. Clones share it.
 #[derive(Clone)]
 pub(super) struct Paced {
-    pace: Arc<Mutex<Arc<Pace>>>,
+    pace: Arc<Mutex<Arc<Limit>>>,
     is_closed: Arc<AtomicBool>,
 }
 
 impl Default for Paced {
     /// Without a limit.
     fn default() -> Self {
-        let pace = Arc::new(Mutex::new(Arc::new(Pace::new(None))));
+        let pace = Arc::new(Mutex::new(Arc::new(Limit::new(None))));
         Self { pace, is_closed: Arc::default() }
     }
 }
@@ -23,16 +23,16 @@ impl Default for Paced {
 impl Paced {
     /// Limits the requests that begin from here on.
     pub(super) fn cap(&self, rate: Option<Rate>) {
-        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Pace::new(rate));
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Limit::new(rate));
     }
 
     /// What a request that begins has to keep to.
-    pub(super) fn pace(&self) -> Arc<Pace> {
+    pub(super) fn pace(&self) -> Arc<Limit> {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until so many bytes may come, or nothing more is wanted of the server.
-    pub(super) fn wait(&self, pace: &Pace, bytes: u64) {
+    pub(super) fn wait(&self, pace: &Limit, bytes: u64) {
         pace.wait(bytes, || self.is_closed());
     }
 

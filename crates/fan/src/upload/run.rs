@@ -2,13 +2,13 @@
 
 use super::dirs;
 use super::flow::Flow;
-use super::pace::Pace;
 use super::queue::{Given, Queue, Stage, Task, TaskId};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
 use super::{UploadError, UploadFile, UploadJob, Uploaded};
 use crate::census::ServerId;
 use crate::server::Server;
+use hikyaku_reach::Limit;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_run_log::FileStage;
 use hikyaku_store::ErrorKind;
@@ -37,7 +37,7 @@ const FAILED: usize = usize::MAX;
 pub(super) struct Run<'a> {
     pub(super) job: &'a UploadJob<'a>,
     pub(super) there: There,
-    pub(super) pace: Pace,
+    pub(super) limit: Limit,
     state: Mutex<State>,
     changed: Condvar,
     begin: Instant,
@@ -114,9 +114,9 @@ impl<'a> Run<'a> {
         let links: Vec<Link> = job.servers.iter().map(link).collect();
         let state =
             State { queue, links, uploaded, tasks, gone_since: None, busy: 0, is_over: false };
-        let pace = Pace::new(job.parameters.rate);
+        let limit = Limit::new(job.parameters.rate);
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self { job, there, pace, state, changed, begin }
+        Self { job, there, limit, state, changed, begin }
     }
 
     /// Makes the directories and links, sends the files, and brings their names to the disks.
@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
     /// Waits until the server has room for more, and notes that so many bytes are sent. `false` if the file is not to be
     /// sent there any more.
     pub(super) fn room(&self, at: At, attempt: Attempt, bytes: u64) -> bool {
-        self.pace.wait(bytes, || self.is_stopped() || self.state().is_over);
+        self.limit.wait(bytes, || self.is_stopped() || self.state().is_over);
         let mut state = self.state();
         loop {
             let task = state.queue.task(attempt.id);

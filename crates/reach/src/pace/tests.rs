@@ -109,3 +109,18 @@ fn a_piece_that_waits_ends_with_its_connection() {
     server.close(7, "over");
     assert!(writer.join().unwrap());
 }
+
+#[test]
+fn what_has_no_limit_is_not_waited_for() {
+    let limit = Limit::new(None);
+    let begin = Instant::now();
+    limit.wait(u64::MAX, || false);
+    assert!(limit.is_open());
+    let limit = Limit::new(Some(Rate::from_bits_per_sec(8_000_000)));
+    assert!(limit.is_open());
+    // Whoever reserves a slot and does not wait for it leaves the limit closed to others.
+    limit.wait(1_000_000, || true);
+    assert!(!limit.is_open());
+    limit.wait(1, || begin.elapsed() > Duration::from_secs(30));
+    assert!(begin.elapsed() >= Duration::from_millis(900));
+}
