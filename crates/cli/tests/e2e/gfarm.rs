@@ -185,6 +185,51 @@ fn sources_that_are_links_are_followed_and_patterns_mean_what_matches_them() {
     assert_eq!(read(&rig.at("itself")).len(), 5);
 }
 
+#[test]
+fn names_mean_what_they_mean_to_cp() {
+    let Some(rig) = Rig::up("as-cp", 1) else { return };
+    rig.gfarm.run("gfmkdir", &["/tree", "/tree/s1", "/tree/s2"]).unwrap();
+    let [a, b] = [("/tree/a", 10), ("/tree/s1/b", 20)].map(|(name, size)| rig.put(name, size, 1));
+    // Files and directories match: a file has nothing below it, and a directory without -r stops no file.
+    fs::create_dir(rig.at("mixed")).unwrap();
+    let mixed = rig.cp(&["gfarm:///tree/*", "mixed"]);
+    assert_eq!(mixed.status.code(), Some(6), "{}", said(&mixed));
+    let told = said(&mixed);
+    assert_eq!(told.matches("is a directory, and -r was not given").count(), 2, "{told}");
+    assert!(read(&rig.at("mixed/a")) == a);
+    assert_good(&rig.cp(&["gfarm:///tree/*/b", "through"]));
+    assert!(read(&rig.at("through")) == b);
+    // What is in a directory.
+    assert_good(&rig.cp(&["-r", "gfarm:///tree/.", "contents"]));
+    assert!(read(&rig.at("contents/a")) == a && read(&rig.at("contents/s1/b")) == b);
+    // Daemons are used where they are, and there are none.
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let direct = rig.cp(&[&format!("--gfarm-daemons={port}"), "gfarm:///tree/a", "direct"]);
+    assert_good(&direct);
+    assert!(said(&direct).contains("files come by Gfarm's own protocol"), "{}", said(&direct));
+    assert!(read(&rig.at("direct")) == a);
+    // A target that is a link is written through.
+    for (text, name) in [("tree/a", "/file"), ("nothing", "/dangling"), ("/tree/s1", "/dir")] {
+        rig.gfarm.run("gfln", &["-s", text, name]).unwrap();
+    }
+    fs::write(rig.at("new"), "new").unwrap();
+    for target in ["file", "dir", "dir/newer"] {
+        assert_good(&rig.cp(&["new", &format!("gfarm:///{target}")]));
+    }
+    for name in ["/tree/a", "/tree/s1/new", "/tree/s1/newer"] {
+        assert_eq!(rig.gfarm.run("gfexport", &[name]).unwrap(), "new", "{name}");
+    }
+    let refused = rig.cp(&["new", "gfarm:///dangling"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    assert!(said(&refused).contains("leads nowhere"), "{}", said(&refused));
+    // A link takes the place of another one.
+    fs::create_dir(rig.at("links")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", rig.at("links/file")).unwrap();
+    assert_good(&rig.cp(&["-a", "links/.", "gfarm:///"]));
+    assert_good(&rig.cp(&["-a", "gfarm:///", "back"]));
+    assert_eq!(fs::read_link(rig.at("back/file")).unwrap().to_str(), Some("elsewhere"));
+}
+
 /// A killed writer leaves its temporary name, and Gfarm tells of it in each listing.
 #[test]
 fn what_a_killed_copy_has_left_is_no_part_of_a_tree() {
