@@ -294,7 +294,7 @@ impl Copy<'_> {
         if of == Of::Several && is_small && self.session.depth().is_some() {
             return self.small.add(file).map_or(Ok(()), |files| self.hand(Task::Batch(files)));
         }
-        self.hand(Task::One(file))
+        self.hand(Task::One(Box::new(file)))
     }
 
     /// Copies the small files that still wait.

@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 256;
 /// What a helper does.
 pub(crate) enum Task {
     /// A file.
-    One(File),
+    One(Box<File>),
     /// Small files, all of the same kind.
     Batch(Vec<File>),
 }
