@@ -65,12 +65,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let [source, target] = &args.paths[..] else {
         return Err(usage("one source at a time; try: a command for each source"));
     };
-    if options.deletion.is_some() && !options.is_recursive {
-        return Err(usage("--delete is about whole directories; try: with -r or -a"));
-    }
-    if options.sources == Sources::Removed && !options.keeps_times {
-        return Err(usage("--remove-source-files compares times at the end; try: with -t or -a"));
-    }
+    check(&options)?;
     let parsed = |path| {
         Location::parse(path).map_err(|error| {
             let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
@@ -168,6 +163,17 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
 pub(crate) fn usage(text: &str) -> Error {
     let text = text.replacen("; try: ", "\ntry: ", 1);
     clap::Error::raw(Usage::ValueValidation, format!("{text}\n")).into()
+}
+
+/// Refuses options that mean nothing without others.
+fn check(options: &Options) -> Result<()> {
+    if options.deletion.is_some() && !options.is_recursive {
+        return Err(usage("--delete is about whole directories; try: with -r or -a"));
+    }
+    if options.sources == Sources::Removed && !options.keeps_times {
+        return Err(usage("--remove-source-files compares times at the end; try: with -t or -a"));
+    }
+    Ok(())
 }
 
 /// The rules, and behind them that what was kept by an earlier run stays, as in rsync.
