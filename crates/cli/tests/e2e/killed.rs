@@ -90,7 +90,7 @@ fn judge_step(command: &impl Fn() -> Command, wanted: &Wanted<'_>, step: &str) -
             let is_empty = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
             let mut left = paths(folder);
             left.retain(|path| !is_empty(path));
-            assert_eq!(left, [PathBuf::new(); 0], "{at}");
+            assert_eq!(left, Vec::<PathBuf>::new(), "{at}");
         }
         if is_whole {
             return number - 1;

@@ -162,7 +162,7 @@ fn open_what_is_replaced(mode: Mode, opens: usize) {
             .filter_map(|n| File::open(&there).err().map(|error| format!("{n}: {error}")))
             .collect();
         is_over.store(true, Ordering::SeqCst);
-        assert_eq!(failed, [const { String::new() }; 0], "{mode:?}");
+        assert_eq!(failed, Vec::<String>::new(), "{mode:?}");
     });
 }
 
