@@ -27,12 +27,12 @@ const MARK: &str = "\u{1}hikyaku-serve ";
 /// All of them.
 pub fn all() -> Vec<Lie<Tell>> {
     vec![
-        lie("gone", Archive, With(2), (|_| Ok(None)) as Tell),
-        lie("chatter", Archive, With(2), |far| {
+        lie("gone", Archive, With(6), (|_| Ok(None)) as Tell),
+        lie("chatter", Archive, With(6), |far| {
             far.print(CONTROL.repeat(100).as_bytes());
             Ok(None)
         }),
-        lie("endless-chatter", Archive, With(2), |far| {
+        lie("endless-chatter", Archive, With(6), |far| {
             while far.output.write_all(CONTROL.repeat(1000).as_bytes()).is_ok() {}
             Ok(None)
         }),
