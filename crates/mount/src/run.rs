@@ -13,7 +13,7 @@ use crate::notes::{Killed, Notes};
 use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
-use crate::umount::{Manner, take};
+use crate::umount::{Manner, PROCESS, take};
 use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
 use hikyaku_console::{ExitCode, Interrupt, misuse, print, with_remedy};
@@ -190,6 +190,7 @@ fn serve(
         core.begin_leases(client);
     }
     interrupt.listen().context("cannot listen for signals")?;
+    rustix::thread::set_name(PROCESS).context("cannot name the process")?;
     let config = config(options, access, servers);
     let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;
     let session =

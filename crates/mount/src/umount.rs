@@ -9,6 +9,7 @@ use hikyaku_console::{ExitCode, with_remedy};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -25,6 +26,8 @@ pub(crate) enum Manner {
     Detach,
 }
 
+/// The name of the process of a mount, whatever the file of the program is called.
+pub(crate) const PROCESS: &CStr = c"hikyaku";
 /// The process of a mount ends within this.
 const END: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
@@ -41,33 +44,38 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
         let text = format!("nothing is mounted by FUSE at {}", directory.display());
         return Err(ExitCode::WillFail.error(text));
     };
-    let server = attribute(&directory, PID_ATTRIBUTE)
-        .and_then(|pid| pid.parse().ok())
-        .and_then(Pid::from_raw)
-        .filter(|&pid| is_server(pid, &mounted));
-    match server {
-        Some(server) if args.now => {
+    // A mount whose process is dead is of no use to anybody.
+    let Some(pid) = attribute(&directory, PID_ATTRIBUTE) else {
+        return take(&directory, Manner::Detach);
+    };
+    let pid = pid.parse().ok().and_then(Pid::from_raw);
+    let server = pid.filter(|&pid| is_server(pid, &mounted));
+    if args.now {
+        return end_now(&directory, server);
+    }
+    // The mount tells what it has not sent, whether or not its process can be found.
+    let told = flushed(&directory)?;
+    take(&directory, Manner::Idle)?;
+    if let Some(server) = server {
+        // A copy of the mount in the namespace of the process would keep it alive. Without one it ends by itself, and
+        // not by a signal, once the server has everything.
+        let has_copy = || mounted::is_there(server.as_raw_nonzero(), &mounted.device);
+        if !ends(server) && has_copy() {
             let _ = kill_process(server, Signal::TERM);
-            if !ends(server) {
-                take(&directory, Manner::Detach)?;
-                let _ = kill_process(server, Signal::KILL);
-            }
         }
-        // A mount whose process is dead is of no use to anybody.
-        None => take(&directory, Manner::Detach)?,
-        Some(server) => {
-            let told = flushed(&directory)?;
-            take(&directory, Manner::Idle)?;
-            // A copy of the mount in the namespace of the process would keep it alive. Without one it ends by itself, and
-            // not by a signal, once the server has everything.
-            let has_copy = || mounted::is_there(server.as_raw_nonzero(), &mounted.device);
-            if !ends(server) && has_copy() {
-                let _ = kill_process(server, Signal::TERM);
-            }
-            // It may still tell the server what was written. That ends by itself.
-            while !ends(server) {}
-            return told;
-        }
+        // It may still tell the server what was written. That ends by itself.
+        while !ends(server) {}
+    }
+    told
+}
+
+/// Takes the mount away, whoever uses it, and ends its process.
+fn end_now(directory: &Path, server: Option<Pid>) -> Result<()> {
+    let Some(server) = server else { return take(directory, Manner::Detach) };
+    let _ = kill_process(server, Signal::TERM);
+    if !ends(server) {
+        take(directory, Manner::Detach)?;
+        let _ = kill_process(server, Signal::KILL);
     }
     Ok(())
 }
@@ -134,12 +142,12 @@ fn busy(directory: &Path) -> Error {
 }
 
 /// Whether the process is one of this program that belongs to the user of the mount. Another file system could name any
-/// process.
+/// process, and a process of a container has another number there.
 fn is_server(pid: Pid, mounted: &Mounted) -> bool {
     let process = format!("/proc/{}", pid.as_raw_nonzero());
     let name = fs::read_to_string(format!("{process}/comm"));
     let owner = fs::metadata(&process).map(|metadata| metadata.uid());
-    name.is_ok_and(|name| name.trim() == "hikyaku") && owner.ok() == mounted.user
+    name.is_ok_and(|name| Ok(name.trim()) == PROCESS.to_str()) && owner.ok() == mounted.user
 }
 
 /// Whether the process ends soon.

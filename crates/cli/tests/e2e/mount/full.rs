@@ -81,6 +81,29 @@ fn what_a_full_server_refuses_stays_in_the_journal_and_umount_and_the_next_mount
 }
 
 #[test]
+fn umount_tells_what_a_full_server_refuses_whatever_name_the_program_has() {
+    if !can_mount() {
+        return;
+    }
+    let (mut place, _small) = Small::place("mount-full-name", &["--writable"]);
+    place.rename_program("renamed");
+    staged(&place, &random(1, 9_000_001));
+    // Of a process that has ended there is none, even if nobody has waited for it.
+    let running = PathBuf::from(format!("/proc/{}/exe", place.server()));
+    assert_eq!(fs::read_link(&running).unwrap(), place.at("renamed"));
+    let file = File::open(place.mnt("new")).unwrap();
+    let told = said(&place.umount(&[]));
+    assert!(told.contains("programs use it") && place.is_mounted(), "{told}");
+    drop(file);
+    place.rename_program("other");
+    let output = place.umount(&[]);
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(6), "{told}");
+    assert!(told.contains("1 file: new") && told.contains("no space left"), "{told}");
+    assert!(!place.is_mounted() && fs::read_link(&running).is_err());
+}
+
+#[test]
 fn what_a_full_server_refuses_arrives_when_there_is_room() {
     if !can_mount() {
         return;

@@ -19,6 +19,8 @@ pub(crate) struct Place {
     address: String,
     /// Further arguments of the daemon.
     daemon_options: &'static [&'static str],
+    /// The program that mounts.
+    program: PathBuf,
 }
 
 /// How a place is mounted.
@@ -102,8 +104,8 @@ impl Place {
         fs::create_dir_all(scratch.join("root")).unwrap();
         fs::create_dir_all(scratch.join("mnt")).unwrap();
         fs::write(scratch.join("keys"), "").unwrap();
-        let mut place =
-            Self { scratch, daemon: None, address: "127.0.0.1:0".to_owned(), daemon_options };
+        let (address, program) = ("127.0.0.1:0".to_owned(), PathBuf::from(PROGRAM));
+        let mut place = Self { scratch, daemon: None, address, daemon_options, program };
         place.start();
         let refused = place.command(&["mount", &place.source("")]).arg(place.mnt("")).output();
         let said = String::from_utf8(refused.unwrap().stderr).unwrap();
@@ -131,9 +133,17 @@ impl Place {
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(&self.program);
         command.env("XDG_STATE_HOME", self.at("state")).args(words);
         command
+    }
+
+    /// Has everything but the daemon be done by the program under another name.
+    pub(crate) fn rename_program(&mut self, name: &str) {
+        self.program = self.at(name);
+        // A copy that this process writes cannot be run while another thread starts a program.
+        let copied = Command::new("cp").arg(PROGRAM).arg(&self.program).status();
+        assert!(copied.unwrap().success());
     }
 
     /// Starts the daemon, at the port that it had before.
