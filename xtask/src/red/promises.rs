@@ -33,7 +33,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "choice, newer files",
         CHOICE,
-        ("if found.modified > new.modified", "if found.modified < new.modified"),
+        ("KeptIfNewer => there >= new", "KeptIfNewer => there < new"),
         FAN,
         "what_is_there_is_replaced_only_if_the_user_does_not_keep_it",
     ),
