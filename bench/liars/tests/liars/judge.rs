@@ -27,7 +27,7 @@ impl Judged {
 }
 
 /// Who has not ended by then hangs.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(150);
 /// When a user has had enough of somebody who says nothing.
 const ENOUGH: Duration = Duration::from_secs(1);
 /// From Ctrl-C on.
