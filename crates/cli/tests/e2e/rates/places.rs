@@ -76,6 +76,7 @@ pub(super) static TABLE: &[Row] = &[
     other("cp --policy", "fixed:RATE is sent whatever is lost: no limit, as operators.md says"),
     other("perf --policy", "the same"),
     other("policy of the settings", "the same"),
+    other("perf --min", "the least that the test must receive"),
     other("view --fps", "frames a second"),
 ];
 
