@@ -162,4 +162,15 @@ impl Run<'_> {
     fn go_on(&self) -> Result<(), Trouble> {
         if self.is_stopped() { Err(Trouble::Stopped) } else { Ok(()) }
     }
+
+    /// Counts the failure of a file. Anything else ends the copy.
+    fn told(&self, done: Result<(), Trouble>) -> Result<(), Trouble> {
+        match done {
+            Err(Trouble::File(end, failure)) => {
+                self.meter.add_failure(end, &failure);
+                Ok(())
+            }
+            other => other,
+        }
+    }
 }

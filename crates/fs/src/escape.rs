@@ -1,4 +1,5 @@
-//! Paths in text files of this user, a line each: bytes that are no printable ASCII are written as `%` and two digits.
+//! Paths in lines of text, in files of this user and in answers of servers: bytes that are no printable ASCII are written as
+//! `%` and two digits.
 
 use std::fmt::Write as _;
 
@@ -16,10 +17,10 @@ pub fn escaped(path: &[u8]) -> String {
 }
 
 /// The path that was [escaped]; `None` if the text is none.
-// fuzz: none, a file of this user
-pub fn unescaped(text: &str) -> Option<Vec<u8>> {
+// fuzz: ftp_replies
+pub fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut path = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+    let mut rest = text;
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
         if byte != b'%' {
@@ -44,10 +45,10 @@ mod tests {
         for path in [&b"/a b/.c.hikyaku"[..], b"100%", b"\xff\n\r%41", b""] {
             let text = escaped(path);
             assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{text}");
-            assert_eq!(unescaped(&text).as_deref(), Some(path), "{text}");
+            assert_eq!(unescaped(text.as_bytes()).as_deref(), Some(path), "{text}");
         }
         for text in ["%", "%4", "%zz", "%+1"] {
-            assert_eq!(unescaped(text), None, "{text}");
+            assert_eq!(unescaped(text.as_bytes()), None, "{text}");
         }
     }
 }

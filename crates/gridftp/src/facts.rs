@@ -1,6 +1,6 @@
 //! Facts of files (MLST and MLSD, RFC 3659, section 7): `Type=file;Size=5;Modify=20260102030405; name`.
 
-use hikyaku_fs::{Name, PathError};
+use hikyaku_fs::{Name, PathError, unescaped};
 
 #[cfg(test)]
 mod tests;
@@ -78,7 +78,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
             }
             "unique" => found.unique = Some(value.to_owned()),
             "unix.mode" => found.mode = u32::from_str_radix(value, 8).ok().map(|mode| mode & 0o777),
-            "unix.slink" => found.link = unescaped(value.as_bytes()),
+            "unix.slink" => found.link = absolute(value.as_bytes()),
             _ => {}
         }
     }
@@ -100,23 +100,9 @@ pub(crate) fn listing(text: &[u8]) -> Option<Vec<Listed>> {
     Some(entries)
 }
 
-/// A path whose odd bytes are written as `%` and two hexadecimal digits. `None` if it is not absolute or badly written.
-fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
-    let mut path = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            path.push(byte);
-            continue;
-        }
-        let (digits, after) = rest.split_at_checked(2)?;
-        let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
-        let digits = str::from_utf8(digits).ok().filter(|_| is_hex)?;
-        path.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = after;
-    }
-    path.starts_with(b"/").then_some(path)
+/// An absolute path whose odd bytes are escaped. `None` if it is another one or badly written.
+fn absolute(text: &[u8]) -> Option<Vec<u8>> {
+    unescaped(text).filter(|path| path.starts_with(b"/"))
 }
 
 fn kind(value: &str) -> Kind {

@@ -99,7 +99,7 @@ fn parse(text: &str) -> Option<Earlier> {
     if lines.next()? != MAGIC {
         return None;
     }
-    let (version, partial) = (lines.next()?.to_owned(), unescaped(lines.next()?)?);
+    let (version, partial) = (lines.next()?.to_owned(), unescaped(lines.next()?.as_bytes())?);
     let range = |line: &str| {
         let (start, end) = line.split_once(' ')?;
         let range = start.parse().ok()?..end.parse().ok()?;

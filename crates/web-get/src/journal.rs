@@ -203,7 +203,7 @@ fn parse(text: &str) -> Option<Attempt> {
         },
         version: Some(version).filter(|version| version != "-"),
         sources,
-        partial: unescaped(&partial)?,
+        partial: unescaped(partial.as_bytes())?,
         have,
         complete,
     })

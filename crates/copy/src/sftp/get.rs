@@ -78,7 +78,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
                     true => walk.source(source, jobs),
                     false => Err(second(End::There, source)),
                 };
-                walk.told(added)?;
+                run.told(added)?;
                 walk.descend(jobs)?;
             }
             run.meter.set_counted();

@@ -79,7 +79,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
                     true => walk.source(source, to, jobs),
                     false => Err(second(End::Here, source.as_os_str().as_bytes())),
                 };
-                walk.told(added)?;
+                run.told(added)?;
                 walk.descend(jobs)?;
             }
             run.meter.set_counted();

@@ -57,17 +57,6 @@ impl<F> Small<F> {
     }
 }
 
-/// Counts the failure of a file; anything else ends the copy.
-fn tell(run: &Run<'_>, done: Result<(), Trouble>) -> Result<(), Trouble> {
-    match done {
-        Err(Trouble::File(end, failure)) => {
-            run.meter.add_failure(end, &failure);
-            Ok(())
-        }
-        other => other,
-    }
-}
-
 /// A file of this machine that was read.
 struct Ready {
     complete: Complete,
@@ -90,8 +79,8 @@ pub(super) fn upload_together(
                 ready.push(one);
                 Ok(())
             }
-            Ok(None) => tell(run, upload(run, limit, file)),
-            Err(trouble) => tell(run, Err(trouble)),
+            Ok(None) => run.told(upload(run, limit, file)),
+            Err(trouble) => run.told(Err(trouble)),
         };
         // What was read is completed all the same.
         if done.is_err() {
@@ -202,7 +191,7 @@ fn opened(run: &Run<'_>, present: &Present, files: Vec<Ready>) -> (Vec<Open>, Re
             // The reason of the name is the better one.
             Err(error) => {
                 let trouble = replaced.err().unwrap_or_else(|| there(to)(error));
-                done = done.and(tell(run, Err(trouble)));
+                done = done.and(run.told(Err(trouble)));
             }
         }
     }
@@ -248,9 +237,9 @@ pub(super) fn download_together(
         run.go_on()?;
         match asked(run, target.0, file) {
             Ok(Asked::Kept) => run.meter.add_kept(file.size()),
-            Ok(Asked::Alone) => tell(run, fetch(run, limit, target, file))?,
+            Ok(Asked::Alone) => run.told(fetch(run, limit, target, file))?,
             Ok(Asked::Together) => together.push(file),
-            Err(trouble) => tell(run, Err(trouble))?,
+            Err(trouble) => run.told(Err(trouble))?,
         }
     }
     let (flags, attributes) = (Request::READ, Attributes::default());
@@ -264,7 +253,7 @@ pub(super) fn download_together(
                 paced(run, limit, size)?;
                 reading.push((file, size, handle));
             }
-            Err(trouble) => tell(run, Err(trouble))?,
+            Err(trouble) => run.told(Err(trouble))?,
         }
     }
     let requests = reading.iter().flat_map(|(_, size, handle)| {
@@ -288,7 +277,7 @@ pub(super) fn download_together(
             Ok(_) => Err(changed(End::There, &file.from)),
             Err(trouble) => Err(trouble),
         };
-        ended = tell(run, done);
+        ended = run.told(done);
         if ended.is_err() {
             break;
         }
@@ -343,7 +332,7 @@ fn store(
             folder = match store.folder(&dir) {
                 Ok(open) => Some(open),
                 Err(error) => {
-                    tell(run, Err(stored(error)))?;
+                    run.told(Err(stored(error)))?;
                     None
                 }
             };
@@ -355,7 +344,7 @@ fn store(
                 run.meter.add_bytes(bytes.len() as u64);
                 group.files.push((file.key(), whole));
             }
-            Err(error) => tell(run, Err(stored(error)))?,
+            Err(error) => run.told(Err(stored(error)))?,
         }
     }
     Ok(group)

@@ -102,16 +102,6 @@ impl<'a> Walk<'a> {
         !self.directories.is_empty()
     }
 
-    pub(super) fn told(&self, done: Result<(), Trouble>) -> Result<(), Trouble> {
-        match done {
-            Err(Trouble::File(end, failure)) => {
-                self.run.meter.add_failure(end, &failure);
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
     pub(super) fn source(&mut self, from: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
         let found = self.run.server.client.attributes(&self.look(from)).map_err(there(from))?;
         let is_contents = from.ends_with(b"/.") || split(from).1.is_none();
@@ -162,14 +152,14 @@ impl<'a> Walk<'a> {
             if let Err(trouble) = self.above(from, dir, found) {
                 let is_told = above(dir).any(|dir| missing.contains(dir));
                 missing.insert(dir);
-                self.told(if is_told { Ok(()) } else { Err(trouble) })?;
+                self.run.told(if is_told { Ok(()) } else { Err(trouble) })?;
             }
         }
         let files = files.iter().map(Vec::as_slice);
         let files = files.filter(|file| !above(file).any(|dir| missing.contains(dir)));
         for (from, file, found) in self.looked(source, files) {
             let added = found.and_then(|found| self.named(&from, file, found, jobs));
-            self.told(added)?;
+            self.run.told(added)?;
         }
         Ok(())
     }
@@ -240,7 +230,7 @@ impl<'a> Walk<'a> {
             for (dir, listed) in some.into_iter().zip(listed) {
                 let Ok(listed) = listed else { return Err(Trouble::Stopped) };
                 let done = listed.and_then(|all| self.directory(dir, all, jobs));
-                self.told(done)?;
+                self.run.told(done)?;
             }
         }
         Ok(())
@@ -336,7 +326,7 @@ impl<'a> Walk<'a> {
                 let (below, above) = (below.clone(), dir.above.clone());
                 self.entry(path, known, At { to: to?, below, above, real }, jobs)
             });
-            self.told(added)?;
+            self.run.told(added)?;
         }
         Ok(())
     }

@@ -122,13 +122,13 @@ impl<'a> Walk<'a> {
                 Err(trouble) => {
                     let is_told = above(dir).any(|dir| missing.contains(dir));
                     missing.insert(dir);
-                    self.told(if is_told { Ok(()) } else { Err(trouble) })?;
+                    self.run.told(if is_told { Ok(()) } else { Err(trouble) })?;
                 }
             }
         }
         for file in files.iter().filter(|file| !above(file).any(|dir| missing.contains(dir))) {
             let added = self.named(source, (target, file), jobs);
-            self.told(added)?;
+            self.run.told(added)?;
         }
         Ok(())
     }
@@ -167,17 +167,6 @@ impl<'a> Walk<'a> {
             false => fs::metadata(from),
         };
         found.map_err(here("look at", from))
-    }
-
-    /// Counts the failure of a file; anything else ends the walk.
-    pub(super) fn told(&self, done: Result<(), Trouble>) -> Result<(), Trouble> {
-        match done {
-            Err(Trouble::File(end, failure)) => {
-                self.run.meter.add_failure(end, &failure);
-                Ok(())
-            }
-            other => other,
-        }
     }
 
     fn entry(
@@ -222,7 +211,7 @@ impl<'a> Walk<'a> {
             for dir in self.pending.split_off(few) {
                 self.run.go_on()?;
                 let filled = self.fill(dir, jobs);
-                self.told(filled)?;
+                self.run.told(filled)?;
             }
         }
         Ok(())
@@ -251,7 +240,7 @@ impl<'a> Walk<'a> {
                 }
                 self.entry((&from, found), At { to, below, above: above.clone() }, jobs)
             });
-            self.told(added)?;
+            self.run.told(added)?;
         }
         Ok(())
     }
@@ -323,11 +312,11 @@ impl<'a> Walk<'a> {
                     asked.push((path, client.ask(&Request::SetStat(path, attributes))));
                 }
                 Ok(None) => {}
-                Err(trouble) => self.told(Err(trouble)).map_err(end_of)?,
+                Err(trouble) => self.run.told(Err(trouble)).map_err(end_of)?,
             }
         }
         for (path, ticket) in asked {
-            self.told(client.is_done(ticket).map_err(there(path))).map_err(end_of)?;
+            self.run.told(client.is_done(ticket).map_err(there(path))).map_err(end_of)?;
         }
         Ok(())
     }
