@@ -68,6 +68,30 @@ fn a_tree_goes_there_and_back() {
 }
 
 #[test]
+fn the_new_name_of_a_directory_may_end_with_a_slash_on_every_way() {
+    let sshd = server("sftp-slash");
+    let source = tree(&sshd, "run7");
+    let here = |name: &str| format!("{}/", sshd.at(name).display());
+    let there = |name: &str| format!("{}/", sshd.far(name));
+    let (put, got) = (there("put"), here("got"));
+    let ways = [(cp as fn(&Sshd, &[&str]) -> Command, "sftp"), (Sshd::cp, "ssh")];
+    for (way, name) in ways {
+        for arguments in [["-r", &source, &put], ["-r", &sshd.far("run7"), &got]] {
+            let (output, said) = run(&mut way(&sshd, &arguments));
+            assert!(output.status.success(), "{name} {arguments:?}: {said}\n{}", sshd.log());
+        }
+        for copy in ["put", "got"] {
+            assert!(listing(&sshd.at("run7")) == listing(&sshd.at(copy)), "{name} {copy}");
+            fs::remove_dir_all(sshd.at(copy)).unwrap();
+        }
+        // A file does not become a directory.
+        let file = sshd.at("run7/big").display().to_string();
+        let (output, said) = run(&mut way(&sshd, &["-r", &file, &put]));
+        assert!(!output.status.success() && !sshd.at("put").exists(), "{name}: {said}");
+    }
+}
+
+#[test]
 fn files_are_placed_as_scp_places_them() {
     let sshd = server("sftp-places");
     for name in ["a1", "a2", "b"] {

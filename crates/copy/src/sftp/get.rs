@@ -11,7 +11,7 @@ use super::fault::{Trouble, second};
 use super::file::limit_of;
 use super::landing::Landing;
 use super::links::link_here;
-use super::remote::{expanded, resolved, split};
+use super::remote::{expanded, resolved, split, without_slashes};
 use super::small::download_together;
 use super::{Run, crew};
 use crate::engine::{Choice, End};
@@ -20,15 +20,21 @@ use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_fan::Modes;
 use hikyaku_fs::Shown;
+use hikyaku_sftp::{Kind, Request};
 use hikyaku_store::{StorePath, Time};
 use hikyaku_transfer::{FailureKind, Sources};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind::NotFound;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use target::Target;
 use walk::Walk;
 
 /// Names of a list that the server is asked for together.
 const NAMES_TOGETHER: usize = 512;
+
 /// Copies them.
 pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<()> {
     let mut all = Vec::new();
@@ -50,7 +56,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         true => Sources::Several,
         false => Sources::One,
     };
-    let target = Target::open(run, target, arriving)?;
+    let target = Target::open(run, new_dir(run, &all, target).unwrap_or(target), arriving)?;
     let is_stream = target.renamed.as_ref().is_some_and(|name| target.store.is_stream(name));
     if is_stream {
         // What is written cannot be taken back, so nothing goes on with it.
@@ -102,6 +108,19 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
     let is_new_tree = target.renamed.is_some() && walk.has_directories();
     done.map_err(|error| of_new_tree(error, is_new_tree))?;
     walk.finish()
+}
+
+/// The new name of the one source, if it is a directory: as with cp, it may end with a slash.
+fn new_dir<'a>(run: &Run<'_>, sources: &[Vec<u8>], target: &'a Path) -> Option<&'a Path> {
+    let [source] = sources else { return None };
+    let name = without_slashes(target.as_os_str().as_bytes());
+    let is_asked = run.options.recursive && !run.options.several && run.options.files.is_empty();
+    let is_new = || fs::symlink_metadata(target).is_err_and(|error| error.kind() == NotFound);
+    if !is_asked || name.len() == target.as_os_str().len() || !is_new() {
+        return None;
+    }
+    let found = run.server.client.attributes(&Request::Stat(source)).ok()?;
+    (found.kind() == Some(Kind::Dir)).then(|| Path::new(OsStr::from_bytes(name)))
 }
 
 /// What was found.

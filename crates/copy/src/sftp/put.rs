@@ -6,7 +6,7 @@ use super::fault::{Trouble, second, there};
 use super::file::limit_of;
 use super::links::link_there;
 use super::present::Present;
-use super::remote::{join, resolved};
+use super::remote::{join, resolved, without_slashes};
 use super::small::upload_together;
 use super::upload::{Upload, rehearse_upload, upload};
 use super::{Run, crew};
@@ -37,6 +37,11 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     // What a list names goes into the target, which is made if it is not there.
     let is_listed = !run.options.files.is_empty();
     let is_several = sources.len() > 1 || run.options.several;
+    // As with cp, the new name of a directory may end with a slash.
+    let is_new_dir = is_nothing
+        && run.options.recursive
+        && matches!(sources, [source] if !is_several && source.is_dir());
+    let target = if is_new_dir { without_slashes(&target).to_vec() } else { target };
     if !into && !is_listed && (is_several || target.ends_with(b"/")) {
         let text = format!("{}: no such directory there", Shown::new(&target));
         return Err(failed(FailureKind::NotDirectory, text));

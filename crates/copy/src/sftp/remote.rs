@@ -88,6 +88,12 @@ pub(super) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
+/// A path without the slashes at its end.
+pub(super) fn without_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte != b'/');
+    end.map_or(path, |at| &path[..=at])
+}
+
 /// The directory of a path, and the last name in it, which is `None` for `/`, `.` and `..`.
 // fuzz: none, what the user or this program has put together
 pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
