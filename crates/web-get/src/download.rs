@@ -273,7 +273,7 @@ fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<FilePlace> {
                 let text = format!("{url} has no name that a file could have");
                 with_remedy(ExitCode::WillFail.error(text), Some("-o FILE"))
             })?;
-            within(dir, &name)
+            within(dir, name)
         }
     }
 }

@@ -3,8 +3,9 @@
 use crate::journal::Journal;
 use anyhow::{Result, bail};
 use hikyaku_console::{ExitCode, with_remedy};
-use hikyaku_fs::{Draft, FilePlace, Kind, Name};
+use hikyaku_fs::{Dir, Draft, FilePlace, Kind, Name};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Whether a file of the same name is replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,9 +14,10 @@ pub(crate) enum Existing {
     Replaced,
 }
 
-/// A name in a directory that the user named. As with `curl -O`, the file behind a link is meant.
-pub(crate) fn within(dir: &Path, name: &Name) -> Result<FilePlace> {
-    Ok(FilePlace::of(&dir.join(name.as_os_str()))?)
+/// A name in a directory that the user named. The server has chosen the name: a link that has it is not followed, because
+/// whoever made the link would then choose the file.
+pub(crate) fn within(dir: &Path, name: Name) -> Result<FilePlace> {
+    Ok(FilePlace { dir: Arc::new(Dir::open(dir)?), name })
 }
 
 impl Existing {
@@ -32,7 +34,7 @@ impl Existing {
             Kind::Link if self == Self::Replaced => Ok(()),
             Kind::Link => {
                 let error =
-                    ExitCode::WillFail.error(format!("{shown} is a link that leads nowhere"));
+                    ExitCode::WillFail.error(format!("{shown} exists and is a symbolic link"));
                 Err(with_remedy(error, Some("--force to replace it, or -o FILE for another name")))
             }
             Kind::Dir | Kind::Special => {

@@ -28,14 +28,14 @@ fn a_file_that_is_replaced_keeps_its_mode() {
 }
 
 #[test]
-fn the_file_behind_a_link_is_meant_also_by_the_name_of_the_url() {
+fn the_file_behind_a_link_that_the_user_names_is_meant() {
     let content = payload(2, 1_000);
     let server = server(&content);
     let folder = Folder::new();
     fs::create_dir(folder.path("d")).unwrap();
     fs::write(folder.path("d/behind"), "old").unwrap();
     symlink("d/behind", folder.path("a")).unwrap();
-    let line = format!("-d DIR {}", server.url("/a"));
+    let line = format!("-o DIR/a {}", server.url("/a"));
     let (code, error) = get(&folder, &line);
     assert_eq!(code, ExitCode::WillFail, "{error}");
     assert!(error.contains("behind") && error.contains("exists"), "{error}");
@@ -46,20 +46,24 @@ fn the_file_behind_a_link_is_meant_also_by_the_name_of_the_url() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_told_and_replaced_only_if_that_is_wanted() {
+fn a_link_that_has_the_servers_name_is_not_followed_and_is_replaced_only_if_that_is_wanted() {
     let content = payload(3, 1_000);
     let server = server(&content);
-    for target in ["-d DIR", "-o DIR/a"] {
+    for (target, behind) in [("-d DIR", "victim"), ("-d DIR", "nothing"), ("-o DIR/a", "nothing")] {
         let folder = Folder::new();
-        symlink("nothing", folder.path("a")).unwrap();
+        let outside = Folder::new();
+        fs::write(outside.path("victim"), "old").unwrap();
+        symlink(outside.path(behind), folder.path("a")).unwrap();
         let line = format!("{target} {}", server.url("/a"));
         let (code, error) = get(&folder, &line);
         assert_eq!(code, ExitCode::WillFail, "{error}");
-        assert!(error.contains("a link that leads nowhere"), "{error}");
+        assert!(error.contains("a exists and is a symbolic link"), "{error}");
         assert!(folder.path("a").is_symlink());
         got(&folder, &format!("--force {line}"));
         check(&folder, "a", &content);
         assert!(!folder.path("a").is_symlink());
+        assert_eq!(outside.names(), ["victim"]);
+        assert_eq!(fs::read(outside.path("victim")).unwrap(), b"old");
     }
 }
 
