@@ -104,14 +104,13 @@ fn a_servers_access_link_adds_its_delay() {
 #[test]
 fn a_link_can_be_changed_while_in_use() {
     let Some(lab) = lab(&["rtt 40ms"]) else { return };
-    let near = |took: Duration, ms: u64| {
-        let least = Duration::from_millis(ms);
-        assert!(took >= least && took < least + Duration::from_millis(3), "{took:?} not {ms} ms");
-    };
-    near(round_trip(&lab, 1), 40);
+    // What a busy machine adds is less than what the change takes away.
+    let (long, short) = (Duration::from_millis(40), Duration::from_millis(10));
+    assert!(round_trip(&lab, 1) >= long);
     lab.set(vec!["rtt 10ms".parse().unwrap()]).unwrap();
-    near(round_trip(&lab, 1), 10);
+    let changed = round_trip(&lab, 1);
+    assert!(changed >= short && changed < long, "{changed:?}");
     lab.restart().unwrap();
-    near(round_trip(&lab, 1), 40);
+    assert!(round_trip(&lab, 1) >= long);
     assert_eq!(lab.report().unwrap().up.segments, 5);
 }
