@@ -3,6 +3,7 @@
 use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
 use hikyaku_console::misuse;
+use hikyaku_fan::dirs_above;
 use hikyaku_fs::{Kind, Name};
 use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath, doing};
 use std::collections::BTreeSet;
@@ -225,7 +226,7 @@ impl Allowed {
 
     /// What may come of a list of paths.
     pub(crate) fn listed(paths: &[Vec<u8>], depth: Depth) -> Self {
-        let parents = paths.iter().flat_map(|path| above(path)).map(<[u8]>::to_vec).collect();
+        let parents = paths.iter().flat_map(|path| dirs_above(path)).map(<[u8]>::to_vec).collect();
         Self(Set::Listed { paths: paths.iter().cloned().collect(), parents, depth })
     }
 
@@ -247,7 +248,7 @@ impl Allowed {
             Set::Listed { paths, parents, depth: Depth::Tree } => {
                 paths.contains(path)
                     || (kind == Kind::Dir && parents.contains(path))
-                    || above(path).any(|dir| paths.contains(dir))
+                    || dirs_above(path).any(|dir| paths.contains(dir))
             }
         }
     }
@@ -263,12 +264,6 @@ pub(crate) fn is_home(source: &[u8]) -> bool {
 pub(crate) fn is_users_home(source: &[u8]) -> bool {
     let name = source.strip_suffix(b"/").unwrap_or(source);
     name.starts_with(b"~") && name.len() > 1 && !name.contains(&b'/')
-}
-
-/// The paths of the directories above `path`, outermost first.
-fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-    slashes.map(|(at, _)| &path[..at])
 }
 
 #[cfg(test)]

@@ -221,7 +221,7 @@ pub(crate) struct Selection<'a> {
 impl<'a> Selection<'a> {
     pub(crate) fn new(choice: &'a Choice<'a>) -> Self {
         let listed: BTreeSet<&[u8]> = choice.listed.iter().map(Vec::as_slice).collect();
-        let above = listed.iter().flat_map(|path| parents(path)).collect();
+        let above = listed.iter().flat_map(|path| dirs_above(path)).collect();
         Self { choice, listed, above }
     }
 
@@ -251,7 +251,7 @@ impl<'a> Selection<'a> {
                 false => Wanted::Copied,
             };
         }
-        let mut tops = parents(below).filter(|dir| self.listed.contains(dir));
+        let mut tops = dirs_above(below).filter(|dir| self.listed.contains(dir));
         let is_copied = |top: &[u8]| self.inside(below, top.len() + 1, is_dir) == Wanted::Copied;
         match self.trees() {
             Trees::Copied if tops.any(is_copied) => Wanted::Copied,
@@ -266,13 +266,13 @@ impl<'a> Selection<'a> {
             return Wanted::Copied;
         };
         let leaves_out = self.choice.leaves_out;
-        let is_out = parents(path).any(|dir| leaves_out(dir, true)) || leaves_out(path, is_dir);
+        let is_out = dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out(path, is_dir);
         if is_out { Wanted::LeftOut } else { Wanted::Copied }
     }
 }
 
-/// The directories above a path.
-fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The paths of the directories above a path, outermost first.
+pub fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
     slashes.map(|(at, _)| &path[..at])
 }

@@ -45,17 +45,17 @@ pub enum Answer {
 
 /// A service of a daemon, as this program speaks it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Offered {
+pub struct Offered<'a> {
     /// Its name on the wire.
     pub name: &'static str,
     /// The versions of its protocol.
     pub versions: Versions,
     /// Its features that an older program of the same versions may lack.
-    pub features: &'static [&'static str],
+    pub features: &'a [&'static str],
 }
 
 /// Files of a store (`hikyaku-remote`).
-pub const STORE: Offered = Offered {
+pub const STORE: Offered<'static> = Offered {
     name: "store",
     versions: Versions::only(1),
     features: &[
@@ -74,7 +74,7 @@ pub const STORE: Offered = Offered {
 };
 
 /// TCP connections to targets that the daemon allows (`hikyaku-forward`).
-pub const FORWARD: Offered =
+pub const FORWARD: Offered<'static> =
     Offered { name: "forward", versions: Versions::only(1), features: &[] };
 
 /// The feature of [`STORE`] that a mount needs: listings of directories, short ranges, texts of links, space.
@@ -176,7 +176,7 @@ const SHOWN: usize = 40;
 /// The daemon refuses, does not answer within `patience`, or is none.
 pub fn ask(
     connection: &Connection,
-    service: &Offered,
+    service: &Offered<'_>,
     patience: Duration,
 ) -> Result<Agreed, NoService> {
     let closed = || closed(connection);
@@ -209,7 +209,7 @@ pub fn ask(
     }
 }
 
-impl Offered {
+impl Offered<'_> {
     fn names(&self) -> BTreeSet<String> {
         self.features.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -244,9 +244,9 @@ fn closed(connection: &Connection) -> NoService {
 /// The client wants something else, says nothing within `patience`, or is none. A client that can be told is told.
 pub fn offer<'a>(
     connection: &Connection,
-    services: &'a [Offered],
+    services: &'a [Offered<'a>],
     patience: Duration,
-) -> Result<(&'a Offered, u32), NoService> {
+) -> Result<(&'a Offered<'a>, u32), NoService> {
     let closed = || NoService::Closed(connection.close_reason());
     let until = Instant::now() + patience;
     let stream: Stream = match wait(connection.accept_stream(), &Stop::default(), Some(until)) {
@@ -283,7 +283,7 @@ pub fn offer<'a>(
 }
 
 /// The service that is wished for, in the newest version that both speak; or what to tell the client.
-fn choose<'a>(services: &'a [Offered], wish: &Wish) -> Result<(&'a Offered, u32), String> {
+fn choose<'a>(services: &'a [Offered<'a>], wish: &Wish) -> Result<(&'a Offered<'a>, u32), String> {
     let shown = |text: &str| {
         let text: String = text.chars().take(SHOWN).collect();
         hikyaku_fs::Shown::new(text.as_bytes()).to_string()
@@ -318,7 +318,7 @@ fn choose<'a>(services: &'a [Offered], wish: &Wish) -> Result<(&'a Offered, u32)
 mod tests {
     use super::*;
 
-    fn services() -> [Offered; 2] {
+    fn services() -> [Offered<'static>; 2] {
         let versions = Versions::new(2, 4).unwrap();
         [
             Offered { name: "store", versions, features: &["a", "b"] },

@@ -211,7 +211,7 @@ impl Dialler {
         &self,
         address: &Address,
         trust: Trust,
-        service: &Offered,
+        service: &Offered<'_>,
         patience: Duration,
     ) -> Result<Dialled, DialError> {
         let (connection, outcome, carrier) = match self.via {

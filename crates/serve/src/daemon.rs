@@ -14,8 +14,7 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED, NOT_SERVED};
 use hikyaku_reach::daemon::{
-    FORWARD, GIVE_UPS, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, SUCCESSORS,
-    UPLOADS, WITHDRAWALS, WRITES, offer,
+    FORWARD, IMAGES, LEASES, Offered, STORE, UPLOADS, WITHDRAWALS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
@@ -309,8 +308,8 @@ impl Attendance {
             // A client that asks for nothing, or for something else, has been told.
             let changes = Changes::of(grant.limits.writes, grant.store.as_ref());
             let features = features(render.is_some(), leases.is_some(), changes);
-            let store = Offered { features, ..STORE };
-            let offered: Vec<Offered> =
+            let store = Offered { features: &features, ..STORE };
+            let offered: Vec<Offered<'_>> =
                 [grant.store.is_some().then_some(store), grant.flows.is_some().then_some(FORWARD)]
                     .into_iter()
                     .flatten()
@@ -365,43 +364,13 @@ impl Changes {
 }
 
 /// What a client may ask of the files.
-fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&'static str] {
-    // The parts of these lists that are left out stand at their ends.
-    const ALL: &[&str] = &[
-        IMAGES,
-        LEASES,
-        GIVE_UPS,
-        LOCKS,
-        MOUNTS,
-        PICKS,
-        REPORTS,
-        SUCCESSORS,
-        UPLOADS,
-        WITHDRAWALS,
-        WRITES,
-    ];
-    const UNLEASED: &[&str] = &[
-        IMAGES,
-        GIVE_UPS,
-        LOCKS,
-        MOUNTS,
-        PICKS,
-        REPORTS,
-        SUCCESSORS,
-        UPLOADS,
-        WITHDRAWALS,
-        WRITES,
-    ];
-    let (all, first) = match (has_images, has_leases) {
-        (true, true) => (ALL, 0),
-        (false, true) => (ALL, 1),
-        (true, false) => (UNLEASED, 0),
-        (false, false) => (UNLEASED, 1),
+fn features(has_images: bool, has_leases: bool, changes: Changes) -> Vec<&'static str> {
+    let is_offered = |feature: &&str| match *feature {
+        IMAGES => has_images,
+        LEASES => has_leases,
+        UPLOADS => changes != Changes::Nothing,
+        WITHDRAWALS | WRITES => changes == Changes::Everything,
+        _ => true,
     };
-    let end = match changes {
-        Changes::Everything => all.len(),
-        Changes::WholeFiles => all.len() - 2,
-        Changes::Nothing => all.len() - 3,
-    };
-    &all[first..end]
+    STORE.features.iter().copied().filter(is_offered).collect()
 }

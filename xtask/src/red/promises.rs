@@ -40,7 +40,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "choice, patterns below directories",
         CHOICE,
-        ("parents(path).any(|dir| leaves_out(dir, true)) || leaves_out", "leaves_out"),
+        ("dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out", "leaves_out"),
         FAN,
         "patterns_and_lists_choose_names_below_a_source",
     ),

@@ -56,7 +56,8 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         true => Sources::Several,
         false => Sources::One,
     };
-    let target = Target::open(run, new_dir(run, &all, target).unwrap_or(target), arriving)?;
+    let target =
+        Target::open(run, new_dir(run, (&all, arriving), target).unwrap_or(target), arriving)?;
     let is_stream = target.renamed.as_ref().is_some_and(|name| target.store.is_stream(name));
     if is_stream {
         // What is written cannot be taken back, so nothing goes on with it.
@@ -111,12 +112,15 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
 }
 
 /// The new name of the one source, if it is a directory: as with cp, it may end with a slash.
-fn new_dir<'a>(run: &Run<'_>, sources: &[Vec<u8>], target: &'a Path) -> Option<&'a Path> {
-    let [source] = sources else { return None };
+fn new_dir<'a>(
+    run: &Run<'_>,
+    (sources, arriving): (&[Vec<u8>], Sources),
+    target: &'a Path,
+) -> Option<&'a Path> {
+    let ([source], Sources::One) = (sources, arriving) else { return None };
     let name = without_slashes(target.as_os_str().as_bytes());
-    let is_asked = run.options.recursive && !run.options.several && run.options.files.is_empty();
     let is_new = || fs::symlink_metadata(target).is_err_and(|error| error.kind() == NotFound);
-    if !is_asked || name.len() == target.as_os_str().len() || !is_new() {
+    if !run.options.recursive || name.len() == target.as_os_str().len() || !is_new() {
         return None;
     }
     let found = run.server.client.attributes(&Request::Stat(source)).ok()?;

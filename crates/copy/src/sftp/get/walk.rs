@@ -11,7 +11,7 @@ use crate::sftp::remote::{Known, entries, join, split};
 use crate::sftp::small::Small;
 use crate::sftp::{Run, crew};
 use anyhow::Result;
-use hikyaku_fan::{DirMeta, DirState, Dress};
+use hikyaku_fan::{DirMeta, DirState, Dress, dirs_above};
 use hikyaku_fs::Name;
 use hikyaku_sftp::{Answer, Attributes, Entry, Failed, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Kind as FileKind, Store, StorePath};
@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         let mut dirs: Vec<&[u8]> = Vec::new();
-        for dir in files.iter().flat_map(|file| above(file)) {
+        for dir in files.iter().flat_map(|file| dirs_above(file)) {
             if self.parents.insert(dir.to_vec()) {
                 dirs.push(dir);
             }
@@ -150,13 +150,13 @@ impl<'a> Walk<'a> {
             // One that cannot be looked at is a failure of each file in it.
             let Ok(found) = found else { continue };
             if let Err(trouble) = self.above(from, dir, found) {
-                let is_told = above(dir).any(|dir| missing.contains(dir));
+                let is_told = dirs_above(dir).any(|dir| missing.contains(dir));
                 missing.insert(dir);
                 self.run.told(if is_told { Ok(()) } else { Err(trouble) })?;
             }
         }
         let files = files.iter().map(Vec::as_slice);
-        let files = files.filter(|file| !above(file).any(|dir| missing.contains(dir)));
+        let files = files.filter(|file| !dirs_above(file).any(|dir| missing.contains(dir)));
         for (from, file, found) in self.looked(source, files) {
             let added = found.and_then(|found| self.named(&from, file, found, jobs));
             self.run.told(added)?;
@@ -386,10 +386,4 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-}
-
-/// The directories above a path, outermost first.
-fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-    slashes.map(|(at, _)| &path[..at])
 }

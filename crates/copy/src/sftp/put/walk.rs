@@ -10,6 +10,7 @@ use crate::sftp::small::Small;
 use crate::sftp::upload::Upload;
 use crate::sftp::{Run, crew};
 use anyhow::Result;
+use hikyaku_fan::dirs_above;
 use hikyaku_sftp::{Attributes, Failed, Kind, Request, Ticket};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -103,7 +104,7 @@ impl<'a> Walk<'a> {
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         let mut asked = Vec::new();
-        for dir in files.iter().flat_map(|file| above(file)) {
+        for dir in files.iter().flat_map(|file| dirs_above(file)) {
             // One that cannot be looked at is a failure of each file in it.
             let from = source.join(OsStr::from_bytes(dir));
             if !self.parents.contains(dir)
@@ -120,13 +121,13 @@ impl<'a> Walk<'a> {
             match self.made(&to, ticket) {
                 Ok(state) => self.directories.push((to, found, state)),
                 Err(trouble) => {
-                    let is_told = above(dir).any(|dir| missing.contains(dir));
+                    let is_told = dirs_above(dir).any(|dir| missing.contains(dir));
                     missing.insert(dir);
                     self.run.told(if is_told { Ok(()) } else { Err(trouble) })?;
                 }
             }
         }
-        for file in files.iter().filter(|file| !above(file).any(|dir| missing.contains(dir))) {
+        for file in files.iter().filter(|file| !dirs_above(file).any(|dir| missing.contains(dir))) {
             let added = self.named(source, (target, file), jobs);
             self.run.told(added)?;
         }
@@ -343,10 +344,4 @@ impl<'a> Walk<'a> {
         let is_due = mode.is_some() || times.is_some();
         Ok(is_due.then_some(Attributes { mode, times, ..Attributes::default() }))
     }
-}
-
-/// The directories above a path, outermost first.
-fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-    slashes.map(|(at, _)| &path[..at])
 }
