@@ -7,9 +7,12 @@ use hikyaku_wire::{
 };
 use libfuzzer_sys::fuzz_target;
 
+/// Of a block: its first number, its end, and the ranges between them that arrived.
+type Reach = (u64, u64, Vec<(u64, u64)>);
+
 /// What an acknowledgement says, in whichever of many ways: the ranges that arrived, joined, and how
 /// far each block reaches.
-fn meaning(ack: &Ack) -> (Ack, Vec<(u64, u64, Vec<(u64, u64)>)>) {
+fn meaning(ack: &Ack) -> (Ack, Vec<Reach>) {
     let block = |block: &Block| {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (from, to) in block.arrived() {
@@ -43,14 +46,14 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(ack) = Ack::decode(&mut Reader::new(bytes)) {
         let mut again = Vec::new();
         ack.encode(&mut again);
-        let read = Ack::decode(&mut Reader::new(&again)).unwrap();
+        let read = Ack::decode(&mut Reader::new(&again)).expect("what was written is read");
         assert_eq!(meaning(&read), meaning(&ack));
     }
     let mut reader = Reader::new(bytes);
     while let Ok(Some(frame)) = Frame::decode(&mut reader) {
         let mut again = Vec::new();
         frame.encode(&mut again);
-        let read = Frame::decode(&mut Reader::new(&again)).unwrap();
+        let read = Frame::decode(&mut Reader::new(&again)).expect("what was written is read");
         match (&read, &frame) {
             (Some(Frame::Ack(read)), Frame::Ack(ack)) => assert_eq!(meaning(read), meaning(ack)),
             _ => assert_eq!(read, Some(frame)),

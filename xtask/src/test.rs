@@ -47,10 +47,11 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     if let Err(error) = ensure_present(gfarm::NEEDS) {
         session.skip("gfarm", &format!("its tests do not run: {error}"));
     }
-    session.component("rustfmt", &["fmt", "--all", "--", "--check"]);
-    session
-        .component("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    session.component("fmt", "rustfmt", &["fmt", "--all", "--", "--check"]);
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    session.component("clippy", "clippy", &clippy);
     if !args.quick {
+        session.component("fuzz clippy", "clippy", &fuzz::CLIPPY);
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
         doc.env("RUSTDOCFLAGS", "-D warnings");
         session.step("doc", doc);
@@ -187,12 +188,12 @@ impl Session {
 
     /// A step of a component of Rust's toolchain that may not be installed: not every toolchain has all, and there may be no
     /// network.
-    fn component(&mut self, component: &str, arguments: &[&str]) {
-        let name = arguments.first().copied().unwrap_or_default();
-        let there = cargo(&[name, "--version"]).output();
+    fn component(&mut self, step: &str, component: &str, arguments: &[&str]) {
+        let subcommand = arguments.first().copied().unwrap_or_default();
+        let there = cargo(&[subcommand, "--version"]).output();
         match there.is_ok_and(|output| output.status.success()) {
-            true => self.step(name, cargo(arguments)),
-            false => self.skip(name, &format!("try: rustup component add {component}")),
+            true => self.step(step, cargo(arguments)),
+            false => self.skip(step, &format!("try: rustup component add {component}")),
         }
     }
 

@@ -5,6 +5,12 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Without it the targets are not built.
+const FEATURE: &str = "hikyaku-fuzz/libfuzzer";
+/// Their sources are read early: their programs are built beside the tests, and a crate that one lacks is seen at the end
+/// of half an hour.
+pub(super) const CLIPPY: [&str; 8] =
+    ["clippy", "--workspace", "--bins", "--features", FEATURE, "--", "-D", "warnings"];
 /// How often each fuzz target runs: some seconds, and the same every time. Without `-seed` and `-runs` a target goes on
 /// until it finds something.
 const SMOKE: u32 = 500_000;
@@ -22,7 +28,7 @@ pub(super) fn smoke(root: &Path) -> Result<Vec<Step>> {
     let folder = root.join("fuzz");
     std::fs::create_dir_all(folder.join("artifacts"))?;
     let targets = targets(&folder.join("fuzz_targets"))?;
-    let mut build = cargo(&["build", "--workspace", "--features", "hikyaku-fuzz/libfuzzer"]);
+    let mut build = cargo(&["build", "--workspace", "--features", FEATURE]);
     build.args(targets.iter().flat_map(|target| ["--bin", target]));
     // What is not of the workspace is that of the tests.
     build.env("RUSTC_WORKSPACE_WRAPPER", folder.join("instrument"));
