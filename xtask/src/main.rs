@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod first_contact;
 mod macos;
 mod nightly;
 mod package;
@@ -40,6 +41,8 @@ enum Task {
     Crash(calls::Passed),
     /// Build the program for users, and make packages of it.
     Dist(package::DistArgs),
+    /// Run README's commands in a fresh Debian, from the clone to the first copy, and time them.
+    FirstContact(first_contact::FirstContactArgs),
     /// Compile the portable crates for macOS, as far as types go.
     CheckMacos,
     /// Measure, and keep what was measured.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Faults(args) => calls::faults("faults", &args),
         Task::Crash(args) => calls::faults("crash", &args),
         Task::Dist(args) => package::run(&args),
+        Task::FirstContact(args) => first_contact::run(&args),
         Task::CheckMacos => macos::run(),
         Task::Bench(args) => calls::bench("bench", &args),
         Task::Demo(args) => calls::bench("demo", &args),
