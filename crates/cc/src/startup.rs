@@ -402,7 +402,7 @@ fn train_length(base_rtt: Duration) -> Duration {
     (base_rtt / 8).max(Duration::from_millis(2).min(base_rtt / 2)).max(Duration::from_micros(200))
 }
 
-/// The receiver acknowledges at the latest after this (`docs/protocol.md`, ack-3).
+/// The receiver acknowledges at the latest after this (`docs/internals/protocol.md`, ack-3).
 const ACK_SLACK: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The transport of `docs/protocol.md` without I/O. The caller passes received datagrams and the
+//! The transport of `docs/internals/protocol.md` without I/O. The caller passes received datagrams and the
 //! current time in, and asks for datagrams to send and for the time of the next call.
 //!
 //! [`Connection`] is the complete state machine. It is composed of smaller ones, each in its own

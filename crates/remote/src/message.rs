@@ -1,7 +1,7 @@
 //! What client and server of a store say to each other.
 //!
-//! A message is a frame as in a copy (`docs/transfer-protocol.md`, section 1): a length, the message as `postcard`
-//! encodes it, and for [`Reply::Small`] the content of the file behind it.
+//! A message is a frame as in a copy (`docs/internals/transfer-protocol.md`, section 1): a length, the message as
+//! `postcard` encodes it, and for [`Reply::Small`] the content of the file behind it.
 
 mod edit;
 mod lease;

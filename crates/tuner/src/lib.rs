@@ -13,7 +13,7 @@
 //! | [`Adaptive`] | for transfers that can change their number at any time: up to the bend, stay, look again |
 //! | [`Fixed`] | the user's number |
 //!
-//! `docs/tuner.md` has what the publication leaves open, and how it is settled here.
+//! `docs/internals/tuner.md` has what the publication leaves open, and how it is settled here.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A peer's bytes violate the format of `docs/protocol.md`.
+/// A peer's bytes violate the format of `docs/internals/protocol.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The input ends within a field.

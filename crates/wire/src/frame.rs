@@ -143,7 +143,7 @@ pub enum Frame {
     PathResponse(u64),
     /// The connection ends.
     Close {
-        /// Zero for a clean end; other codes are in `docs/protocol.md`.
+        /// Zero for a clean end; other codes are in `docs/internals/protocol.md`.
         code: u64,
         /// A text for users, at most 256 bytes.
         reason: Vec<u8>,

@@ -28,7 +28,7 @@ pub struct ConnectionId(pub u64);
 pub struct Version(pub u32);
 
 impl Version {
-    /// The version that `docs/protocol.md` describes.
+    /// The version that `docs/internals/protocol.md` describes.
     pub const CURRENT: Self = Self(0x6869_0001);
 }
 
@@ -212,7 +212,7 @@ pub struct LongHeader {
     /// The packet number in the space of this packet type.
     pub packet_number: u32,
     /// In a Retry, the token that the client shall return. In a client's Initial, that token or the
-    /// one of a shared secret (`docs/protocol.md`). Empty otherwise.
+    /// one of a shared secret (`docs/internals/protocol.md`). Empty otherwise.
     pub token: Vec<u8>,
 }
 

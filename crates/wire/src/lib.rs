@@ -1,4 +1,4 @@
-//! The wire format of `docs/protocol.md`: packet headers, frames, acknowledgements and transport
+//! The wire format of `docs/internals/protocol.md`: packet headers, frames, acknowledgements and transport
 //! parameters. When they are sent is decided elsewhere.
 //!
 //! Decoders take a peer's bytes. They check every length and count before use. Malformed input

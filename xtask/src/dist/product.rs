@@ -119,7 +119,7 @@ pub(super) fn document(path: &str) -> Result<Vec<u8>> {
     fs::read(workspace().join(path)).with_context(|| format!("cannot read {path}"))
 }
 
-/// The names of the documents for users.
+/// The names of the documents for users: the pages of `docs`, without the folder `docs/internals` for contributors.
 pub(super) fn documents() -> Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(workspace().join("docs"))? {
@@ -148,4 +148,17 @@ pub fn commit_time() -> Result<u64> {
     text.trim().parse().context(
         "try: SOURCE_DATE_EPOCH=$(date +%s); the time of the commit is not known outside of git",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_have_the_pages_for_users_and_no_others() {
+        let names = documents().unwrap();
+        assert!(names.contains(&PathBuf::from("docs/copy.md")), "{names:?}");
+        let is_page = |name: &PathBuf| name.parent() == Some(Path::new("docs"));
+        assert!(names.iter().all(is_page), "{names:?}");
+    }
 }

@@ -7,7 +7,7 @@ use super::source::Source;
 use super::{Finding, TextFile};
 use std::collections::BTreeSet;
 
-pub(super) const DOCUMENT: &str = "docs/budgets.md";
+pub(super) const DOCUMENT: &str = "docs/internals/budgets.md";
 /// Where the lies are.
 const LIARS: &str = "bench/liars/";
 

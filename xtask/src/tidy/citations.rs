@@ -15,7 +15,8 @@ use std::fmt;
 mod tests;
 
 /// The documents with the anchors: the transport, and the conversation of a copy.
-pub(super) const DOCUMENTS: &[&str] = &["docs/protocol.md", "docs/transfer-protocol.md"];
+pub(super) const DOCUMENTS: &[&str] =
+    &["docs/internals/protocol.md", "docs/internals/transfer-protocol.md"];
 
 /// An anchor that code or tests do not cite, and why.
 pub(super) struct Exception {

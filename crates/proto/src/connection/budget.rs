@@ -1,5 +1,5 @@
 //! Bounds on what a peer can make this end hold. Flow control bounds the bytes of streams.
-//! `docs/budgets.md` lists all bounds.
+//! `docs/internals/budgets.md` lists all bounds.
 
 use super::input::Found;
 use super::{Connection, Holdings, State};

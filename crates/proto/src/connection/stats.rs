@@ -64,7 +64,7 @@ pub struct StreamTotals {
     pub bytes: u64,
 }
 
-/// What this end holds because of its peer. `docs/budgets.md` lists the bounds.
+/// What this end holds because of its peer. `docs/internals/budgets.md` lists the bounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Holdings {
     /// Records of sent packets.

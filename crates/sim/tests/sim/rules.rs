@@ -1,4 +1,4 @@
-//! Rules of `docs/protocol.md` that only a whole connection can keep or violate.
+//! Rules of `docs/internals/protocol.md` that only a whole connection can keep or violate.
 
 mod handshake;
 mod packets;

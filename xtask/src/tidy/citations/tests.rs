@@ -57,7 +57,7 @@ fn code_without_an_anchor_is_seen() {
 #[test]
 fn an_anchor_stands_once() {
     let said = said("**[ack-1]** A.\n**[ack-1]** B.", "// spec: ack-1", &[]);
-    assert_eq!(said, ["[ack-1] stands already in line 1 of docs/protocol.md"]);
+    assert_eq!(said, ["[ack-1] stands already in line 1 of docs/internals/protocol.md"]);
 }
 
 #[test]

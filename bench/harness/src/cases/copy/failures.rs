@@ -34,7 +34,7 @@ const GIGABYTE: u64 = 1_000_000_000;
 /// Half of a gigabyte has gone by then.
 const UNDER_WAY: Duration = Duration::from_secs(6);
 const CAP: Duration = Duration::from_secs(300);
-/// Payload in a full packet and what that takes of the link: bytes of both (docs/protocol.md).
+/// Payload in a full packet and what that takes of the link: bytes of both (docs/internals/protocol.md).
 const PAYLOAD: f64 = 1444.0 / 1538.0;
 /// A window as it is at first, and a segment: what may be sent again (docs/copy.md).
 const MAY_BE_SENT_AGAIN: f64 = 64e6 + 1e6;
