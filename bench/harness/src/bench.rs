@@ -86,7 +86,7 @@ pub(crate) struct BenchArgs {
     /// Measure this build of `hikyaku`, made elsewhere, in place of one that is built here.
     #[arg(long, value_name = "PROGRAM", conflicts_with = "publish")]
     pub(crate) program: Option<PathBuf>,
-    /// Rewrite the section of the bench in docs/benchmarks.md.
+    /// Rewrite the section of the bench in docs/internals/measurements.md.
     #[arg(long, conflicts_with_all = ["only", "beside"])]
     pub(crate) publish: bool,
     /// Take a fraction of the time, to see that a bench works. Its figures are kept apart, in a
@@ -177,7 +177,7 @@ fn run_bench(bench: &Bench, args: &BenchArgs) -> Result<usize> {
         if failures > 0 {
             bail!("{}: not published, for {failures} cells failed", bench.id);
         }
-        publish::section(&root.join("docs/benchmarks.md"), bench.method, &report)?;
+        publish::section(&root, bench.method, &report)?;
     }
     Ok(failures)
 }

@@ -59,7 +59,8 @@ pub(crate) fn commit(root: &Path) -> String {
         return "unknown".to_owned();
     };
     // The published tables are what a bench writes itself.
-    let tree = ["status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/benchmarks.md"];
+    let other_files = format!(":!{}", super::publish::DOCUMENT);
+    let tree = ["status", "--porcelain", "--untracked-files=no", "--", ".", &other_files];
     let changes = said("git", &tree, root);
     if changes.is_ok_and(|changes| changes.is_empty()) { id } else { format!("{id}+changes") }
 }

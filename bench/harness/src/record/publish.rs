@@ -1,4 +1,4 @@
-//! The published figures: one section a bench in docs/benchmarks.md, rewritten by program only.
+//! The published figures: one section a bench in [`DOCUMENT`], rewritten by program only.
 
 use crate::record::row::Report;
 use crate::record::table;
@@ -6,12 +6,16 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
+/// The document with the figures.
+pub(crate) const DOCUMENT: &str = "docs/internals/measurements.md";
+
 /// Rewrites the section of a bench, or adds it at the end.
-pub(crate) fn section(document: &Path, method: &str, report: &Report) -> Result<()> {
-    let text = fs::read_to_string(document)
+pub(crate) fn section(root: &Path, method: &str, report: &Report) -> Result<()> {
+    let document = root.join(DOCUMENT);
+    let text = fs::read_to_string(&document)
         .with_context(|| format!("cannot read {}", document.display()))?;
     let text = replaced(&text, &report.bench, &body(method, report))?;
-    fs::write(document, text).with_context(|| format!("cannot write {}", document.display()))?;
+    fs::write(&document, text).with_context(|| format!("cannot write {}", document.display()))?;
     println!("published in {}", document.display());
     Ok(())
 }
