@@ -1,5 +1,5 @@
-//! The C library: listen, accept, connect, send and receive over the transport, in place of TCP (paper row P-HPFP-2); and
-//! sessions with many servers (P-UDT-8).
+//! The C library: listen, accept, connect, send and receive over the transport, in place of TCP; and
+//! sessions with many servers.
 //!
 //! The header `include/hikyaku.h` says what each function does. A socket is a connection of its own with one ordered stream
 //! in each direction. Each end opens the stream on which it sends, so that either may speak first.

@@ -1,5 +1,5 @@
 //! A session with servers: it connects to each of them once, and then any number of downloads, uploads and questions
-//! for their status follow over the same connections (P-UDT-8, P-UDT-13).
+//! for their status follow over the same connections.
 //!
 //! The steps are those of a program: [`Setup`] names the servers and has the parameters and the log directory,
 //! [`Setup::start`] connects, [`Session::download`], [`Session::upload`] and [`Session::status`] are called in any

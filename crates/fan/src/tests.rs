@@ -264,7 +264,6 @@ fn a_server_cannot_add_a_name_to_what_was_asked_for() {
     assert!(matches!(census.lost[..], [(ServerId(3), RemoteError::Protocol(_))]));
 }
 
-// P-UDT-5
 #[test]
 fn a_server_whose_turn_has_not_come_is_asked_for_nothing() {
     let store = Arc::new(Memory::default());

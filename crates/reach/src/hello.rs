@@ -330,7 +330,7 @@ fn last_line(tail: &[u8]) -> String {
     harmless(lines.find(|line| !line.is_empty()).unwrap_or_default())
 }
 
-/// A line of chatter as it may be shown: not one that a secret stands in (T15).
+/// A line of other output, as it may be shown to the user: without its text if it contains a secret.
 fn harmless(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     if text.contains("\"secret\"") {

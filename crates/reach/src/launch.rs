@@ -1,4 +1,4 @@
-//! Daemons that are started through ssh for one session (P-UDT-4, P-UDT-8). Each is a process of the user who logs in, lets
+//! Daemons that are started through ssh for one session. Each is a process of the user who logs in, lets
 //! one client in, and ends with its standard input.
 //!
 //! With a primary, the others are logged in to through it (`ssh -J`), so that the client needs a way to one host only. Data

@@ -38,7 +38,7 @@ pub struct Invitation {
     pub window: u64,
 }
 
-/// Without the secret: what is printed ends in logs (T15).
+/// Without the secret, because `Debug` output ends in logs.
 impl fmt::Debug for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { port, key, window, .. } = self;

@@ -159,7 +159,6 @@ fn connections(session: &Session) -> Vec<u32> {
     session.status().into_iter().map(|host| up(host.state)).collect()
 }
 
-// P-UDT-13: between start and stop any number of calls.
 #[test]
 fn many_calls_of_a_session_need_one_connection_to_each_server() {
     let scratch = Scratch::new("session");

@@ -1,5 +1,4 @@
-//! What is weakened of a copy's care for files. The names are those of the defects that the tests are about: A1 to A10
-//! lost data, B1 to B8 gave a peer too much, C1 to C30 failed a user.
+//! Precautions of a copy for files that are weakened. A name begins with the subject that the weakened code protects.
 
 use super::Weakening;
 use super::table::{Tests, weak};
@@ -16,21 +15,21 @@ const DRAFT: &str = "crates/fs/src/draft.rs";
 
 pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
-        "defect A2, claimed segments",
+        "failed syncs, claimed segments",
         BEFORE,
         ("still_right(&draft, &claimed).ok()?.runs()", "claimed.runs()"),
         AGAIN,
         "bytes_that_the_kernel_has_dropped_are_sent_again",
     ),
     weak(
-        "defect A2, void files",
+        "failed syncs, void files",
         "crates/transfer/src/journal.rs",
         ("self.files.insert(path, void);", "drop((path, void));"),
         TRANSFER,
         "after_a_failed_sync_nothing_of_the_file_counts",
     ),
     weak(
-        "defect A4, what is kept",
+        "existing files, what is kept",
         FATE,
         (
             "_ if options.existing == Existing::Kept => Fate::Stay,",
@@ -40,7 +39,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "what_its_user_wants_to_keep_stays_whatever_comes",
     ),
     weak(
-        "defect A5, a link",
+        "names that are taken, a link",
         "crates/fs/src/dir.rs",
         (
             "        let partial = token.partial(name)?;\n        self.make_link",
@@ -50,7 +49,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_link_that_cannot_be_made_costs_nothing",
     ),
     weak(
-        "defect A5, a device",
+        "names that are taken, a device",
         FATE,
         ("(_, Kind::Special) => Fate::Refuse(Refusal::Special),", ""),
         COPY,
@@ -74,7 +73,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "an_unfinished_file_of_another_user_is_not_taken_up",
     ),
     weak(
-        "defect A7, one writer",
+        "writers, one writer",
         "crates/fs/src/lock.rs",
         (
             "Err(Errno::WOULDBLOCK) => {",
@@ -84,21 +83,21 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_file_has_one_writer_in_place",
     ),
     weak(
-        "defect A8, the change time",
+        "changes, the change time",
         META,
         ("changed as u64, more_nanos.into()];", "0 * changed as u64, 0 * u64::from(more_nanos)];"),
         AGAIN,
         "a_source_that_changed_and_has_its_old_time_is_another_file",
     ),
     weak(
-        "defect A8, a finished file",
+        "changes, a finished file",
         BEFORE,
         ("&& Version::of(&meta.version()) == done.made", "&& meta.size == done.size"),
         AGAIN,
         "a_finished_file_that_somebody_changed_is_copied_again",
     ),
     weak(
-        "defect A10, a descriptor",
+        "streams, a descriptor",
         "crates/fs/src/target.rs",
         (
             "if let Some(number) = descriptor_number(path) {",
@@ -108,35 +107,35 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "an_open_descriptor_is_written_into",
     ),
     weak(
-        "defect B3, hashes ahead",
+        "budgets, hashes ahead",
         "crates/copy/src/engine/incoming.rs",
         ("if state.expected.len() > MOST_AHEAD {", "if state.expected.len() > 9 * MOST_AHEAD {"),
         COPY,
         "hashes_of_what_is_not_sent_are_not_kept_for_ever",
     ),
     weak(
-        "defect C1, leftovers",
+        "temporary files, leftovers",
         "crates/copy/src/engine/receive/leftovers.rs",
         ("if token == self.disk.token {", "if token == self.disk.token && dir.sync().is_err() {"),
         AGAIN,
         "nothing_is_left_over_after_a_good_copy",
     ),
     weak(
-        "defect C1, dropped drafts",
+        "temporary files, dropped drafts",
         DRAFT,
         ("if !self.is_kept.load(Ordering::Acquire) {", "if false {"),
         FS,
         "it_has_its_name_or_is_gone",
     ),
     weak(
-        "defect C3, set-group-id",
+        "modes, set-group-id",
         META,
         ("(PERMISSIONS | STICKY_BIT) | inherited", "(PERMISSIONS | STICKY_BIT) | inherited & 0"),
         FS,
         "a_directory_keeps_the_group_that_it_inherited",
     ),
     weak(
-        "defect C7, a slash",
+        "targets, a slash",
         "crates/copy/src/engine/receive/place.rs",
         ("if self.landing.must_be_dir() && !is_deep {", "if false && !is_deep {"),
         AGAIN,

@@ -1,6 +1,5 @@
-//! What is weakened. The names are those of the threats that the tests are about: T01 noise, T02 amplification, T03
-//! floods, T04 forged messages, T05 ids, T06 addresses, T10 flipped bits, T11 replays, T12 keys, T13 downgrades, T14
-//! identities, T15 secrets, T16 lying receivers, T17 silence.
+//! Defences of the transport that are weakened. A name begins with the threat that the weakened code prevents, and ends
+//! with the rule of the protocol or the detail.
 
 use super::Weakening;
 
@@ -40,14 +39,14 @@ pub(super) const fn weak(
 
 pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
-        "threat T01, short packets",
+        "noise, short packets",
         ROUTE,
         ("if !is_long(datagram) || datagram.len() < MIN_INITIAL_LEN {", "if !is_long(datagram) {"),
         NET,
         "noise_draws_only_the_two_short_answers",
     ),
     weak(
-        "threat T01, no invitation",
+        "noise, no invitation",
         ROUTE,
         (
             "if entrance == Entrance::Invited {",
@@ -57,14 +56,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "who_has_no_invitation_hears_nothing",
     ),
     weak(
-        "threat T02, hs-3",
+        "amplification, hs-3",
         HANDSHAKE,
         ("pub(crate) const AMPLIFICATION: u64 = 3;", "pub(crate) const AMPLIFICATION: u64 = 6;"),
         SIM,
         "no_seed_makes_a_listener_say_more",
     ),
     weak(
-        "threat T03, proof",
+        "flood, proof",
         ROUTE,
         (
             "let must_prove = load.half_open >= load.prove_from;",
@@ -74,21 +73,21 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_flood_of_first_packets",
     ),
     weak(
-        "threat T03, one host",
+        "flood, one host",
         HALF_OPEN,
         ("const MOST_OF_HOST: usize = 64;", "const MOST_OF_HOST: usize = 6400;"),
         NET,
         "a_host_that_only_begins_keeps_nobody_out",
     ),
     weak(
-        "threat T03, one invitation",
+        "flood, one invitation",
         HALF_OPEN,
         ("const MOST_OF_ID: usize = 4;", "const MOST_OF_ID: usize = 400;"),
         NET,
         "an_invitation_that_was_seen_is_of_no_use_to_many",
     ),
     weak(
-        "threat T04, forged ends",
+        "forged messages, forged ends",
         HANDSHAKE,
         (
             "let is_weak = level == Level::Initial && self.levels[1].keys.is_some();",
@@ -98,35 +97,35 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "forged",
     ),
     weak(
-        "threat T04, too big",
+        "forged messages, too big",
         SOCKET,
         ("libc::IP_PMTUDISC_PROBE", "libc::IP_PMTUDISC_DO"),
         NET,
         "forged_messages_of_the_network_end_nothing",
     ),
     weak(
-        "threat T04, too big, IPv6",
+        "forged messages, too big, IPv6",
         SOCKET,
         ("libc::IPV6_PMTUDISC_PROBE", "libc::IPV6_PMTUDISC_DO"),
         NET,
         "forged_messages_of_ipv6_end_nothing",
     ),
     weak(
-        "threat T05, ids",
+        "connection ids",
         RECEIVE,
         ("local: ConnectionId(random_u64()),", "local: ConnectionId(random_u64() | 1),"),
         NET,
         "a_flood_of_first_packets",
     ),
     weak(
-        "threat T06, path-1",
+        "addresses, path-1",
         ADDRESS,
         ("_ if order == Order::Overtaken => {}", "_ if order > Order::Newest => {}"),
         PROTO,
         "what_was_overtaken_moves_nobody",
     ),
     weak(
-        "threat T06, path-2",
+        "addresses, path-2",
         ADDRESS,
         (
             "Some(claim) if claim.credit >= bytes => {\n                claim.credit -= bytes;",
@@ -136,7 +135,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "every_story_ends_well",
     ),
     weak(
-        "threat T06, path-4",
+        "addresses, path-4",
         MOVING,
         ("bytes * AMPLIFICATION", "bytes * AMPLIFICATION * 4"),
         SIM,
@@ -150,7 +149,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "an_address_that_changes_in_the_handshake_ends_nothing",
     ),
     weak(
-        "threat T10, auth-1",
+        "flipped bits, auth-1",
         INPUT,
         (
             "            self.tally.undecryptable += 1;",
@@ -160,14 +159,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "flipped_bits_change_nothing_but_a_counter",
     ),
     weak(
-        "threat T11, pn-2",
+        "replays, pn-2",
         "crates/proto/src/receive.rs",
         ("} else if self.has(pn) {", "} else if self.has(pn) && self.packets == 0 {"),
         SIM,
         "a_capture_that_is_played_again_ten_times",
     ),
     weak(
-        "threat T12, key-1",
+        "keys, key-1",
         KEYS,
         (
             "if self.sealed >= self.limit && self.confirmed {",
@@ -177,7 +176,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_thousand_key_updates",
     ),
     weak(
-        "threat T12, forgeries",
+        "keys, forgeries",
         KEYS,
         (
             "self.forgeries >= self.most_forgeries",
@@ -187,7 +186,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "more_forgeries_than_a_key_bears",
     ),
     weak(
-        "threat T13, hs-5, client's id",
+        "downgrades, hs-5, client's id",
         HANDSHAKE,
         (
             "let bound = params.original_destination == self.initial_destination.0;",
@@ -197,14 +196,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_first_id_that_was_changed_on_the_way_is_noticed",
     ),
     weak(
-        "threat T13, hs-5, peer's id",
+        "downgrades, hs-5, peer's id",
         HANDSHAKE,
         ("if self.remote != Some(ConnectionId(params.source_id)) {", "if self.remote.is_none() {"),
         SIM,
         "ids_that_are_not_those_of_the_packets",
     ),
     weak(
-        "threat T14, pinned keys",
+        "identities, pinned keys",
         "crates/crypto/src/trust.rs",
         (
             "Expected::Pin(pinned) if *pinned != shown => {",
@@ -214,14 +213,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "another_key_is_refused_and_both_keys_are_named",
     ),
     weak(
-        "threat T15, cores",
+        "secrets, cores",
         "crates/crypto/src/cores.rs",
         ("current: Some(0), ..now", "current: now.current, ..now"),
         SECRETS,
         "the_secret_of_a_copy_is_not_to_be_seen",
     ),
     weak(
-        "threat T16, ack-6",
+        "lying receivers, ack-6",
         SENT,
         (
             "out.forged |= self.is_skipped(from, end);",
@@ -231,35 +230,35 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "who_acknowledges_what_has_not_come_is_caught",
     ),
     weak(
-        "threat T16, loss-6",
+        "lying receivers, loss-6",
         "crates/proto/src/recovery.rs",
         ("            self.log.give_up(until);\n", ""),
         PROTO,
         "what_is_not_spoken_of_is_asked_for",
     ),
     weak(
-        "threat T16, what is passed over",
+        "lying receivers, what is passed over",
         "crates/proto/src/recovery.rs",
         ("self.log.forget_behind(now, memory, before);", "let _ = before;"),
         SIM,
         "who_never_speaks_of_a_packet",
     ),
     weak(
-        "threat T16, ack-8",
+        "lying receivers, ack-8",
         BUDGET,
         ("self.frames() > MOST_FRAMES", "self.frames() > MOST_FRAMES << 20"),
         SIM,
         "who_acknowledges_no_answer",
     ),
     weak(
-        "threat T16, copies of copies",
+        "lying receivers, copies of copies",
         "crates/proto/src/recovery/repairs.rs",
         ("const MOST_WAITING: usize = 1 << 16;", "const MOST_WAITING: usize = 1 << 30;"),
         PROTO,
         "a_range_whose_copies_are_all_lost",
     ),
     weak(
-        "threat T17, loss-5",
+        "silence, loss-5",
         "crates/proto/src/recovery.rs",
         (
             "const OUTAGE_AFTER: Duration = Duration::from_secs(1);",
@@ -269,7 +268,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "who_hears_of_nothing_that_arrives_stops_to_probes",
     ),
     weak(
-        "threat T17, ever less",
+        "silence, ever less",
         "crates/proto/src/recovery/asking.rs",
         ("const OUTAGE_PROBES: u32 = 12;", "const OUTAGE_PROBES: u32 = 12_000;"),
         SIM,

@@ -85,7 +85,6 @@ fn daemon() -> (String, Arc<AtomicUsize>) {
     (address, connections)
 }
 
-// P-UDT-8
 #[test]
 fn the_example_in_c_uses_one_connection_for_many_calls() {
     let dir = std::env::temp_dir().join(format!("hikyaku-capi-session-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! T01: datagrams of noise sent to a listener draw almost no answers and leave no state behind.
+//! Datagrams of noise sent to a listener draw almost no answers and leave no state behind.
 
 use crate::common::perf::{Server, hikyaku};
 use std::fs;

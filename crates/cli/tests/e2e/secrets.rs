@@ -1,4 +1,4 @@
-//! T14, T15: the two ends of a copy authenticate each other, and nobody else learns its secret.
+//! The two ends of a copy authenticate each other, and the secret of a copy appears in no log, argument or environment.
 
 use crate::common::{Sshd, random};
 use std::collections::{BTreeMap, BTreeSet};

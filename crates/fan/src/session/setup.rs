@@ -36,7 +36,7 @@ pub struct Setup {
     pub log_dir: Option<PathBuf>,
 }
 
-/// How data travel (P-UDT-2): this end and the servers may have different values.
+/// How data travel: this end and the servers may have different values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parameters {
     /// At this end.

@@ -295,7 +295,6 @@ fn a_server_that_may_not_be_written_to_refuses_each_file() {
     assert!(sent.failed.iter().all(|(_, error)| is_refusal(error)), "{:?}", sent.failed);
 }
 
-// P-UDT-5
 #[test]
 fn a_server_whose_turn_has_not_come_gets_nothing() {
     let (source, _) = tree();

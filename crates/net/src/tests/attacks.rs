@@ -1,5 +1,5 @@
-//! Who sends what it should not to a real socket: noise (T01), floods of first packets (T03). Every address
-//! of 127/8 is this machine's, so that one process is many.
+//! Attackers that send noise and floods of first packets to a real socket. Every address of 127/8 is this machine's, so
+//! that one process can send from many addresses.
 
 use super::*;
 use crate::link::MOST_CRUMBS;
@@ -160,7 +160,7 @@ fn a_flood_of_first_packets_costs_few_signatures_and_keeps_nobody_out() {
     assert!((1..=prove_from).contains(&signed), "{signed} of {FLOOD} drew a signature");
     // Of those that were not, more came at once than are answered at once.
     assert!(asked >= 20 && signed + asked <= FLOOD, "{asked} of {FLOOD} were asked");
-    // Ids are random in every bit, and no two the same (T05).
+    // Connection ids are random in every bit, and no two are equal.
     assert_eq!(ids.len(), signed);
     let (and, or) = ids.iter().fold((u64::MAX, 0), |(and, or), id| (and & id, or | id));
     assert_eq!((and, or), (0, u64::MAX));

@@ -1,5 +1,5 @@
-//! Forged messages of the network about a connection's own addresses and ports (T04): hosts and ports out of
-//! reach, what is forbidden, packets that are too big.
+//! Forged ICMP messages about a connection's own addresses and ports: unreachable hosts and ports, prohibited traffic,
+//! packets that are too big.
 
 use super::*;
 use hikyaku_tun::in_namespace;

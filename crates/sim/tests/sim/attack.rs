@@ -2,7 +2,7 @@
 //!
 //! The ends are honest `hikyaku-proto` connections in virtual time. A lying end is an honest one
 //! whose packets are changed as they leave, which is possible because the simulator's keys are
-//! public. An attacker on the path sees and changes all packets. The threats are named T01 to T17.
+//! public. An attacker on the path sees and changes all packets.
 //!
 //! `cargo test --release -p hikyaku-sim --test sim attack -- --nocapture` prints the effect of each
 //! attack.

@@ -1,5 +1,5 @@
 //! Bench web: a download by Chromium from Apache over 200 ms without a limit of the rate, beside the same chain without the
-//! delay; and TCP with the buffers of the paper on downloads by a browser (P-WEB-1 and -3).
+//! delay; and TCP with socket buffers of several fixed sizes.
 
 use super::gateways;
 use crate::bench::{Bench, Order};
@@ -36,7 +36,7 @@ pub(crate) const BENCH: Bench = Bench {
 
 /// Milliseconds of a round trip for the browser.
 const DELAYS: [u32; 2] = [0, 200];
-/// Megabytes of socket buffers of the paper's table.
+/// Sizes of socket buffers, in megabytes.
 const BUFFERS: [u32; 6] = [25, 50, 75, 100, 125, 150];
 const BYTES: u64 = 1_000_000_000;
 const WEB: u16 = 8000;

@@ -1,4 +1,4 @@
-//! Bench pep: downloads one after another while the switch of the gateway is turned off and on (P-HPFP-7).
+//! Bench pep: downloads one after another while the switch of the gateway is turned off and on.
 
 use super::gateways;
 use crate::bench::{ALONE, Bench, Order};

@@ -1,4 +1,4 @@
-//! Bench replicas: unequal servers, of which two have each file (P-UDT-15).
+//! Bench replicas: unequal servers, of which two have each file.
 
 use super::site::{Site, WEB_PORT, ip};
 use crate::bench::{ALONE, Bench, Order};

@@ -1,4 +1,4 @@
-//! Bench many: one client and 1 to 13 servers (P-UDT-17).
+//! Bench many: one client and 1 to 13 servers.
 
 use super::site::{Site, WEB_PORT, ip};
 use crate::bench::{ALONE, Bench, Order};

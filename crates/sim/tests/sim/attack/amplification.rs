@@ -1,4 +1,4 @@
-//! T02, amplification: a server sends an unvalidated address at most three times the bytes received
+//! Amplification: a server sends an unvalidated address at most three times the bytes received
 //! from it. The simulator checks this in every run. The runs here lose and repeat packets so that
 //! the limit is reached.
 

@@ -1,4 +1,4 @@
-//! T04, forged messages: an attacker without keys sends packets in the name of either end.
+//! Forged messages: an attacker without keys sends packets in the name of either end.
 
 use super::path::{history, link};
 use hikyaku_proto::{ConnectionId, Session, Side, StreamKind, code};

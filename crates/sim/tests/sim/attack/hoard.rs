@@ -1,4 +1,4 @@
-//! T03, floods: a peer with valid keys that tries to make this end hold more and more.
+//! Floods: a peer with valid keys that tries to make this end hold more and more.
 
 use hikyaku_proto::{
     CloseReason, Config, Datagrams, Event, Home, Side, StreamId, StreamKind, code,

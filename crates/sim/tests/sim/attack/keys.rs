@@ -1,4 +1,4 @@
-//! T12, keys: key updates again and again under loss and reordering, and a connection that ends
+//! Keys: key updates again and again under loss and reordering, and a connection that ends
 //! after too many packets that fail authentication.
 
 use hikyaku_link::{LossModel, Reorder};

@@ -1,4 +1,4 @@
-//! T10, T11: an attacker on the path flips bits and replays captured packets.
+//! An attacker on the path flips bits and replays captured packets.
 
 use hikyaku_link::{LinkSpec, Reorder};
 use hikyaku_proto::{Side, Stats, StreamKind};

@@ -1,4 +1,4 @@
-//! T16: a receiver that lies about what it has received.
+//! A receiver that lies about what it has received.
 
 use super::liar::{Liar, Lie, Seen};
 use hikyaku_proto::StreamKind;

@@ -1,4 +1,4 @@
-//! T17, silence: no acknowledgement arrives, or none that reports a received packet.
+//! Silence: no acknowledgement arrives, or none that reports a received packet.
 
 use super::liar::{Liar, Lie};
 use hikyaku_proto::{Policy, StreamKind};

@@ -1,4 +1,4 @@
-//! T16: a receiver that never reports on some packets, neither as received nor as missing.
+//! A receiver that never reports on some packets, neither as received nor as missing.
 
 use super::liar::{Liar, Lie};
 use hikyaku_proto::{Holdings, StreamKind};
