@@ -84,6 +84,13 @@ pub(super) const PURE: &[&str] =
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];
 
+/// The floor on which commands begin. Their errors are texts for users, so they may use `anyhow`.
+const COMMANDS: u8 = 8;
+/// What commands share with their users; it makes texts as well.
+const CONSOLE: &str = "hikyaku-console";
+/// Libraries for programs on the floors of commands. Like the crates below them they return errors that a caller can match.
+const LIBRARIES: &[&str] = &["hikyaku-capi", "hikyaku-python"];
+
 /// A package of the workspace.
 #[derive(Deserialize)]
 pub(super) struct Package {
@@ -179,6 +186,12 @@ fn check_package(package: &Package) -> Vec<Finding> {
         }
         if is_pure(&package.name) && !is_dev && !may_enter_pure(name) {
             findings.push(error(format!("{} is pure and may not use {name}", package.name)));
+        }
+        let faces_users = package.name == CONSOLE
+            || (floor >= COMMANDS && !LIBRARIES.contains(&package.name.as_str()));
+        if name == "anyhow" && !is_dev && !faces_users {
+            let text = format!("{} faces programs: its errors are enums, no anyhow", package.name);
+            findings.push(error(text));
         }
     }
     findings

@@ -54,3 +54,18 @@ fn the_checks_know_no_product() {
     };
     assert!(check(&[bench]).is_empty());
 }
+
+#[test]
+fn errors_without_kinds_are_for_users() {
+    for (name, kind, count) in [
+        ("hikyaku-copy", None, 0),
+        ("hikyaku-console", None, 0),
+        ("hikyaku-net", None, 1),
+        ("hikyaku-net", Some("dev"), 0),
+        ("hikyaku-fan", None, 1),
+        ("hikyaku-capi", None, 1),
+        ("hikyaku-python", None, 1),
+    ] {
+        assert_eq!(said(name, &[("anyhow", kind)]).len(), count, "{name} {kind:?}");
+    }
+}
