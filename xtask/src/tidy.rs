@@ -4,8 +4,10 @@ mod budgets;
 mod citations;
 mod floors;
 mod heads;
+mod markdown;
 mod purity;
 mod readers;
+mod references;
 mod size;
 mod source;
 #[cfg(test)]
@@ -75,7 +77,8 @@ impl Tree {
             .map(|file| Source::new(&file.path, &file.text))
             .collect();
         let packages = floors::packages(root)?;
-        Ok(Self { files, sources, packages, root: root.to_string_lossy().into_owned() })
+        let root = root.to_string_lossy().into_owned();
+        Ok(Self { files, sources, packages, root })
     }
 
     fn document(&self, path: &str) -> Option<&TextFile> {
@@ -91,10 +94,13 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(heads::check(&tree.sources));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
-    match tree.document(budgets::DOCUMENT) {
-        Some(document) => findings.extend(budgets::check(document, &tree.sources)),
-        None => findings.push(Finding::error(budgets::DOCUMENT, 1, "is not there")),
-    }
+    findings.extend(references::check(&tree.files, &tree.sources));
+    let mut with = |path: &str, rule: &dyn Fn(&TextFile) -> Vec<Finding>| match tree.document(path)
+    {
+        Some(document) => findings.extend(rule(document)),
+        None => findings.push(Finding::error(path, 1, "does not exist")),
+    };
+    with(budgets::DOCUMENT, &|document| budgets::check(document, &tree.sources));
     let documents: Vec<_> =
         citations::DOCUMENTS.iter().filter_map(|path| tree.document(path)).collect();
     findings.extend(citations::check(&documents, &tree.sources, citations::EXCEPTIONS));

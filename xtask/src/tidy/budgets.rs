@@ -1,7 +1,7 @@
-//! The table of what a peer can make this end hold names files and tests that exist.
+//! The tables of what a peer can make this end hold name tests that exist.
 //!
-//! A name in backticks that ends with `.rs` is a file, without the `src` of its crate. What stands in backticks in the last
-//! column and has several words is a test, or a lie of `bench/liars` if it has hyphens.
+//! A name in backticks in the last column that has several words is a test, or a lie of `bench/liars` if it has hyphens.
+//! Files are checked as those of every document, by `references`.
 
 use super::source::Source;
 use super::{Finding, TextFile};
@@ -11,10 +11,8 @@ pub(super) const DOCUMENT: &str = "docs/internals/budgets.md";
 /// Where the lies are.
 const LIARS: &str = "bench/liars/";
 
-/// Each file and test that the table names is there.
+/// Each test that the tables name exists.
 pub(super) fn check(document: &TextFile, sources: &[Source]) -> Vec<Finding> {
-    let files: Vec<String> =
-        sources.iter().map(|source| format!("/{}", source.path.replace("/src/", "/"))).collect();
     let tests: BTreeSet<&str> = sources.iter().flat_map(|source| functions(&source.code)).collect();
     let is_lie = |name: &str| {
         let text = format!("\"{name}\"");
@@ -25,11 +23,6 @@ pub(super) fn check(document: &TextFile, sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, row) in rows {
         let mut missing = |text: String| findings.push(Finding::error(DOCUMENT, number + 1, text));
-        for file in quoted(row).filter(|name| name.ends_with(".rs")) {
-            if !files.iter().any(|path| path.ends_with(&format!("/{file}"))) {
-                missing(format!("names the file {file}, which does not exist"));
-            }
-        }
         let last = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
         for name in quoted(last).filter(|name| is_test(name)) {
             let is_there = if name.contains('-') { is_lie(name) } else { tests.contains(name) };
@@ -62,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_and_a_test_that_do_not_exist_are_seen() {
+    fn a_test_that_does_not_exist_is_seen() {
         let sources = [
             Source::new("crates/net/src/route.rs", "//! Routes.\nfn a_test_of_routes() {}\n"),
             Source::new(
@@ -82,7 +75,6 @@ mod tests {
             assert!(told(row).is_empty(), "{row}: {:?}", told(row));
         }
         for row in [
-            "| routes | 3 | `net/path.rs` | `a_test_of_routes` |",
             "| routes | 3 | `net/route.rs` | `a_test_of_paths` |",
             "| paths | 3 | `net/route.rs` | `short-path` |",
         ] {
