@@ -5,6 +5,7 @@ mod citations;
 mod floors;
 mod heads;
 mod markdown;
+mod marks;
 mod purity;
 mod readers;
 mod references;
@@ -29,11 +30,34 @@ pub(crate) struct TidyArgs {
     /// Show the warnings too, not only their number.
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    task: Task,
+}
+
+/// What to do in place of a check.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Task {
+    /// Write lower numbers into the list of marked comment lines.
+    #[arg(long)]
+    lower: bool,
+    /// Print the marked comment lines of a crate.
+    #[arg(long, value_name = "CRATE")]
+    marks: Option<String>,
 }
 
 /// Runs all rules over the tree and prints what they found.
 pub(crate) fn run(args: &TidyArgs) -> Result<ExitCode> {
-    let findings = check(&Tree::read(&workspace())?);
+    let tree = Tree::read(&workspace())?;
+    match &args.task {
+        Task { lower: true, .. } => return lower(&tree),
+        Task { marks: Some(name), .. } => {
+            marks::list_of(name, &tree.sources).iter().for_each(|line| println!("{line}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Task { .. } => {}
+    }
+    let findings = check(&tree);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         findings.iter().partition(|finding| finding.weight == Weight::Error);
     if args.verbose {
@@ -42,6 +66,14 @@ pub(crate) fn run(args: &TidyArgs) -> Result<ExitCode> {
     errors.iter().for_each(|error| println!("error: {error}"));
     println!("tidy: {} errors, {} warnings", errors.len(), warnings.len());
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Writes the list that may only fall.
+fn lower(tree: &Tree) -> Result<ExitCode> {
+    let list = |path: &str| tree.document(path).map_or("", |file| file.text.as_str());
+    let lowered = marks::lowered(list(marks::LIST), &tree.sources);
+    fs::write(Path::new(&tree.root).join(marks::LIST), lowered).context(marks::LIST)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What the rules look at.
@@ -101,6 +133,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         None => findings.push(Finding::error(path, 1, "does not exist")),
     };
     with(budgets::DOCUMENT, &|document| budgets::check(document, &tree.sources));
+    with(marks::LIST, &|list| marks::check(list, &tree.sources));
     let documents: Vec<_> =
         citations::DOCUMENTS.iter().filter_map(|path| tree.document(path)).collect();
     findings.extend(citations::check(&documents, &tree.sources, citations::EXCEPTIONS));

@@ -198,7 +198,7 @@ impl Session {
         let done = thread::scope(|scope| {
             let (say, done) = mpsc::channel();
             let named = thread::Builder::new().name("hikyaku-call".to_owned());
-            // It is listened to until it has come.
+            // The receiver outlives the thread, so `send` cannot fail.
             let spawned = named.spawn_scoped(scope, move || drop(say.send(work())));
             spawned.map_err(SessionError::from)?;
             loop {

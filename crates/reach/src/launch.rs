@@ -188,7 +188,7 @@ impl Fleet {
         self.0.iter().map(|server| server.address.clone()).collect()
     }
 
-    /// Their keys.
+    /// Fingerprints of the started servers, in the order of their addresses.
     pub fn keys(&self) -> Vec<Fingerprint> {
         self.0.iter().map(|server| server.key).collect()
     }

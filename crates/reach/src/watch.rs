@@ -16,8 +16,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 const COME_BACK: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// With this code an end closes that has heard nothing of the other for too long: who hears of it after all
-/// may begin anew.
+/// Code with which an end closes an idle connection. A peer that receives it may connect again.
 pub const GONE: u64 = code::APPLICATION + 1;
 
 /// Why the other end is gone.

@@ -144,7 +144,7 @@ struct Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Who asked may have gone.
+        // The requesting thread may have ended; its answer is dropped.
         let _ = self.whole.send(take(&mut *lock(&self.responses)));
     }
 }

@@ -75,7 +75,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "flood, one host",
         HALF_OPEN,
-        ("const MOST_OF_HOST: usize = 64;", "const MOST_OF_HOST: usize = 6400;"),
+        (
+            "const HALF_OPEN_PER_HOST_MAX: usize = 64;",
+            "const HALF_OPEN_PER_HOST_MAX: usize = 6400;",
+        ),
         NET,
         "a_host_that_only_begins_keeps_nobody_out",
     ),

@@ -115,6 +115,20 @@ pub(super) fn inline_code(text: &str) -> Vec<Piece> {
     found
 }
 
+/// The text outside of code blocks, with inline code as `x`.
+pub(super) fn without_inline_code(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('`') {
+        let Some((_, behind)) = behind.split_once('`') else { break };
+        plain.push_str(before);
+        plain.push('x');
+        rest = behind;
+    }
+    plain.push_str(rest);
+    plain
+}
+
 /// Consecutive lines of text.
 struct Paragraph {
     line: usize,

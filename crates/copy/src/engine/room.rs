@@ -1,9 +1,9 @@
-//! Room for what waits: who brings more waits until some of it is gone.
+//! A budget of bytes for queued data: a thread that queues more blocks until enough of them are released.
 
 use crate::sync::{Condvar, Mutex};
 use std::sync::PoisonError;
 
-/// So many bytes, of which some are taken.
+/// The size of the budget, and the bytes of it that are taken.
 pub(crate) struct Room {
     size: usize,
     taken: Mutex<usize>,

@@ -134,7 +134,7 @@ impl Core {
         if is_leased(&state) {
             return true;
         }
-        // What a leased listing says holds as well.
+        // An entry of a leased directory is as current as an answer of the server.
         let path =
             state.nodes.at(number).filter(|node| !node.is_own()).map(|node| node.path.clone());
         if let Some(path) = path

@@ -4,12 +4,12 @@ use hikyaku_proto::ConnectionId;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Of one host at most so many, some three hundred new connections a second at a round trip of 200 ms: who proves
-/// that it is at an address, and then says no more, takes from all others no more than a sixteenth of the room.
-const MOST_OF_HOST: usize = 64;
-/// Of one first packet: an honest client's address may change while it waits for the answer. Who repeats
-/// somebody's first packet from a thousand addresses draws no more signatures than these.
-const MOST_OF_ID: usize = 4;
+/// Half-open handshakes of one host: about 300 new connections a second at a round-trip time of 200 ms. A client that
+/// proves its address and then sends no more takes at most a sixteenth of all.
+const HALF_OPEN_PER_HOST_MAX: usize = 64;
+/// Half-open handshakes of one first packet: an honest client's address may change while it waits for the answer. A
+/// client that repeats a captured first packet from 1,000 addresses causes no more signatures than this.
+const HALF_OPEN_PER_ID_MAX: usize = 4;
 
 /// Handshakes that have begun and not ended. Trees, since strangers choose the keys.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl HalfOpen {
     pub(super) fn has_room(&self, from: SocketAddr, id: ConnectionId) -> bool {
         let of_host = self.hosts.get(&Host::of(from)).copied().unwrap_or(0);
         let of_id = self.ids.get(&id).copied().unwrap_or(0);
-        of_host < MOST_OF_HOST && of_id < MOST_OF_ID
+        of_host < HALF_OPEN_PER_HOST_MAX && of_id < HALF_OPEN_PER_ID_MAX
     }
 
     /// Counts a new handshake, by its source address and by the connection id in its first packet.
@@ -85,7 +85,7 @@ mod tests {
         let mut half_open = HalfOpen::default();
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let one = at("[2001:db8::1]:1");
-        for id in 0..MOST_OF_HOST as u64 {
+        for id in 0..HALF_OPEN_PER_HOST_MAX as u64 {
             assert!(half_open.has_room(one, ConnectionId(id)));
             half_open.begin(one, ConnectionId(id));
         }
@@ -93,7 +93,7 @@ mod tests {
         assert!(!half_open.has_room(at("[2001:db8::2]:9"), new), "the same network");
         assert!(half_open.has_room(at("[2001:db8:0:1::1]:1"), new), "another");
         assert!(half_open.has_room(at("192.0.2.1:1"), new));
-        (0..MOST_OF_HOST as u64).for_each(|id| half_open.end(one, ConnectionId(id)));
+        (0..HALF_OPEN_PER_HOST_MAX as u64).for_each(|id| half_open.end(one, ConnectionId(id)));
         assert!(half_open.has_room(one, new));
         assert_eq!((half_open.count(), half_open.hosts.len(), half_open.ids.len()), (0, 0, 0));
     }

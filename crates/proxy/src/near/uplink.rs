@@ -154,7 +154,7 @@ pub(super) async fn begin<'a>(
 ) -> Result<(Greeted, Vec<Listener<'a>>)> {
     let connection = uplink.current().context("the connection is over")?;
     let greeted = greet(&connection, &reach.remote).await;
-    // The end of the connection says more than what it has interrupted.
+    // The close reason of the connection is more exact than the error of the interrupted greeting.
     let (greeted, results) = greeted.map_err(|error| uplink.reason().unwrap_or(error))?;
     let mut listeners = Vec::new();
     for (forward, result) in results {

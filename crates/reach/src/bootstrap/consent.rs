@@ -94,7 +94,7 @@ impl Hosts {
         Self { path }
     }
 
-    /// Whether this one is among them. A file that cannot be read has none.
+    /// Whether the user has allowed an installation on `host`; `false` if the file cannot be read.
     pub fn has(&self, host: &str) -> bool {
         let mut text = String::new();
         let Ok(file) = File::open(&self.path) else { return false };

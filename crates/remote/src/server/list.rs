@@ -48,7 +48,7 @@ pub(super) fn list(
             && let Ok(found) = session.plain.look(&dir)
             && leases.excludes(session.who.get().copied(), found.identity)
         {
-            // It would be taken from whoever writes to it, and perhaps nobody wants to see it.
+            // Opening the file would recall the writer's lease for a listing that may not need it.
             continue;
         }
         if let Some(granting) = &granting {

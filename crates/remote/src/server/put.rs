@@ -149,7 +149,7 @@ fn begin(session: &Session, file: NewFile, data: u64) -> Result<Written> {
     if Geometry::new(file.size).is_none() {
         return fail(ErrorKind::TooLarge);
     }
-    // Of a store that does not know its space the write tells that it is full.
+    // If the store cannot report its free space, the write itself finds a full disk.
     if session.store.space().is_ok_and(|space| space.free < data) {
         return fail(ErrorKind::NoSpace);
     }

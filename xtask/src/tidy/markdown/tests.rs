@@ -37,4 +37,5 @@ fn links_stand_outside_of_code() {
 fn inline_code_may_go_over_lines() {
     let text = "A `b\nc` and `d/e.rs`.\n\n`f`\n```\n`g`\n```\n";
     assert_eq!(texts(&inline_code(text)), [(1, "b\nc"), (2, "d/e.rs"), (4, "f")]);
+    assert_eq!(without_inline_code("a `b` c `d`, `e"), "a x c x, `e");
 }

@@ -101,7 +101,7 @@ impl Receiver<'_> {
             if self.disk.options.durable {
                 file.sync_all()?;
             }
-            // It is a request; a file system may not know it.
+            // posix_fadvise(2) is advice: a file system may ignore it.
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
             let mut hasher = blake3::Hasher::new();
             hasher.update_reader(file)?;

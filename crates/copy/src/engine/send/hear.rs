@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_that_nobody_heeds_have_an_end() {
+    fn unanswered_requests_to_resend_are_bounded() {
         let (asking, asked) = wishes();
         let wish = || (EntryId(0), vec![SegmentIndex(0); 100_000]);
         let granted = (0..1000).take_while(|_| asking.ask(wish())).count();
