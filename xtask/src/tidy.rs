@@ -4,6 +4,7 @@ mod budgets;
 mod citations;
 mod floors;
 mod heads;
+mod ids;
 mod markdown;
 mod marks;
 mod purity;
@@ -126,6 +127,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(heads::check(&tree.sources));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
+    findings.extend(ids::check(&tree.files));
     findings.extend(references::check(&tree.files, &tree.sources));
     let mut with = |path: &str, rule: &dyn Fn(&TextFile) -> Vec<Finding>| match tree.document(path)
     {
