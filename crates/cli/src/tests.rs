@@ -1,5 +1,7 @@
 //! Tests of the command line.
 
+mod documents;
+
 use crate::alias::Alias;
 use crate::args;
 use crate::completions::script;

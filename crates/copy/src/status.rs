@@ -51,7 +51,7 @@ authorised, 2 if there is both.
 
 Examples:
   hikyaku status lab                         all servers of [cluster.lab]
-  hikyaku status --watch lab                 the same every two seconds, until Ctrl-C
+  hikyaku status lab --watch                 the same every two seconds, until Ctrl-C
   hikyaku status --watch 10s --json lab      a line for each server every ten seconds
   hikyaku status hikyaku://node1,node2:5300";
 
