@@ -160,10 +160,8 @@ impl Roots {
     fn shell(&self, lines: &[String]) -> Result<Vec<Step>> {
         let log = Path::new("/tmp/steps");
         let mut shell = Command::new("chroot")
-            .arg(format!("--userspec={USER}:{USER}"))
             .arg(&self.near)
-            .args(["/usr/bin/env", "-i", "TERM=dumb", &format!("HOME=/home/{USER}")])
-            .args([&format!("USER={USER}"), "/bin/bash", "--login", "-s"])
+            .args(["su", "--login", USER])
             .stdin(Stdio::piped())
             .spawn()
             .context("cannot start a shell")?;

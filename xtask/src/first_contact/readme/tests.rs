@@ -1,3 +1,5 @@
+//! What is taken from a README, and which one is refused.
+
 use super::*;
 
 const README: &str = "# hikyaku
