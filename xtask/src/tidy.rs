@@ -7,6 +7,7 @@ mod heads;
 mod ids;
 mod markdown;
 mod marks;
+mod pages;
 mod purity;
 mod readers;
 mod references;
@@ -39,7 +40,7 @@ pub(crate) struct TidyArgs {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Task {
-    /// Write lower numbers into the list of marked comment lines.
+    /// Write lower numbers into the lists of marked comment lines and of long pages.
     #[arg(long)]
     lower: bool,
     /// Print the marked comment lines of a crate.
@@ -69,11 +70,15 @@ pub(crate) fn run(args: &TidyArgs) -> Result<ExitCode> {
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes the list that may only fall.
+/// Writes the lists that may only fall.
 fn lower(tree: &Tree) -> Result<ExitCode> {
     let list = |path: &str| tree.document(path).map_or("", |file| file.text.as_str());
-    let lowered = marks::lowered(list(marks::LIST), &tree.sources);
-    fs::write(Path::new(&tree.root).join(marks::LIST), lowered).context(marks::LIST)?;
+    for (path, text) in [
+        (marks::LIST, marks::lowered(list(marks::LIST), &tree.sources)),
+        (pages::LIST, pages::lowered(list(pages::LIST), &tree.files)),
+    ] {
+        fs::write(Path::new(&tree.root).join(path), text).with_context(|| path.to_owned())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -136,6 +141,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     };
     with(budgets::DOCUMENT, &|document| budgets::check(document, &tree.sources));
     with(marks::LIST, &|list| marks::check(list, &tree.sources));
+    with(pages::LIST, &|list| pages::check(list, &tree.files));
     let documents: Vec<_> =
         citations::DOCUMENTS.iter().filter_map(|path| tree.document(path)).collect();
     findings.extend(citations::check(&documents, &tree.sources, citations::EXCEPTIONS));

@@ -127,7 +127,7 @@ fn refusal(typed: &Typed) -> Option<String> {
     if cfg!(not(feature = "s3")) && typed.words.iter().any(|word| word.starts_with("s3://")) {
         return None;
     }
-    // A digest of 64 digits says less to a reader than its name.
+    // The name of a digest is easier to read than its 64 digits.
     let digest = "0".repeat(64);
     let written = typed.words.iter().map(|word| if word == "HEX" { &digest } else { word });
     let words = written.map(OsString::from);
