@@ -1,6 +1,7 @@
 //! The house rules that a program can check. Each rule is one file: a table and a pure function.
 
 mod budgets;
+mod changelog;
 mod citations;
 mod floors;
 mod heads;
@@ -92,6 +93,8 @@ struct Tree {
     packages: Vec<floors::Package>,
     /// Where the tree stands: a path that no file may contain.
     root: String,
+    /// The version of all packages.
+    version: String,
 }
 
 /// A file and its text.
@@ -115,8 +118,15 @@ impl Tree {
             .map(|file| Source::new(&file.path, &file.text))
             .collect();
         let packages = floors::packages(root)?;
+        let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
+        let shared = manifest.get("workspace").and_then(|table| table.get("package"));
+        let field = |name: &str| {
+            let value = shared.and_then(|table| table.get(name)?.as_str());
+            value.map(str::to_owned).with_context(|| format!("no {name} in Cargo.toml"))
+        };
+        let version = field("version")?;
         let root = root.to_string_lossy().into_owned();
-        Ok(Self { files, sources, packages, root })
+        Ok(Self { files, sources, packages, root, version })
     }
 
     fn document(&self, path: &str) -> Option<&TextFile> {
@@ -140,6 +150,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         None => findings.push(Finding::error(path, 1, "does not exist")),
     };
     with(budgets::DOCUMENT, &|document| budgets::check(document, &tree.sources));
+    with(changelog::DOCUMENT, &|document| changelog::check(document, &tree.version));
     with(marks::LIST, &|list| marks::check(list, &tree.sources));
     with(pages::LIST, &|list| pages::check(list, &tree.files));
     let documents: Vec<_> =
