@@ -18,6 +18,7 @@ mod source;
 mod tests;
 mod unsafety;
 mod words;
+mod workflows;
 
 use anyhow::{Context, Result};
 use source::Source;
@@ -93,8 +94,9 @@ struct Tree {
     packages: Vec<floors::Package>,
     /// Where the tree stands: a path that no file may contain.
     root: String,
-    /// The version of all packages.
+    /// The version of all packages, and the oldest Rust that compiles them.
     version: String,
+    minimum_rust: String,
 }
 
 /// A file and its text.
@@ -124,9 +126,9 @@ impl Tree {
             let value = shared.and_then(|table| table.get(name)?.as_str());
             value.map(str::to_owned).with_context(|| format!("no {name} in Cargo.toml"))
         };
-        let version = field("version")?;
+        let (version, minimum_rust) = (field("version")?, field("rust-version")?);
         let root = root.to_string_lossy().into_owned();
-        Ok(Self { files, sources, packages, root, version })
+        Ok(Self { files, sources, packages, root, version, minimum_rust })
     }
 
     fn document(&self, path: &str) -> Option<&TextFile> {
@@ -144,6 +146,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(words::check(&tree.files, &tree.root));
     findings.extend(ids::check(&tree.files));
     findings.extend(references::check(&tree.files, &tree.sources));
+    findings.extend(workflows::check(&tree.files, &tree.minimum_rust));
     let mut with = |path: &str, rule: &dyn Fn(&TextFile) -> Vec<Finding>| match tree.document(path)
     {
         Some(document) => findings.extend(rule(document)),
