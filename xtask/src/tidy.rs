@@ -16,6 +16,7 @@ mod size;
 mod source;
 #[cfg(test)]
 mod tests;
+mod translations;
 mod unsafety;
 mod words;
 mod workflows;
@@ -48,6 +49,9 @@ struct Task {
     /// Print the marked comment lines of a crate.
     #[arg(long, value_name = "CRATE")]
     marks: Option<String>,
+    /// Mark each section of README.ja.md as a translation of today's English text.
+    #[arg(long)]
+    translated: bool,
 }
 
 /// Runs all rules over the tree and prints what they found.
@@ -59,6 +63,7 @@ pub(crate) fn run(args: &TidyArgs) -> Result<ExitCode> {
             marks::list_of(name, &tree.sources).iter().for_each(|line| println!("{line}"));
             return Ok(ExitCode::SUCCESS);
         }
+        Task { translated: true, .. } => return translated(&tree),
         Task { .. } => {}
     }
     let findings = check(&tree);
@@ -82,6 +87,23 @@ fn lower(tree: &Tree) -> Result<ExitCode> {
         fs::write(Path::new(&tree.root).join(path), text).with_context(|| path.to_owned())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the marks of the Japanese README, or prints what it lacks.
+fn translated(tree: &Tree) -> Result<ExitCode> {
+    let text = |path: &str| {
+        tree.document(path).map(|file| file.text.as_str()).with_context(|| format!("no {path}"))
+    };
+    match translations::marked(text(translations::ORIGINAL)?, text(translations::TRANSLATION)?) {
+        Ok(text) => {
+            fs::write(Path::new(&tree.root).join(translations::TRANSLATION), text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(differences) => {
+            differences.iter().for_each(|finding| println!("error: {finding}"));
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }
 
 /// What the rules look at.
@@ -156,6 +178,11 @@ fn check(tree: &Tree) -> Vec<Finding> {
     with(changelog::DOCUMENT, &|document| changelog::check(document, &tree.version));
     with(marks::LIST, &|list| marks::check(list, &tree.sources));
     with(pages::LIST, &|list| pages::check(list, &tree.files));
+    with(translations::TRANSLATION, &|translation| {
+        let original = tree.document(translations::ORIGINAL);
+        let original = original.filter(|_| translations::is_marked(translation));
+        original.map_or_else(Vec::new, |original| translations::check(original, translation))
+    });
     let documents: Vec<_> =
         citations::DOCUMENTS.iter().filter_map(|path| tree.document(path)).collect();
     findings.extend(citations::check(&documents, &tree.sources, citations::EXCEPTIONS));
