@@ -1,6 +1,6 @@
 //! First packets from addresses that are not the sender's: what a listener has to bear whose address is known.
 //!
-//! Bench a1 runs it in a namespace that it made.
+//! Bench `flood` runs it in a namespace that it made.
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result, ensure};

@@ -56,6 +56,38 @@ pub(crate) enum Order {
     ByRound,
 }
 
+/// Names that benches had, and those of today. Until the next minor version both are accepted.
+const OLD_NAMES: &[(&str, &str)] = &[
+    ("s1", "fill"),
+    ("s2", "transports"),
+    ("s3", "start"),
+    ("s4", "queue"),
+    ("s5", "processor"),
+    ("s6", "ten-gigabit"),
+    ("s7", "fixed-rates"),
+    ("s8", "random-paths"),
+    ("s9", "trouble"),
+    ("s10", "memory"),
+    ("c1", "one-file"),
+    ("c2", "small-files"),
+    ("c3", "tree"),
+    ("c4", "no-limit"),
+    ("c5", "interrupted"),
+    ("c6", "bad-peer"),
+    ("c7", "extreme-sizes"),
+    ("c8", "sync-by-sftp"),
+    ("a1", "flood"),
+    ("d1", "equal-flows"),
+    ("d2", "round-trips"),
+    ("d3", "beside-tcp"),
+    ("d4", "queue-kinds"),
+    ("d5", "late-flow"),
+    ("d6", "short-flows"),
+    ("p1", "ssh-channel"),
+    ("pep", "proxy-switch"),
+    ("vrs9", "shared-files"),
+];
+
 /// For benches whose cells stand alone.
 pub(crate) const ALONE: fn(&mut [CellResult]) = |_| {};
 
@@ -139,9 +171,13 @@ fn chosen<'a>(benches: &'a [Bench], ids: &[String]) -> Result<Vec<&'a Bench>> {
     if ids.iter().any(|id| id == "all") {
         return Ok(benches.iter().collect());
     }
-    let find = |id: &String| match benches.iter().find(|bench| bench.id == id) {
-        Some(bench) => Ok(bench),
-        None => bail!("no bench is called {id}\ntry: cargo xtask bench --list"),
+    let find = |id: &String| {
+        let old = OLD_NAMES.iter().find(|(old, _)| old == id);
+        let name = old.map_or(id.as_str(), |(_, name)| name);
+        match benches.iter().find(|bench| bench.id == name) {
+            Some(bench) => Ok(bench),
+            None => bail!("no bench is called {id}\ntry: cargo xtask bench --list"),
+        }
     };
     ids.iter().map(find).collect()
 }

@@ -25,6 +25,37 @@ fn an_unknown_id_is_refused() {
     assert_eq!(chosen(BENCHES, &["all".to_owned()]).unwrap().len(), BENCHES.len());
 }
 
+#[test]
+fn old_names_lead_to_benches() {
+    for (old, name) in OLD_NAMES {
+        assert_eq!(chosen(BENCHES, &[(*old).to_owned()]).unwrap()[0].id, *name, "{old}");
+        assert!(BENCHES.iter().all(|bench| bench.id != *old), "{old}");
+    }
+}
+
+#[test]
+fn documents_name_benches_of_today() {
+    let root = workspace();
+    let pages = xtask::own_files(&root).unwrap().into_iter().filter(|path| path.ends_with(".md"));
+    let mut count = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(root.join(&page)).unwrap();
+        for rest in text.split("xtask bench ").skip(1) {
+            let command = rest.split(['`', '\n', '(', ',', '.']).next().unwrap_or_default();
+            let names = command.split_whitespace().take_while(|word| !word.starts_with('-'));
+            let is_name = |name: &&str| {
+                *name != "all"
+                    && name.chars().all(|c| c.is_ascii_lowercase() || "-0123456789".contains(c))
+            };
+            for name in names.filter(is_name) {
+                assert!(BENCHES.iter().any(|bench| bench.id == name), "{page}: {name}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 20, "{count}");
+}
+
 fn series(have: u32, want: u32) -> Series {
     let cell = Cell::new("c");
     let runs = vec![Row::new(); have as usize];

@@ -1,8 +1,8 @@
-//! D4: one flow at bottlenecks with every kind of queue, whose rate is halved and doubled during
+//! One flow at bottlenecks with every kind of queue, whose rate is halved and doubled during
 //! the run.
 //!
 //! `cargo test --release -p hikyaku-sim --test sim queues -- --nocapture` prints the table. `RATE=1000`
-//! is the link rate of D4 in Mbit/s (default: three tenths of that, for speed), and `TRACE=1`
+//! is the link rate of bench `queue-kinds` in Mbit/s (default: three tenths of that, for speed), and `TRACE=1`
 //! prints the sender's state.
 
 use hikyaku_link::{CodelSpec, LinkSpec, PoliceSpec, Signal};

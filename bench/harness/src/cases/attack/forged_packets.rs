@@ -1,4 +1,4 @@
-//! Bench a1: a listener under a flood of forged first packets.
+//! Bench `flood`: a listener under a flood of forged first packets.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row, median};
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use xtask::{Running, run as run_once};
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "a1",
-    title: "A1: a flood of forged first packets beside a transfer",
+    id: "flood",
+    title: "A flood of forged first packets beside a transfer",
     method: "`hikyaku perf` moves 500 Mbit/s for 80 s over a wire without emulation; from 15 to 75 s \
              100,000 first packets a second, from 200 feigned addresses and all of different ids, come to the \
              same socket. Goodput under the flood as a share of that before it; what new clients take to \

@@ -1,4 +1,4 @@
-//! Bench pep: downloads one after another while the switch of the gateway is turned off and on.
+//! Bench `proxy-switch`: downloads one after another while the switch of the gateway is turned off and on.
 
 use super::gateways;
 use crate::bench::{ALONE, Bench, Order};
@@ -14,8 +14,8 @@ use std::time::Duration;
 use xtask::{Finished, workspace};
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "pep",
-    title: "G2: downloads over 1 Gbit/s and 10 ms with 0.1 % loss, while `hikyaku proxy` is turned off and on",
+    id: "proxy-switch",
+    title: "Downloads over 1 Gbit/s and 10 ms with 0.1 % loss, while `hikyaku proxy` is turned off and on",
     method: "curl downloads from a web server (Python's `http.server`, the file in RAM) beside the far gateway by an \
              HTTP proxy at the near one, for a set time in each of five phases: off, on, off, on, off. The same \
              gateways run all the time, and curl is not told. `off` and `on` are the medians of their phases: what \

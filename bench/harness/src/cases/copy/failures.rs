@@ -1,4 +1,4 @@
-//! Bench c5: what a copy does when something fails.
+//! Bench `interrupted`: what a copy does when something fails.
 
 mod kills;
 mod refusals;
@@ -16,8 +16,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c5",
-    title: "C5: copies that are hit",
+    id: "interrupted",
+    title: "Copies that are hit",
     method: "Killed: a tree over 1 Gbit/s and 20 ms is copied over an older one, and one end is killed \
              (SIGKILL) after a random time; whatever has a final name then is the old or the whole new \
              file, or it counts as `wrong`; and the same command must finish it. Resumed: a file of \

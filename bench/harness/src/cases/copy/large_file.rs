@@ -1,4 +1,4 @@
-//! Bench c1: one large file over a long, lossy link, by us and by what people use now.
+//! Bench `one-file`: one large file over a long, lossy link, by us and by what people use now.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -14,8 +14,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c1",
-    title: "C1: a file of 1 GB over 1 Gbit/s and 200 ms",
+    id: "one-file",
+    title: "A file of 1 GB over 1 Gbit/s and 200 ms",
     method: "The whole command, from its start to its end, over a real OpenSSH server, from RAM disk \
              to RAM disk; `ssh` is `ssh host true` in the same run. The bar is that plus the file at \
              95 % of Eff plus 12 round trips, 6 for a path that is remembered (the second of two \

@@ -1,4 +1,4 @@
-//! Bench c6: peers that lie, and a race for what is outside the target.
+//! Bench `bad-peer`: peers that lie, and a race for what is outside the target.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Cell, Row};
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c6",
-    title: "C6: a peer that lies, and a race",
+    id: "bad-peer",
+    title: "A peer that lies, and a race",
     method: "The house's own tests, with more of the same: 500 scripts of a sender and 500 of a \
              receiver that say anything (`engine::tests::lies`), and a million exchanges of a \
              directory for a link to outside while everything is tried beneath it, by both ways of \

@@ -1,4 +1,4 @@
-//! Bench c4: one large file where the network is no limit: what the machine allows, and who uses it best.
+//! Bench `no-limit`: one large file where the network is no limit: what the machine allows, and who uses it best.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -19,8 +19,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c4",
-    title: "C4: a file of 4 GB over a plain veth",
+    id: "no-limit",
+    title: "A file of 4 GB over a plain veth",
     method: "The whole command, from RAM disk to RAM disk. `possible` is what two processors could \
              do: their time, divided by what a gigabyte costs `perf` at both ends, BLAKE3 twice, one \
              reading and one writing, each measured in the same run on one thread, from memory and not \

@@ -1,4 +1,4 @@
-//! Bench c2: ten thousand small files at 200 ms.
+//! Bench `small-files`: ten thousand small files at 200 ms.
 
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row};
@@ -14,8 +14,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c2",
-    title: "C2: 10,000 files of 10 kB over 1 Gbit/s, 200 ms, 0.1 % loss",
+    id: "small-files",
+    title: "10,000 files of 10 kB over 1 Gbit/s, 200 ms, 0.1 % loss",
     method: "The whole command. On RAM disk it may take 4.5 s more than `ssh host true` in the same \
              run; on disk, every file synced before it has its name, 3 s more than on RAM disk. \
              Peers run once, without syncing, and are stopped after 60 s.",

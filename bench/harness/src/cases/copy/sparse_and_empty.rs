@@ -1,4 +1,4 @@
-//! Bench c7: a file that is mostly nothing, and very many that are nothing at all.
+//! Bench `extreme-sizes`: a file that is mostly nothing, and very many that are nothing at all.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -16,8 +16,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c7",
-    title: "C7: a sparse terabyte, and a million empty files",
+    id: "extreme-sizes",
+    title: "A sparse terabyte, and a million empty files",
     method: "Over 1 Gbit/s and 20 ms, on RAM disk. The sparse file has a mebibyte of data every 100 \
              GB; its room at the target, its size and its data are compared. `memory` is the largest \
              resident size of each end.",

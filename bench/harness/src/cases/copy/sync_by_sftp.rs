@@ -1,4 +1,4 @@
-//! Bench c8: `hikyaku sync` of many small files where the far side has SFTP only, against rsync.
+//! Bench `sync-by-sftp`: `hikyaku sync` of many small files where the far side has SFTP only, against rsync.
 
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row};
@@ -15,8 +15,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c8",
-    title: "C8: `sync` of 100,000 files of 1 kB by SFTP, over a plain veth",
+    id: "sync-by-sftp",
+    title: "`sync` of 100,000 files of 1 kB by SFTP, over a plain veth",
     method: "The whole command, `hikyaku sync -a` where hikyaku is not found at the far side, and `rsync -a`, both \
              through the same ssh. `again` is a second run, which finds nothing. Ours waits until each file is on the \
              disk; rsync does not, and on disk it is followed by `sync`. Ours may take 1.5 times as long as rsync.",

@@ -1,4 +1,4 @@
-//! Bench c3: a large tree of small files over a short link, against the fastest habits there are.
+//! Bench `tree`: a large tree of small files over a short link, against the fastest habits there are.
 
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row};
@@ -15,8 +15,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "c3",
-    title: "C3: a tree of 50,000 files, 800 MB, over 1 Gbit/s and 20 ms",
+    id: "tree",
+    title: "A tree of 50,000 files, 800 MB, over 1 Gbit/s and 20 ms",
     method: "The whole command, with times and modes. On disk ours waits until everything is there, \
              so the others are followed by `ssh host sync`. Ours must be faster than each of them.",
     cells,

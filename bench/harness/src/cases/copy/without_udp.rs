@@ -1,4 +1,4 @@
-//! Bench p1: a copy through the channel of ssh, beside what goes through ssh anyway.
+//! Bench `ssh-channel`: a copy through the channel of ssh, beside what goes through ssh anyway.
 
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row};
@@ -15,8 +15,8 @@ use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "p1",
-    title: "P1: `cp --via ssh` over 1 Gbit/s beside scp and tar over ssh",
+    id: "ssh-channel",
+    title: "`cp --via ssh` over 1 Gbit/s beside scp and tar over ssh",
     method: "The whole command, from RAM disk to RAM disk, over a real OpenSSH server with Debian's TCP settings. `CPU` \
              is what the whole machine worked for a gigabyte, the lab included. All are stopped after 120 s: the rate \
              is then what the link delivered. What arrived is compared by `diff`.",

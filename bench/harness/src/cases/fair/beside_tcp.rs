@@ -1,4 +1,4 @@
-//! Bench d3: one of ours beside TCP.
+//! Bench `beside-tcp`: one of ours beside TCP.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -8,8 +8,8 @@ use crate::rig::link::{self, Link};
 use anyhow::Result;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "d3",
-    title: "D3: one of ours beside TCP",
+    id: "beside-tcp",
+    title: "One of ours beside TCP",
     method: "1 and 4 uploads of iperf3 over 1 Gbit/s and 40 ms with a queue of 0.5 and 2 \
              bandwidth-delay products, TCP's buffers so large that they limit nothing; 5 s later one of \
              ours, judged over 60 s from 20 s after that. In the same run the same with one more of TCP's \

@@ -1,4 +1,4 @@
-//! Bench d4: bottlenecks of every kind, whose rate changes on the way.
+//! Bench `queue-kinds`: bottlenecks of every kind, whose rate changes on the way.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -11,8 +11,8 @@ use hikyaku_lab::{DirectionReport, LabSpec};
 use hikyaku_units::Instant;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "d4",
-    title: "D4: one of ours at queues of every kind, while the rate changes",
+    id: "queue-kinds",
+    title: "One of ours at queues of every kind, while the rate changes",
     method: "An upload over 1 Gbit/s and 50 ms: for 20 s as it is, 20 s at half the rate, 20 s as \
              before. The queue holds 2 ms, or two bandwidth-delay products, managed by CoDel (5 ms, 100 \
              ms) or not; or a policer lets half the link's rate through, with a burst of 625 kB, and its \

@@ -1,4 +1,4 @@
-//! Benches d1, d2 and d5: flows of ours among themselves.
+//! Benches `equal-flows`, `round-trips` and `late-flow`: flows of ours among themselves.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -10,8 +10,8 @@ use hikyaku_lab::{Access, LabSpec};
 use std::time::Duration;
 
 pub(crate) const EQUAL: Bench = Bench {
-    id: "d1",
-    title: "D1: equal flows of ours at one bottleneck",
+    id: "equal-flows",
+    title: "Equal flows of ours at one bottleneck",
     method: "2 to 16 uploads of `hikyaku perf` over 1 Gbit/s with a queue of 50 ms, begun together or 5 \
              s apart, judged over 60 s from 20 s after the last begin. Jain's index of their goodput, \
              their sum, and the mean wait in the queue.",
@@ -22,8 +22,8 @@ pub(crate) const EQUAL: Bench = Bench {
 };
 
 pub(crate) const UNEQUAL: Bench = Bench {
-    id: "d2",
-    title: "D2: flows of ours with different round trips",
+    id: "round-trips",
+    title: "Flows of ours with different round trips",
     method: "Three uploads over 1 Gbit/s with a queue of 50 ms, to servers at 20, 80 and 200 ms, judged \
              over 60 s from 20 s after the begin.",
     cells: |_| vec![Cell::new("three").with("RTT ms", "20, 80, 200")],
@@ -33,8 +33,8 @@ pub(crate) const UNEQUAL: Bench = Bench {
 };
 
 pub(crate) const LATE: Bench = Bench {
-    id: "d5",
-    title: "D5: a flow that comes late",
+    id: "late-flow",
+    title: "A flow that comes late",
     method: "Two uploads over 1 Gbit/s with a queue of 50 ms, the second 30 s after the first: the \
              smaller goodput as a share of the larger, from 50 to 80 s.",
     cells: |_| [40, 200].map(|rtt| Cell::new(format!("rtt{rtt}")).with("RTT ms", rtt)).to_vec(),

@@ -1,4 +1,4 @@
-//! Bench d6: short flows beside a long one.
+//! Bench `short-flows`: short flows beside a long one.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use xtask::Running;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "d6",
-    title: "D6: short TCP flows beside one long flow of ours",
+    id: "short-flows",
+    title: "Short TCP flows beside one long flow of ours",
     method: "32 TCP flows (CUBIC) of 1 MB a second, begun at random times, beside an upload that began \
              10 s earlier, over 1 Gbit/s and 40 ms with a queue of 0.5 and 2 bandwidth-delay products. \
              How long they take, from the first packet to the receiver's word that it has all, over a \

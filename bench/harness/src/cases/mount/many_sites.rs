@@ -1,4 +1,4 @@
-//! Bench vrs9: two sites write a simulation's steps, two others follow, and a fifth one stores, all at once.
+//! Bench `shared-files`: two sites write a simulation's steps, two others follow, and a fifth one stores, all at once.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row, median};
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "vrs9",
+    id: "shared-files",
     title: "Two sites write, two follow, a fifth one stores",
     method: "Five sites, each two of them joined by 1 Gbit/s with a round trip of 150 ms and 0.5 % loss. The store has two \
              hosts with a daemon each. Two writers each put a picture of 24 MB, a step of a simulation, into a mount of one \

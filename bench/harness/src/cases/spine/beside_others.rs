@@ -1,4 +1,4 @@
-//! Bench s2: ours beside TCP, UDT4 and QUIC on the same links.
+//! Bench `transports`: ours beside TCP, UDT4 and QUIC on the same links.
 
 use crate::bench::{Bench, Order};
 use crate::cases::spine::filling;
@@ -13,8 +13,8 @@ use anyhow::{Context, Result};
 mod tests;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s2",
-    title: "S2: beside other transports on a 1 Gbit/s link",
+    id: "transports",
+    title: "Beside other transports on a 1 Gbit/s link",
     method: "The whole run at the receiver, 30 s (60 s at 500 ms). TCP is iperf3's, with Debian's \
              buffers or with up to 1 GB, on 1 or 8 connections; UDT4 is Debian's libudt, with \
              buffers of 256 MB; s2n-quic has windows of 256 MB and one stream. Peers run once; one \

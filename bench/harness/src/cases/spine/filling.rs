@@ -1,4 +1,4 @@
-//! Bench s1: how much of a long fat link is filled, over round-trip time and loss.
+//! Bench `fill`: how much of a long fat link is filled, over round-trip time and loss.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -10,8 +10,8 @@ use crate::rig::trial::{self, Outcome, Queue, Surroundings};
 use anyhow::Result;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s1",
-    title: "S1: filling a 1 Gbit/s link",
+    id: "fill",
+    title: "Filling a 1 Gbit/s link",
     method: "One ordered stream of `hikyaku perf` for 30 s (60 s at 500 ms), with loss in both \
              directions and no hint of rate, delay or loss. Shares are of Eff = (1 - loss) x rate \
              x 0.9285. `queue` and `overflow` are of the second half, `start-up drops` what the \
@@ -91,7 +91,7 @@ fn filled(outcome: &Outcome, link: &Link, [half, whole]: [f64; 2]) -> Row {
         .held_to("whole run", share(transfer.whole()), "% of Eff", Bar::AtLeast(whole))
 }
 
-/// The queue, held to the bars of bench s4 where those apply: in the clean cells and at 1 %.
+/// The queue, held to the bars of bench `queue` where those apply: in the clean cells and at 1 %.
 pub(crate) fn add_queue(row: &mut Row, outcome: &Outcome, link: &Link) -> Result<()> {
     let queue = outcome.counters.queue(link, outcome.origin, outcome.transfer.seconds);
     let applies = link.loss == 0.0 || link.loss == 0.01;

@@ -1,4 +1,4 @@
-//! Bench s10: how much memory each end takes on a long fat link, and when nobody reads.
+//! Bench `memory`: how much memory each end takes on a long fat link, and when nobody reads.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -9,8 +9,8 @@ use crate::rig::trial::{self, Surroundings};
 use anyhow::Result;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s10",
-    title: "S10: memory of each end at 1 Gbit/s, 500 ms and 1 % loss",
+    id: "memory",
+    title: "Memory of each end at 1 Gbit/s, 500 ms and 1 % loss",
     method: "The high-water mark of resident memory after 60 s, as the kernel has it (VmHWM): at \
              most three bandwidth-delay products and 64 MB. Then the same with a reader that rests \
              for 10 s in the middle.",

@@ -1,4 +1,4 @@
-//! Bench s5: what a processor can do when the network does not hold it up.
+//! Bench `processor`: what a processor can do when the network does not hold it up.
 
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row, median};
@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 mod tests;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s5",
-    title: "S5: speed of the machine, on one connection over veth",
+    id: "processor",
+    title: "Speed of the machine, on one connection over veth",
     method: "Memory to memory for 6 s, the client on one processor and the server on the other, all \
              contenders in turn and round by round. `raw` seals, sends, receives and opens packets \
              in supers of 64 KB and nothing else; the better of in place and out of place is what \

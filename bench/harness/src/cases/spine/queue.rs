@@ -1,4 +1,4 @@
-//! Bench s4: the queue that we make, in the clean cells of bench s1 and those with 1 % loss.
+//! Bench `queue`: the queue that we make, in the clean cells of bench `fill` and those with 1 % loss.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::cases::spine::filling;
@@ -7,12 +7,12 @@ use crate::rig::context::Ctx;
 use anyhow::Result;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s4",
-    title: "S4: the queue at the bottleneck",
-    method: "The same runs as S1's, seen from the link: the mean wait in the queue in the second \
+    id: "queue",
+    title: "The queue at the bottleneck",
+    method: "The same runs as those of `fill`, seen from the link: the mean wait in the queue in the second \
              half, what the full queue turned away in it, and what it turned away before, in \
              bandwidth-delay products. The queue holds 0.25 of them or 5 MB, the smaller. Runs that \
-             S1 has kept at the same commit are not made again.",
+             `fill` has kept at the same commit are not made again.",
     cells,
     run,
     order: Order::ByCell,

@@ -1,4 +1,4 @@
-//! Bench s8: what the transport does in the simulator, on a grid of paths and on random ones.
+//! Bench `random-paths`: what the transport does in the simulator, on a grid of paths and on random ones.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::cases::spine::filling;
@@ -9,8 +9,8 @@ use hikyaku_sim::RandomPath;
 use std::time::Duration;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s8",
-    title: "S8: the grid and 300 random paths in the simulator",
+    id: "random-paths",
+    title: "The grid and 300 random paths in the simulator",
     method: "One ordered stream of max(20 BDP, 1 MB), at most 300,000 packets, in simulated time: \
              deterministic, whatever the machine. The bound is size / (C (1 - p)) x 1.08 (1.25 above \
              10 % loss) + (8 + log2(BDP / 64 packets)) RTT. Random paths have 10 Mbit/s - 100 Gbit/s, \

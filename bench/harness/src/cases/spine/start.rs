@@ -1,4 +1,4 @@
-//! Bench s3: how soon a link is full, on a path never seen and on one remembered.
+//! Bench `start`: how soon a link is full, on a path never seen and on one remembered.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::cases::spine::filling;
@@ -10,8 +10,8 @@ use crate::rig::trial::{self, Surroundings};
 use anyhow::Result;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s3",
-    title: "S3: the start on a 1 Gbit/s link of 200 ms",
+    id: "start",
+    title: "The start on a 1 Gbit/s link of 200 ms",
     method: "The start of the first interval of 0.2 s from which the mean of the next second is at \
              least 90 % of Eff, counted from the first packet of the handshake. `remembered` is \
              the second of two runs with `--reuse-path`. A start that never comes counts as the \

@@ -1,4 +1,4 @@
-//! Bench s7: connections that are given a rate keep it.
+//! Bench `fixed-rates`: connections that are given a rate keep it.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -9,8 +9,8 @@ use crate::rig::trial::{self, Surroundings};
 use anyhow::{Result, ensure};
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s7",
-    title: "S7: eight connections with a target each",
+    id: "fixed-rates",
+    title: "Eight connections with a target each",
     method: "`-P 8 -b 110M` on 1 Gbit/s and 100 ms for 30 s: the largest difference from the target \
              of any connection in any whole second after the third, at the receiver.",
     cells: |_| vec![Cell::new("eight").with("RTT ms", 100).with("target Mbit/s", 110)],

@@ -1,4 +1,4 @@
-//! Bench s6: ten gigabits a second over a long way, and who is at its limit there.
+//! Bench `ten-gigabit`: ten gigabits a second over a long way, and who is at its limit there.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -10,8 +10,8 @@ use anyhow::Result;
 use hikyaku_lab::LabSpec;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s6",
-    title: "S6: a 10 Gbit/s link of 150 ms with jumbo frames",
+    id: "ten-gigabit",
+    title: "A 10 Gbit/s link of 150 ms with jumbo frames",
     method: "The whole run of 30 s, beside 10 s through the same lab with neither rate nor delay \
              nor loss, in the same run: what the machine leaves of it. The goal is the smaller of \
              that and Eff. Then what each of the three busy programs used of one processor.",

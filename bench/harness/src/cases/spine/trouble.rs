@@ -1,4 +1,4 @@
-//! Bench s9: what goes wrong on the way, and how soon all is well again.
+//! Bench `trouble`: what goes wrong on the way, and how soon all is well again.
 
 use crate::bench::{ALONE, Bench, Order};
 use crate::record::row::{Bar, Cell, Row};
@@ -13,8 +13,8 @@ use hikyaku_lab::{Corruption, LabSpec};
 mod tests;
 
 pub(crate) const BENCH: Bench = Bench {
-    id: "s9",
-    title: "S9: trouble on a 1 Gbit/s link",
+    id: "trouble",
+    title: "Trouble on a 1 Gbit/s link",
     method: "30 % loss: the second half of a run of 60 s. Otherwise a run that is undisturbed for \
              15 s, at 200 ms unless said: then an outage of 10 s; or 50 ms become 300 ms, and 50 ms \
              again 15 s later; or 2 % of the segments arrive damaged, with a checksum that shows it \
