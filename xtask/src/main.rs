@@ -24,7 +24,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check the house rules: floors, purity, sizes, heads, citations.
+    /// Check the house rules: floors of crates, sizes, citations, paths and words in documents and comments.
     Tidy(tidy::TidyArgs),
     /// Run every check a change has to pass.
     Test(test::TestArgs),
