@@ -47,3 +47,24 @@ fn the_unit_for_systemd_starts_the_daemon() {
     assert!(!line.contains('$'), "{line}");
     assert!(args::parse(line.split_whitespace().map(OsString::from)).is_ok(), "{line}");
 }
+
+#[test]
+fn the_page_of_settings_has_each_key_with_its_default() {
+    let page = include_str!("../../../docs/settings.md");
+    let (_, page) = page.split_once("\n## Keys of `[default]`").unwrap();
+    let (table, _) = page.split_once("\n## ").unwrap();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let words = ["hikyaku", "config", "list"].map(OsString::from);
+    let args::Verb::Config(config) = args::parse(words).unwrap().verb else { panic!("not config") };
+    let list = hikyaku_console::config(&config, &hikyaku_reach::settings::keys()).unwrap();
+    for (row, line) in rows.iter().zip(list.lines()) {
+        let (name, default) = (line.split(' ').next().unwrap(), row[2]);
+        assert_eq!(row[0], format!("`{name}`"));
+        assert!(line.ends_with(&format!("[default: {default}]")), "{line}");
+    }
+    assert_eq!(rows.len(), list.lines().count(), "{list}");
+}
