@@ -10,6 +10,7 @@ mod common;
 mod cp;
 mod daemons;
 mod doctor;
+mod documents;
 mod ends;
 mod exit_codes;
 mod get;
