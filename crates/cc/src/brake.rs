@@ -1,28 +1,28 @@
-//! What slows down a rate that nothing else does: a circuit breaker (RFC 8084) for policy `fixed`.
+//! The only limit on a fixed rate: a circuit breaker (RFC 8084) for policy `fixed`.
 
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::fmin;
 
-/// More than this of what is sent is lost,
+/// Loss rate above which a round is bad.
 const LOSS: f64 = 0.3;
-/// or a packet waits for so many seconds in the queue,
+/// Seconds of queue above which a round is bad.
 const QUEUE: f64 = 0.2;
-/// in every round for so long, and the rate is halved: a single storm passes by itself.
+/// Time of bad rounds after which the rate is halved. A single burst of loss is shorter.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Without that for so long, more is tried.
+/// Time without bad rounds after which the rate is raised.
 const CALM: Duration = Duration::from_secs(10);
-/// So much more.
+/// Factor of a raise.
 const AGAIN: f64 = 1.25;
 
-/// What is left of a rate.
+/// The part of a fixed rate that may be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brake {
     part: f64,
     state: State,
 }
 
-/// How the path bears the rate, and since when.
+/// Whether the path carries the rate, and since when.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Unknown,
@@ -41,7 +41,7 @@ impl Brake {
     }
 
     // spec: rate-7
-    /// A round is over, of which so much was lost, with a queue of so many seconds.
+    /// Adjusts the rate after a round with this loss rate and this queue in seconds.
     pub(crate) fn on_round(&mut self, now: Instant, loss: f64, queue: f64) {
         let suffers = loss > LOSS || queue > QUEUE;
         self.state = match (self.state, suffers) {

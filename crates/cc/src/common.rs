@@ -1,8 +1,8 @@
 //! Drains that all flows make at the same time, by the calendar.
 //!
-//! A queue that many hold is emptied only by all of them together. Then everybody sees the base delay,
-//! so that nobody who came later goes on taking a standing queue for it. And what stays in the queue all
-//! the same is held by others than us: by TCP, which fills what there is.
+//! A queue that many flows hold is emptied only if all of them drain it together. Then every flow measures the base
+//! delay, and a flow that came later no longer takes the standing queue for it. A queue that remains during the drain
+//! belongs to TCP flows, which fill every buffer.
 
 use core::time::Duration;
 use hikyaku_units::Instant;
@@ -10,15 +10,16 @@ use libm::{fmax, fmin};
 
 /// Every five seconds: twice within the time for which a base delay is remembered.
 const EVERY: Duration = Duration::from_secs(5);
-/// What the slowest and the fastest way from a sender to the bottleneck differ by, in our range, and as
-/// much again for calendars that differ: then all are at it together.
+/// The difference in delay between the nearest and the farthest sender of a bottleneck, within the supported range, and
+/// as much again for clocks that differ. All drains then overlap.
 const LENGTH: Duration = Duration::from_millis(250);
-/// What is paced less meanwhile, so that the queue is empty when half of the time is over.
+/// Reduction of the pacing rate in queues per drain, so that the queue is empty after half of the drain.
 const SPARE: f64 = 2.0;
-/// Less is not enough where a queue is taken for the base delay, more is not needed.
+/// Bounds of the reduction. With less, a flow that takes a queue for the base delay would not see its error; more is not
+/// needed.
 const LEAST: f64 = 0.06;
 const MOST: f64 = 0.5;
-/// A queue below this is what hosts make; it says nothing of others.
+/// Seconds of queue below which the delay may come from the hosts and is no sign of other flows.
 pub(crate) const TELLING: f64 = 0.002;
 
 /// When to drain, and what came of it.
@@ -34,14 +35,14 @@ pub(crate) struct Commons {
     depth: f64,
 }
 
-/// What stands while nothing of ours does: from when on the queue of all who drain is empty until it comes back,
-/// as the acknowledgements tell it.
+/// The queue of other flows: that measured from acknowledgements between the time at which the draining flows have no
+/// packets in the queue and the time at which they refill it.
 #[derive(Clone, Copy, Debug)]
 struct Trough {
     end: Instant,
     sum: f64,
     count: u32,
-    /// The least that packets met which were sent just before the half of the drain.
+    /// The lowest queue that packets met which were sent just before the middle of the drain.
     halfway: f64,
 }
 
@@ -51,24 +52,24 @@ enum Stage {
     Draining {
         until: Instant,
     },
-    /// What was taken from the queue comes back, so that the law finds everything as it was.
+    /// The drained queue is refilled, so that the law continues from the same state.
     Refilling {
         until: Instant,
     },
-    /// What was sent meanwhile is still to be heard of.
+    /// Acknowledgements of packets from the drain are outstanding.
     Listening {
         until: Instant,
     },
 }
 
-/// What a drain showed.
+/// The result of a drain.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Sight {
-    /// There was hardly a queue before.
+    /// The queue before the drain was below [`TELLING`].
     Nothing,
-    /// Of the queue, in seconds, so much stayed at the least, and on average while all was to be gone. `kept` is
-    /// the share that stayed of what should have been gone after half of the time, if nobody else were there:
-    /// who is alone in draining and has three fifths of the path leaves two fifths, and nothing in the end.
+    /// The queue in seconds: before the drain, its minimum, and its mean in the second half, in which it should be empty.
+    /// `kept` is the part that remained of the queue that one flow alone would have drained by the middle: a flow that
+    /// drains alone and has three fifths of the path leaves two fifths then, and none at the end.
     Stayed { before: f64, lowest: f64, mean: f64, kept: f64 },
 }
 
@@ -85,22 +86,22 @@ impl Commons {
         }
     }
 
-    /// The same calendar, on a path of which nothing is known.
+    /// A new state for a new path, with this calendar.
     pub(crate) fn afresh(&self) -> Self {
         Self { calendar: self.calendar, ..Self::new() }
     }
 
-    /// Without it there are no common drains.
+    /// Sets the calendar. Common drains are made only after this.
     pub(crate) const fn set_calendar(&mut self, at_zero: u64) {
         self.calendar = Some(at_zero);
     }
 
-    /// Whether a drain is under way, or still to be heard of.
+    /// Whether a drain is in progress or acknowledgements from it are outstanding.
     pub(crate) fn is_active(&self) -> bool {
         self.stage != Stage::Between
     }
 
-    /// The queue that is drained and given back, while it is.
+    /// The queue before the drain, while it is drained and refilled.
     pub(crate) const fn before(&self) -> Option<f64> {
         match self.stage {
             Stage::Draining { .. } | Stage::Refilling { .. } => Some(self.before),
@@ -108,7 +109,7 @@ impl Commons {
         }
     }
 
-    /// What is left of a rate.
+    /// The factor of the pacing rate.
     pub(crate) fn share(&self) -> f64 {
         match self.stage {
             Stage::Draining { .. } => 1.0 - self.depth,
@@ -118,8 +119,8 @@ impl Commons {
     }
 
     // spec: rate-3
-    /// Looks at the calendar. `queue` is what has stood lately, `latest` what the last packets met,
-    /// both in seconds.
+    /// Begins or continues a drain if the calendar says so. `queue` is the recent standing queue, `latest` the queue that
+    /// the last packets met, both in seconds.
     pub(crate) fn on_time(
         &mut self,
         now: Instant,
@@ -133,7 +134,7 @@ impl Commons {
         }
         match self.stage {
             Stage::Between => {
-                // Half a drain is no use.
+                // A drain that begins late would not overlap with those of other flows.
                 if let Some(since) = self.since_slot(now).filter(|since| *since < LENGTH / 4) {
                     let until = now + (LENGTH - since);
                     self.stage = Stage::Draining { until };
@@ -168,8 +169,7 @@ impl Commons {
         if self.before < TELLING {
             return Sight::Nothing;
         }
-        // Had it just been emptied, by a look of many at the same time, it comes back meanwhile: what counts is
-        // the most that there was.
+        // If simultaneous probes had just emptied the queue, it grows during the drain. Its maximum counts.
         let before = fmax(self.before, self.highest);
         let lowest = fmin(self.lowest, before);
         let due = fmin(before, self.depth * LENGTH.as_secs_f64() / 2.0);

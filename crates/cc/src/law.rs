@@ -1,14 +1,14 @@
 //! The rate law: an inflight window steered so that a small, fixed queue stands at the bottleneck.
 //!
-//! While a queue stands, the bottleneck is busy, the delivery rate `d` is our share of it, and the
-//! queue is what we have in flight beyond `d r`. So the window moves by `g d (q* - q)` a round, with
+//! While a queue stands, the bottleneck is busy, the delivery rate `d` is the flow's share of it, and the
+//! flow's part of the queue is its data in flight beyond `d r`. So the window moves by `g d (q* - q)` a round, with
 //! `q` the queueing delay and `q*` its target: FAST TCP's law (Wei et al., 2006). Flows at one
 //! bottleneck converge to equal rates, whatever their round-trip times and whatever the path loses
 //! by itself. The target shrinks with the root of the rate (Kumar et al., Swift, 2020), so that N
 //! flows hold a queue like the root of N, not like N.
 //!
-//! While no queue stands, `d` only says what we sent. Then the window grows, at first by what a
-//! target queue holds, twice as much each further round, until a queue shows.
+//! While no queue stands, `d` is only the rate of sending. Then the window grows until a queue appears: first by the bytes
+//! of a target queue, then by larger steps.
 //!
 //! The window is the integral part of the control. Its proportional part is in the pacing rate (see
 //! the controller): the queue is itself the integral of the rate, and two integrals ring.
@@ -18,8 +18,8 @@ use core::time::Duration;
 use hikyaku_units::Rate;
 use libm::{exp2, fmax, fmin, pow, sqrt};
 
-/// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
-/// pacer, for the same reason.
+/// Part of the distance to the equilibrium that one round corrects. It is small because the pacer's damping corrects the
+/// same error.
 const GAIN: f64 = 0.15;
 /// Share of the queue's excess over the target that a round trip takes away by pacing. With the
 /// round trip's delay in the feedback, more than half rings.
@@ -28,7 +28,7 @@ pub(crate) const DAMPING: f64 = 0.35;
 /// drown it; a tenth of what the smallest buffer in our range holds.
 const TARGET_AT_1G: f64 = 0.0015;
 const TARGET_MAX: f64 = 0.015;
-/// Less than this is what hosts make of every path: taking it for a queue would stop a fast sender.
+/// Seconds of delay that hosts cause on every path. Taking them for a queue would stop a fast sender.
 pub(crate) const TARGET_MIN: f64 = 0.0003;
 /// On fast paths the target does not shrink below what covers a host that is not scheduled for a
 /// while, as long as a buffer of the usual size holds twice as much.
@@ -39,41 +39,40 @@ const LEAST_BYTES: f64 = 1.25e6;
 /// rate, so this must not concern paths on which they meet long ones.)
 const TARGET_SHARE: f64 = 0.5;
 const TARGET_BYTES: f64 = 8.0 * 1500.0;
-/// A queue that overflowed bears half of what it held; after this many seconds without an overflow
-/// twice as much is tried.
+/// After an overflow the ceiling is half of the queue that overflowed. It doubles within this number of seconds without an
+/// overflow.
 const CEILING_DOUBLES: f64 = 10.0;
-/// A queue of so many targets is an overload: the window goes at once to what the delivery rate says.
+/// A queue longer than this number of targets is an overload: the window is set to the delivery rate's at once.
 const OVERLOAD: f64 = 6.0;
-/// Growth adds at most this much queue if the capacity has not grown after all, and at most a
-/// sixteenth of the round trip, nor more than an overflow has shown to be too much.
+/// Seconds of queue that a step of growth causes at most if the capacity has not grown; at most a sixteenth of the round
+/// trip, and never more than the ceiling.
 const BOOST_QUEUE: f64 = 0.010;
 const BOOST_SHARE: f64 = 1.0 / 16.0;
 const BOOST_LEAST: f64 = 0.0001;
-/// After so many steps without a queue the capacity is another than it was found to be: further
-/// steps may be larger, up to a quarter of the window, like the start of a connection.
+/// After this number of steps without a queue the capacity must have changed: further steps may be larger, up to a
+/// quarter of the window, like the start of a connection.
 const PATIENCE: i32 = 2;
 const BOOST_MOST: f64 = 0.25;
-/// Each step is so many times the one before. Twice a round would be as fast, but a round tells of
-/// packets that left before the last step: it would always be one step too far.
+/// Factor between consecutive steps, every second round. Doubling in each round would be as fast, but a round measures
+/// packets that left before the last step, so growth would always go one step too far.
 const STEP_GROWTH: f64 = 4.0;
 const MOST_STEPS: i32 = 8;
-/// Share of the way back to what the path is known to carry that one step goes at the least.
+/// Smallest part of the distance to the known rate of the path that one step covers.
 const KNOWN_SHARE: f64 = 0.5;
-/// A queue of this share of the target at the end of a round is one: where a step has made the rate a
-/// hundredth too high it takes several rounds to stand.
+/// Part of the target above which the delay at the end of a round counts as a queue: where a step made the rate a
+/// hundredth too high, the queue needs several rounds to build up.
 const RISING: f64 = 0.4;
-/// What is left of a window after an overflow, at the least: the rate of one round may be that of a
-/// host that was busy with other things.
+/// Lowest factor of the window after an overflow: the rate of one round may be that of a busy host.
 const LOSS_CUT: f64 = 0.7;
-/// So far below and beyond a rate that was not carried, growth is careful.
+/// Factor around a rate with loss, below and above it, within which growth is careful.
 const BESIDE: f64 = 1.05;
 const CAREFUL: f64 = 0.01;
-/// A step is answered if so much of the window arrives in a round trip. Where it does not, a host is
-/// what is slow, and a larger window only makes its bursts longer.
+/// Part of the window that must arrive in a round trip for a further step. With less, a host is the bottleneck, and a
+/// larger window only makes its bursts longer.
 const ANSWERED: f64 = 0.93;
-/// So much more than what arrives in a round trip is more than any step of growth adds.
+/// Upper bound of the window, in bytes that arrive in a round trip: more than any step of growth adds.
 const BEYOND: f64 = 1.5;
-/// What is left of a window after loss with hardly any queue.
+/// Lowest factor of the window after loss with a short queue.
 const CAUTIOUS_CUT: f64 = 0.85;
 
 /// One round, as the law sees it. Seconds, bytes, bytes a second.
@@ -86,12 +85,12 @@ pub(crate) struct Round {
     /// Queueing delay at its end.
     pub(crate) latest: f64,
     pub(crate) rate: f64,
-    /// The largest rate of the last while, if it is still to be had.
+    /// The largest recent rate that other flows have not taken.
     pub(crate) known_rate: f64,
-    /// The largest, whoever has it now.
+    /// The largest recent rate.
     pub(crate) largest_rate: f64,
     pub(crate) base_rtt: f64,
-    /// How long the round took.
+    /// Duration of the round.
     pub(crate) lasted: f64,
     pub(crate) jitter: f64,
     pub(crate) ambient_loss: f64,
@@ -106,15 +105,15 @@ pub(crate) struct Law {
     window: f64,
     /// Steps of growth since a queue was last seen.
     steps: i32,
-    /// The last step is not yet to be seen in what arrives.
+    /// The arrivals do not contain the effect of the last step yet.
     unanswered: bool,
-    /// The window is smaller than what the path is known to carry.
+    /// The window is smaller than that of the known rate.
     below_known: bool,
-    /// The queue, in seconds, that the bottleneck is known to bear.
+    /// The longest queue, in seconds, that is known not to overflow.
     ceiling: f64,
-    /// At this rate something was lost though no queue stood, and nothing has shown since that it is carried.
+    /// A rate at which packets were lost without a queue, until a higher rate is carried.
     bound: Option<f64>,
-    /// Of the queue that others hold, this is held.
+    /// Factor of the target queue.
     held: f64,
     /// Rounds without a queue in which others grow first.
     waits: u32,
@@ -135,7 +134,7 @@ impl Law {
         }
     }
 
-    /// The same with this share of the queue that others hold.
+    /// This law with another factor of the target queue.
     pub(crate) const fn holding(mut self, share: f64) -> Self {
         self.held = share;
         self
@@ -150,22 +149,22 @@ impl Law {
         self.steps = 0;
     }
 
-    /// What is free is for others first, in so many rounds.
+    /// Leaves free capacity to other flows for a number of rounds.
     pub(crate) const fn wait(&mut self, rounds: u32) {
         self.waits = rounds;
     }
 
-    /// What is free was left for us: no need to begin with small steps.
+    /// Takes free capacity at once: it was left for this flow, so growth skips the small steps.
     pub(crate) const fn hurry(&mut self) {
         self.steps = PATIENCE;
     }
 
-    /// More or less must be sent for the same to arrive.
+    /// Multiplies the window, for another loss rate of the path.
     pub(crate) const fn scale(&mut self, factor: f64) {
         self.window *= factor;
     }
 
-    /// No more than this rate was carried.
+    /// Notes that no more than this rate was carried.
     pub(crate) const fn bound(&mut self, rate: f64) {
         self.bound = Some(rate);
     }
@@ -178,16 +177,15 @@ impl Law {
 
     /// The queue overflowed when it held `peak` seconds.
     pub(crate) fn on_overflow(&mut self, peak: f64, rate: f64, base_rtt: f64) {
-        // What two batches make of the queue is no standing queue, so nothing below it is known.
+        // A queue of two batches is no standing queue, so the ceiling does not go below it.
         let rtt = Duration::from_secs_f64(base_rtt);
         let batch = batch_time(rtt, Rate::from_bytes_per_sec(rate)).as_secs_f64();
         let least = fmax(TARGET_BYTES / 2.0 / fmax(rate, 1.0), 2.0 * batch);
         self.ceiling = fmin(self.ceiling, fmax(peak / 2.0, least));
     }
 
-    /// However it came about: a window of which far more must have been lost than the path loses is no
-    /// window, by Little's law. (On a short path most of a window is the queue it is to hold: of which at a
-    /// low rate a few packets are much longer than the round trip.)
+    /// Bounds the window by Little's law: of a larger one, more packets would have been lost than the path loses. (On a
+    /// short path the window is mostly the target queue: at a low rate a few packets take longer than the round trip.)
     pub(crate) fn limit(&mut self, round: &Round) {
         let queue =
             fmax(round.queue, self.target(round.largest_rate, round.jitter, round.base_rtt));
@@ -201,18 +199,18 @@ impl Law {
         if round.excess_loss > 0.0 {
             self.on_overflow(round.peak, round.rate, round.base_rtt);
         } else {
-            // What has just stood and not overflowed is borne, whatever was made of the last overflow.
+            // A standing queue without an overflow is below the ceiling, whatever the last overflow made of it.
             self.ceiling *= exp2(fmin(round.lasted, 1.0) / CEILING_DOUBLES);
             self.ceiling = fmax(self.ceiling, round.queue);
         }
         let target = self.target(round.rate, round.jitter, round.base_rtt);
         let sent = round.rate / (1.0 - round.ambient_loss);
         if round.excess_loss > 0.0 {
-            // Something on the path bears less queue than we would hold: aim at half of it.
+            // A buffer on the path is smaller than the target queue: aim at half of the queue.
             let bearable = fmin(target, round.queue / 2.0);
             let wanted = sent * (round.base_rtt + bearable);
             self.steps = 0;
-            // Loss without a queue is hardly an overflow: less is tried, but not half.
+            // Loss without a queue is probably no overflow: the window is reduced less.
             let is_sudden = round.peak < target / 2.0;
             let least = if is_sudden { CAUTIOUS_CUT } else { LOSS_CUT };
             self.bound = is_sudden.then_some(round.rate);
@@ -234,7 +232,7 @@ impl Law {
                 self.window += GAIN * sent * (target - round.latest);
             }
         } else if core::mem::take(&mut self.unanswered) {
-            // Now it is to be seen.
+            // The next round contains the effect of the last step.
         } else if self.waits > 0 {
             self.waits -= 1;
         } else if round.window_was_used {
@@ -245,13 +243,13 @@ impl Law {
     fn growth(&mut self, target: f64, round: &Round) -> f64 {
         let sent = round.rate / (1.0 - round.ambient_loss);
         let step = sent * target;
-        // What the path has carried it may carry again; beyond it, caution begins anew.
+        // Below a rate that the path has carried, steps may be large; above it they begin small again.
         let known = round.known_rate / (1.0 - round.ambient_loss) * round.base_rtt;
         let below = known - self.window;
         if core::mem::replace(&mut self.below_known, below > step) && below <= step {
             self.steps = 0;
         }
-        // Next to a rate that was not carried, steps stay small until they have passed it.
+        // Near a rate with loss, steps stay small until the window has passed it.
         if let Some(bound) = self.bound {
             let beside = self.window / (bound / (1.0 - round.ambient_loss) * round.base_rtt);
             if beside > BESIDE {
@@ -261,7 +259,7 @@ impl Law {
                 return fmax(GAIN * step, CAREFUL * self.window);
             }
         }
-        // While there is no queue, so much of a round trip's target stays out of what is paced.
+        // Without a queue, damping keeps this part of the target out of the pacing rate.
         if sent * (round.base_rtt + (1.0 - DAMPING) * target) < ANSWERED * self.window {
             self.steps = 0;
         }

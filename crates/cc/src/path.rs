@@ -8,7 +8,7 @@ use core::time::Duration;
 use hikyaku_units::{Instant, Rate};
 use libm::{fmax, fmin};
 
-/// What is remembered of a path for the next connection over it.
+/// Figures of a path that are kept for the next connection over it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathHint {
     /// Delivery rate that the path carried.
@@ -27,28 +27,27 @@ pub struct PathModel {
     rtt: WindowedMin,
     srtt: Option<Duration>,
     last: Option<Arrival>,
-    /// When by the receiver's clock packets of the round arrived, in microseconds, and what they had
-    /// queued, in seconds.
+    /// Packets of the round: arrival by the receiver's clock in microseconds, and queueing delay in seconds.
     round: Vec<(u64, f64)>,
     /// The largest queueing delay of the round.
     peak: f64,
-    /// The round's smallest round trip without the queue on the way there, and how many were seen.
+    /// The round's smallest round trip without the queueing delay of the forward path, and the number of samples.
     round_rtt: (f64, u32),
     /// The least by which the queue exceeded what the round trip leaves room for.
     round_excess: f64,
-    /// Arrivals of earlier packets say nothing of this round's rate.
+    /// The round's first packet number. Arrivals of earlier packets are not used for its rate.
     round_from: u64,
     round_first: Option<Arrival>,
     rate: Option<f64>,
     /// Negative rates: a windowed maximum.
     rates: WindowedMin,
-    /// The same of what was acknowledged packet by packet, by our own clock.
+    /// Negative rates of acknowledged packets by the sender's clock: a windowed maximum.
     acked: WindowedMin,
-    /// What of it is still ours to have.
+    /// The part of the largest rate that this flow can still get.
     share: f64,
-    /// What was sent before some of it was given says nothing of what is still ours.
+    /// When the flow last yielded a part of its rate. Packets sent before do not raise `share`.
     given: Instant,
-    /// Rounds in a row in which we had less although a queue stood, and the most of them.
+    /// Consecutive rounds with a standing queue and a rate below `share`, and the largest rate of them.
     taken: (u32, f64),
     queue: f64,
     /// The queueing delay over the last few arrivals.
@@ -59,45 +58,46 @@ pub struct PathModel {
 /// Window of the base delay: long enough to span several drains, short enough to follow clock skew
 /// (50 ppm is 0.5 ms in ten seconds).
 const BASE_WINDOW: Duration = Duration::from_secs(10);
-/// Beside others who fill the queue no drain of ours empties it: the base is what was seen before they came. Were it
-/// forgotten, what they always hold would be taken for the path, and they for gone. A path that has grown longer meanwhile
-/// looks for so long as if they had stayed.
+/// Window of the base delay beside other flows that fill the queue. No drain of this flow empties it, so the base is
+/// the delay from before their arrival. With a shorter window their queue would become a part of the base, and they
+/// would seem to have ended. The cost: a path that became longer looks for this time as if they were still active.
 const BASE_BESIDE: Duration = Duration::from_secs(300);
-/// What a path carried so long ago it may carry again.
+/// Window of the largest delivery rate: a path may carry it again.
 const RATE_WINDOW: Duration = Duration::from_secs(40);
-/// A round by the receiver's clock and one by ours are not quite the same packets.
+/// Factor between the rate by the receiver's clock and that by the sender's: rounds by the two contain slightly different
+/// packets.
 const BELIEVED: f64 = 1.1;
-/// Less than this of its share for so many rounds in a row, and a flow has another.
+/// A flow that has less than this part of its share for [`TAKEN_ROUNDS`] consecutive rounds gets a smaller share.
 const LESS: f64 = 0.95;
 const TAKEN_ROUNDS: u32 = 4;
-/// What is left of a share, at the least, when others come.
+/// Lowest part of its share at which a round counts for that.
 const TAKEN_AT_ONCE: f64 = 0.125;
-/// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
-/// of the packets, those delayed least, does not exceed.
+/// Quantile of queueing delays that is the standing queue: all packets wait in it, while jitter and bursts delay only
+/// some.
 const STANDING: f64 = 0.1;
-/// It is looked at in pieces of this length, of which the mean counts: flows with long rounds and with
-/// short ones must see the same queue, however it moves.
+/// Microseconds of a piece. The standing queue is the mean of those of pieces, so that flows with long and with short
+/// rounds measure the same queue while it changes.
 const PIECE: u64 = 20_000;
 const LEAST_PIECE: usize = 8;
-/// A round's last quarter, or so many packets, says whether a queue is rising: a busy host does not delay
-/// all of them.
+/// Whether a queue is rising is judged by a round's last quarter, but at least [`LEAST_LATEST`] packets: a busy host does
+/// not delay all of them.
 const LATEST_PART: usize = 4;
 const LEAST_LATEST: usize = 8;
 /// A delay that grows by more than this between two arrivals cannot be our queue: a queue grows by
 /// the excess of the rate over the capacity times the time that passed.
 const STEP: f64 = 0.015;
-/// The way back has become longer if in a whole round, of at least so many samples, the round trip
-/// without our own queue never came near the base: by a hundredth of a second, and an eighth.
+/// The return path has become longer if in a round with at least this number of samples each round trip without the
+/// flow's own queue exceeds the base by [`LONGER`] seconds and by [`LONGER_SHARE`] of it.
 const LONGER_SAMPLES: u32 = 4;
 const LONGER: f64 = 0.010;
-/// Two hosts' clocks and what they round agree to this.
+/// Seconds of error from the rates of the two hosts' clocks and from rounding.
 const CLOCKS: f64 = 0.0002;
 const LONGER_SHARE: f64 = 1.0 / 8.0;
 
 /// What happened to the base delay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Step {
-    /// Nothing but queueing.
+    /// No change other than queueing.
     None,
     /// The path became longer by this many seconds at once.
     Longer(f64),
@@ -152,11 +152,11 @@ impl PathModel {
         step
     }
 
-    /// What acknowledgements take on their way counts for the window, whatever they wait for there.
+    /// Closes the round of round-trip samples. Any delay of acknowledgements on the return path counts for the window.
     fn end_rtt_round(&mut self) -> Step {
         let excess = core::mem::replace(&mut self.round_excess, f64::INFINITY);
         if self.round_rtt.1 >= LONGER_SAMPLES && excess > CLOCKS {
-            // No packet waits longer than its whole round trip says: the clocks have moved.
+            // No packet can wait longer than its round trip: the clocks have drifted.
             self.owd.shift((excess * 1e9) as i64);
             self.smooth_queue = fmax(self.smooth_queue - excess, 0.0);
         }
@@ -202,13 +202,13 @@ impl PathModel {
         step
     }
 
-    /// So many bytes a second of a round were acknowledged.
+    /// Adds a round's rate of acknowledged packets, in bytes a second.
     pub(crate) fn note_acked(&mut self, now: Instant, rate: f64) {
         self.acked.update(now, -(rate as i64));
     }
 
-    /// A receiver's counts and times are its word alone. What it acknowledges is not: who acknowledges what
-    /// has not come is caught. So it is not believed to have had much more than that.
+    /// Upper bound of a credible delivery rate, in bytes a second. A receiver can send any counts and times, but a receiver
+    /// that acknowledges packets it has not received is detected. So the bound follows the acknowledged packets.
     // spec: rate-5
     fn believable(&self) -> f64 {
         self.acked.get().map_or(f64::INFINITY, |(_, negative)| BELIEVED * -negative as f64)
@@ -224,11 +224,11 @@ impl PathModel {
         let mut last: Vec<f64> = round[end..].iter().map(|&(_, queue)| queue).collect();
         let latest = quantile(&mut last, STANDING)?;
         let (queue, deviation) = standing(&round)?;
-        // A path's jitter is believed soon and forgotten late: mistaken for a queue it would stop us.
+        // The estimate of jitter rises fast and falls slowly: jitter mistaken for a queue would stop the flow.
         let part = if deviation > self.jitter { 2.0 } else { 8.0 };
         self.jitter += (deviation - self.jitter) / part;
         let rate = first.zip(self.last).and_then(|(a, b)| {
-            // A burst after a stall says how fast a host reads, not what the path carries.
+            // A burst after a stall has the rate at which the host reads, not that of the path.
             let micros = b.received_micros.saturating_sub(a.received_micros);
             let enough =
                 self.rtt.get().is_none_or(|(_, rtt)| i128::from(micros) * 4000 >= i128::from(rtt));
@@ -238,7 +238,7 @@ impl PathModel {
         // The next round measures from this one's last arrival.
         self.round_first = self.last.filter(|last| last.packet_number >= self.round_from);
         if let (Some(rate), Some(last)) = (rate, self.last) {
-            // What a stall held back counts as rate only together with the stall.
+            // Bytes that a stall held back count only over a time that contains the stall.
             let lasting = fmin(rate, self.rate.unwrap_or(rate));
             self.rates.update(last.sent, -(lasting as i64));
             if first.is_some_and(|first| first.sent >= self.given) {
@@ -264,7 +264,7 @@ impl PathModel {
         self.peak
     }
 
-    /// From now on a base is remembered as it is to be beside others, or alone.
+    /// Sets the window of the base delay for a flow that is alone or beside others.
     pub(crate) fn remember_base(&mut self, company: Company) {
         let window = match company {
             Company::None => BASE_WINDOW,
@@ -315,14 +315,13 @@ impl PathModel {
         self.rates.get().map_or(0.0, |(_, negative)| -negative as f64)
     }
 
-    /// The same, if nobody else has taken it since.
+    /// The largest delivery rate that other flows have not taken since.
     pub(crate) fn known_rate(&self) -> f64 {
         fmin(self.largest_rate(), self.share)
     }
 
-    /// A round of this rate is over. While a queue stands the bottleneck is busy, and more is not to be
-    /// had; but a few rounds may be those of a busy host, and where nearly nothing comes any more the path
-    /// has another fault.
+    /// Updates the share by a round's rate. While a queue stands the bottleneck is busy, so a lower rate means a smaller
+    /// share. A few rounds may come from a busy host, though, and a rate near zero is another fault of the path.
     pub(crate) fn note_share(&mut self, rate: f64, has_queue: bool) {
         let is_less = rate < LESS * self.share && rate > TAKEN_AT_ONCE * self.share;
         if !(has_queue && is_less) {
@@ -336,7 +335,7 @@ impl PathModel {
         }
     }
 
-    /// More than this rate is for others.
+    /// Yields all rate above `rate` to other flows.
     pub(crate) fn give(&mut self, now: Instant, rate: f64) {
         self.given = now;
         self.share = fmin(self.share, rate);
@@ -353,7 +352,7 @@ impl PathModel {
     }
 }
 
-/// What one round told of the path.
+/// Measurements of one round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundPath {
     pub(crate) queue: f64,
@@ -372,8 +371,8 @@ pub(crate) fn rate_between(first: &Arrival, last: &Arrival) -> Option<f64> {
     (micros > 0).then(|| bytes as f64 * 1e6 / micros as f64)
 }
 
-/// The queue that stood in a round, and the median deviation from what was usual at the time; both in
-/// seconds, from (microseconds, seconds of queue).
+/// A round's standing queue, and the median deviation from the median of each piece; both in seconds. The samples are
+/// (arrival in microseconds, queueing delay in seconds).
 fn standing(round: &[(u64, f64)]) -> Option<(f64, f64)> {
     let (mut stood, mut deviated, mut at) = (0.0, 0.0, 0);
     while at < round.len() {
@@ -396,7 +395,7 @@ fn standing(round: &[(u64, f64)]) -> Option<(f64, f64)> {
     (all > 0.0).then(|| (stood / all, deviated / all))
 }
 
-/// The receiver may say what it likes of its clock.
+/// One-way delay including the difference of the clocks. Any value of the receiver's clock is possible.
 fn owd_nanos(arrival: &Arrival) -> i64 {
     let received = i64::try_from(arrival.received_micros).unwrap_or(i64::MAX);
     received.saturating_mul(1000).saturating_sub(nanos(arrival.sent - Instant::ZERO))

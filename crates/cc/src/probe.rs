@@ -1,82 +1,82 @@
-//! Looking at a path with less on it: is its base delay what we take it for, is its loss its own?
+//! Probes of a path with less data in flight: whether the base delay is lower than assumed, and whether the path itself
+//! loses packets.
 //!
-//! A queue that always stands hides the base delay, and who comes later takes what stands for the base.
-//! Loss by overflow looks like the path's own if it lasts. Both are told by one round with less under way.
-//! A base that turns out to be lower than we thought was not ours alone to see: everybody at the
-//! bottleneck sees the same dip at the same time and looks again the same time later, so that flows come
-//! to look together, and then the queue is empty.
+//! A standing queue hides the base delay, and a flow that arrives later takes the queue for a part of the base. Lasting
+//! loss by overflow looks like loss of the path. One round with less data in flight distinguishes both. If the base
+//! turns out lower, all flows at the bottleneck measure the same dip at the same time and probe again after the same
+//! interval. So the probes of flows synchronise, and then the queue becomes empty.
 
 use crate::law::TARGET_MIN;
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::{fmax, fmin};
 
-/// When to look, and how deep.
+/// The time and depth of probes.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
     stage: Stage,
     last: Instant,
-    /// The first packet that was sent while less was under way.
+    /// The first packet that was sent with less data in flight.
     first: u64,
-    /// What was lost met no queue.
+    /// The lost packets met no queue.
     has_room: bool,
-    /// What to do while we listen.
+    /// The rate while acknowledgements of the probe are outstanding.
     then: Then,
     /// The base delay when the last round ended, in nanoseconds from any origin.
     base: Option<i64>,
-    /// The base has turned out to be lower than it was taken for.
+    /// The base turned out lower than assumed.
     was_wrong: bool,
-    /// Rounds with loss that does not go away, cuts between them.
+    /// Consecutive rounds with loss, not counting the cuts between them.
     lossy: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stage {
     Idle,
-    /// Less is under way.
+    /// Less data is in flight.
     Draining(Depth),
-    /// What was sent meanwhile arrives, or does not.
+    /// Acknowledgements of the packets of the probe are outstanding.
     Listening(Depth, Then),
 }
 
-/// What is sent while we listen.
+/// The rate while acknowledgements of a probe are outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Then {
-    /// As much as before.
+    /// The rate of before.
     All,
-    /// Less: it is not known whether the path carries it.
+    /// Less: the path may not carry the rate of before.
     Less,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Depth {
-    /// What we have in the queue.
+    /// The flow's data in the queue.
     Queue,
-    /// A part of all that is under way.
+    /// A part of the data in flight.
     Part,
-    /// No more is sent than this share of the window, which arrives in a round trip without a queue.
+    /// All but this part of the window, which arrives in a round trip without a queue.
     Arrived(f64),
 }
 
-/// A round that is over, in seconds.
+/// A completed round. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) now: Instant,
-    /// The smallest delay, in nanoseconds from any origin, and when it was seen.
+    /// The smallest delay, in nanoseconds from any origin, and the time of its packet.
     pub(crate) base: Option<(Instant, i64)>,
     pub(crate) queue: f64,
     pub(crate) round_trip: f64,
-    /// No queue to speak of stood: what was lost did not overflow one.
+    /// The queue was short, so the lost packets did not overflow it.
     pub(crate) has_room: bool,
-    /// Packets that were sent so far.
+    /// Number of packets sent in total.
     pub(crate) sent: u64,
-    /// What arrives in a round trip without a queue, as a share of the window.
+    /// The part of the window that arrives in a round trip without a queue.
     pub(crate) arrived: f64,
-    /// What is taken for the path's own loss.
+    /// Assumed loss rate of the path itself.
     pub(crate) ambient: f64,
-    /// Nothing has shown yet that so much is.
+    /// No probe has confirmed that assumption.
     pub(crate) is_doubted: bool,
-    /// Loss beyond it, if the window was not just cut for some.
+    /// Loss above it; `None` in the rounds after a cut of the window.
     pub(crate) excess: Option<f64>,
 }
 
@@ -86,32 +86,29 @@ impl Look {
     }
 }
 
-/// The base delay is looked at afresh when it has not been seen for this long: less than the ten
-/// seconds after which it would be forgotten.
+/// Age of the base delay at which it is measured again: less than the ten seconds of its window.
 const EVERY: Duration = Duration::from_secs(7);
-/// A base that was looked for and not seen is looked for again after so long.
+/// Interval until the next probe if a probe did not reach the base delay.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The path's own loss is looked into as often, but not oftener than once in so many round trips: on the
-/// longest paths it would cost too much.
+/// Smallest interval between probes of the path's own loss, in round trips: on the longest paths more would cost too much.
 const ROUND_TRIPS: f64 = 30.0;
-/// What is taken off: if one of many flows takes off a quarter, an overflow of a hundredth goes away
-/// for up to 25 of them.
+/// Part of the window that a probe removes: a quarter of one flow ends an overflow of a hundredth for up to 25 flows.
 const PART: f64 = 0.25;
-/// Where no queue stands, no more is sent than this share of what arrived: a policer that lets that much
-/// through drops nothing of it.
+/// Rate of a probe without a queue, as a part of the delivery rate: a policer that passes the delivery rate drops
+/// no packet of it.
 const BELOW: f64 = 0.95;
-/// So much of the window is left at the least.
+/// Smallest part of the window that remains.
 const DEEPEST: f64 = 0.25;
-/// A base that falls by more than clocks drift apart in the meantime was wrong.
+/// Nanoseconds by which the base must fall to count as wrong: more than the clocks' drift.
 const WRONG: i64 = 500_000;
-/// Loss below this need not be looked into.
+/// Loss rate below which no probe is made.
 const NEGLIGIBLE: f64 = 0.005;
-/// So many packets are sent while less is under way, or for so much of the time until the next look.
+/// Packets of a probe. It ends earlier after the interval between probes divided by [`LONGEST`].
 const TELLING: u64 = 200;
 const LONGEST: u32 = 16;
-/// So much at once need not last.
+/// Loss rate of a single round that is enough for a probe.
 const MUCH: f64 = 0.15;
-/// Loss that is still there after a cut may be the path's own.
+/// Rounds with loss after which a probe is made: loss that continues after a cut may be the path's own.
 const LASTING: u32 = 2;
 
 impl Probe {
@@ -132,18 +129,18 @@ impl Probe {
         matches!(self.stage, Stage::Draining(_))
     }
 
-    /// Whether the path is not looked into.
+    /// Whether no probe is in progress.
     pub(crate) const fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle)
     }
 
-    /// Whether what is told now was sent while a good part less was under way: an emptied queue alone says
-    /// nothing of loss.
+    /// Whether the acknowledged packets were sent with a part less data in flight. An emptied queue alone is no
+    /// measurement of loss.
     pub(crate) const fn is_after_less(&self) -> bool {
         matches!(self.stage, Stage::Listening(Depth::Part | Depth::Arrived(_), _))
     }
 
-    /// Whether less is sent without a pause that would let what is under way drain: there is no queue to empty.
+    /// Whether a probe reduces the rate without a pause, because no queue has to be emptied.
     pub(crate) const fn is_gentle(&self) -> bool {
         let is_for_loss = matches!(
             self.stage,
@@ -152,7 +149,7 @@ impl Probe {
         is_for_loss && self.has_room
     }
 
-    /// What is left of a window of which `queued` bytes are in the queue.
+    /// The reduced window, if `queued` bytes of `window` are in the queue.
     pub(crate) fn window(&self, window: f64, queued: f64) -> f64 {
         match self.stage {
             Stage::Idle | Stage::Listening(_, Then::All) => window,
@@ -164,7 +161,7 @@ impl Probe {
         }
     }
 
-    /// Forgets what it was about: the path is another.
+    /// Ends the probe, because the path has changed.
     pub(crate) const fn stop(&mut self) {
         self.stage = Stage::Idle;
     }
@@ -196,7 +193,7 @@ impl Probe {
         }
     }
 
-    /// Few packets say nothing of loss: where rounds are of few, less is sent in several.
+    /// Whether the probe has too few packets for a loss rate. It then lasts for several rounds.
     fn is_too_short(&self, look: &Look) -> bool {
         let is_few = look.sent - self.first < TELLING;
         is_few && look.now - self.last < look.rarely() / LONGEST
@@ -208,7 +205,7 @@ impl Probe {
         let is_unseen = look.queue > TARGET_MIN
             && look.now - self.last > again
             && look.base.is_some_and(|(seen, _)| look.now - seen > EVERY);
-        // What was drained was not enough: something fills the queue however short it is.
+        // The last probe removed too little: other flows keep the queue filled.
         let was_in_vain = look.now - self.last < EVERY;
         let is_due = look.is_doubted || look.now - self.last > look.rarely();
         let is_lossy = look.ambient > NEGLIGIBLE && is_due;

@@ -1,4 +1,4 @@
-//! What a controller is told.
+//! The input of a controller.
 
 use core::time::Duration;
 use hikyaku_units::Instant;
@@ -47,7 +47,7 @@ pub struct Settled {
     pub below: u64,
 }
 
-/// What kept the sender from sending more since the last event.
+/// The limit on the sender since the last event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// The controller itself: its window or its rate.
@@ -58,7 +58,7 @@ pub enum Limit {
     Other,
 }
 
-/// What one acknowledgement told.
+/// The contents of one acknowledgement.
 #[derive(Clone, Debug)]
 pub struct AckEvent<'a> {
     /// The time.
@@ -67,9 +67,9 @@ pub struct AckEvent<'a> {
     pub arrivals: &'a [Arrival],
     /// A fresh round-trip sample, without the receiver's delay.
     pub rtt: Option<Duration>,
-    /// What is newly known to have arrived.
+    /// Packets that newly count as arrived.
     pub acked: Volume,
-    /// What is newly judged lost.
+    /// Packets that newly count as lost.
     pub lost: Volume,
     /// Packets that are newly old enough to be judged at all, arrived and lost ones.
     pub settled: Settled,
@@ -81,6 +81,6 @@ pub struct AckEvent<'a> {
     pub next_packet_number: u64,
     /// Bytes in flight after this event.
     pub in_flight: u64,
-    /// What held the sender back.
+    /// The limit on the sender.
     pub limit: Limit,
 }

@@ -1,46 +1,46 @@
-//! What a flow held between two common drains, and what it is due.
+//! The rate of a flow between two common drains, and its fair share.
 //!
-//! The law moves windows towards equal rates, but the slower the longer the round trip and the smaller the
-//! queue: minutes at 1 Gbit/s and 200 ms. The median of the queue says at once what everybody is due, for all
-//! see the same: the rate of which it is the target.
+//! The law moves windows towards equal rates, but the longer the round trip and the smaller the queue, the slower:
+//! minutes at 1 Gbit/s and 200 ms. The median of the queue gives the fair share at once, because all flows measure one
+//! queue: the fair share is the rate whose target queue it is.
 
 use crate::compete::deaf::Company;
 use crate::filters::quantile;
 use alloc::vec::Vec;
 use libm::{fmax, fmin, sqrt};
 
-/// Share of the way to what is due that is gone at once. All go it together, so the sum stays about what
-/// it was; were it all, every error in the median would be one of the rate.
+/// Part of the difference to the fair share that is corrected at once. All flows correct together, so the sum of rates
+/// is nearly constant. With all of it, each error of the median would be an error of the rate.
 const PART: f64 = 0.4;
-/// Nor is more given than leaves this share of a rate.
+/// Lowest factor of one correction.
 const LEAST: f64 = 0.9;
-/// Between drains more of a queue stands than even rates would make of it, up to twice as much: all are then told to
-/// give a tenth, and take it back. Who is due less than this has far more than the others, as who came last has, and
-/// gives by the root of it: of sixteen flows over 200 ms, each five seconds after the one before, a tenth at a time
-/// took more than a minute.
+/// Between drains the queue is longer than equal rates would make it, up to twice as long: all flows then reduce their
+/// rate by a tenth and take it back. A flow whose fair share is below this part of its rate has far more than the
+/// others, as the last arrival has. It reduces by the square root: with 16 flows over 200 ms, five seconds apart, steps of
+/// a tenth took more than a minute.
 const FAR: f64 = 0.4;
-/// The root is no less than this, so that 0.63 of a rate is left at the least: while flows begin, queues are long, and go
-/// again; a rate that went by them comes back by a tenth a drain at the most where round trips are long.
+/// Lowest value of the square root, so that at least 0.63 of the rate remains. Queues are long for a short time while
+/// flows start, and where round trips are long a reduced rate recovers by at most a tenth a drain.
 const FARTHEST: f64 = 0.7;
-/// Who is alone and has grown too far is told the same, but gets back all that was given: beside others a queue
-/// stands with less than this of what a flow had before it gave.
+/// A flow that is alone and has grown too far reduces its rate as well, but gets all of it back. Beside other flows its
+/// rate with a standing queue stays below this part of the rate before the reduction.
 const TAKEN_UP: f64 = 0.97;
-/// Nor is more taken than makes a queue of this many seconds until it is heard of, if the others do not give.
+/// Seconds of queue that an increase may cause until the flow measures it, if the other flows do not yield.
 const TAKEN: f64 = 0.010;
 const MOST: f64 = 1.25;
-/// Who has less takes more, in proportion, so that it adds as much as one with an even share; up to twice as much, for
-/// where the queue is short all are due more, and the queue they make is as much longer.
+/// A flow with a small rate increases by a larger factor, so that it adds as many bytes as a flow with an equal share.
+/// At most twice as much: where the queue is short, the fair share of every flow is above its rate, and all increase.
 const FEW: f64 = 2.0;
-/// Rates that differ by less are even enough: they are measured no better. Whoever takes must be surer than
-/// who gives.
+/// Fair shares between these, as parts of the rate, cause no correction: they are within the error of measurement. An
+/// increase needs a larger difference than a reduction.
 const GIVES: f64 = 0.92;
 const TAKES: f64 = 1.4;
-/// Less time than this says little of a median, in seconds.
+/// Seconds of measurements that a median needs.
 const ENOUGH: f64 = 1.0;
 
-/// With a queue of so many seconds the bottleneck is busy.
+/// Seconds of queue from which on the bottleneck counts as busy.
 const BUSY: f64 = 0.001;
-/// The queue is looked at in pieces of so many seconds, or of a round where that is longer.
+/// Seconds over which the queue is averaged, or a round where that is longer.
 const PIECE: f64 = 0.1;
 
 /// Pieces of the time between two common drains.
@@ -53,9 +53,9 @@ pub(crate) struct Share {
     seconds: f64,
     bytes: f64,
     base: Option<i64>,
-    /// The rate while a queue stood, before some of it was given.
+    /// The rate with a standing queue before the last reduction.
     given: Option<f64>,
-    /// Whether others took what was given the last time.
+    /// Whether other flows took the rate that the last reduction released.
     company: Company,
 }
 
@@ -65,18 +65,17 @@ struct Piece {
     queue: f64,
 }
 
-/// What was seen.
+/// Measurements between two drains.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Seen {
-    /// The queue that stood half of the time, in seconds: one that runs over for a moment says nothing of
-    /// how it is shared.
+    /// The median of the queue in seconds. A short overflow has no effect on it.
     pub(crate) queue: f64,
     /// The mean rate, in bytes a second.
     pub(crate) rate: f64,
 }
 
 impl Share {
-    /// A round of so many seconds with this queue and rate.
+    /// Adds a round: its length and mean queue in seconds, and its rate.
     pub(crate) fn on_round(&mut self, seconds: f64, queue: f64, rate: f64) {
         self.seconds += seconds;
         self.bytes += rate * seconds;
@@ -91,8 +90,8 @@ impl Share {
         }
     }
 
-    /// The base delay, in nanoseconds from any origin. If it is lower than it was taken for, the queue was
-    /// longer.
+    /// Sets the base delay, in nanoseconds from any origin. If it is lower than the previous value, the measured queues
+    /// are corrected upwards.
     pub(crate) fn on_base(&mut self, base: Option<i64>) {
         if let (Some(before), Some(base)) = (self.base, base)
             && base < before
@@ -103,20 +102,20 @@ impl Share {
         self.base = base;
     }
 
-    /// What was seen, if it was for some time.
+    /// The measurements, after at least [`ENOUGH`] seconds.
     pub(crate) fn seen(&mut self) -> Option<Seen> {
         let queue = quantile(&mut self.queues, 0.5)?;
         let is_enough = self.seconds >= ENOUGH && queue > 0.0;
         is_enough.then(|| Seen { queue, rate: self.bytes / self.seconds })
     }
 
-    /// Begins anew.
+    /// Discards the measurements and begins again.
     pub(crate) fn restart(&mut self) {
         let Self { base, given, company, .. } = *self;
         *self = Self { base, given, company, ..Self::default() };
     }
 
-    /// What is due to a flow whose own target queue is `target`, of what was seen; all in seconds.
+    /// The fair share of a flow whose own target queue is `target`, from the measured `queue`; all in seconds.
     pub(crate) fn even(&mut self, target: f64, queue: f64, round_trip: f64) -> Due {
         let busy = quantile(&mut self.busy, 0.5);
         if let (Some(before), Some(now)) = (self.given.take(), busy) {
@@ -129,17 +128,17 @@ impl Share {
     }
 }
 
-/// What a flow is due.
+/// The fair share of a flow, and the correction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Due {
-    /// What its window is to be multiplied with.
+    /// Factor for its window.
     pub(crate) factor: f64,
-    /// What it is due as a share of what it has, as far as that can be told.
+    /// Estimate of the fair share, as a part of its rate.
     pub(crate) due: f64,
 }
 
-/// What a flow is due whose own target queue is `target` while `queue` stands, in seconds. Targets are as the inverse
-/// roots of rates.
+/// The fair share of a flow whose own target queue is `target` while the queue is `queue`, in seconds. Target queues are
+/// proportional to the inverse square roots of rates.
 fn even(target: f64, queue: f64, round_trip: f64, company: Company) -> Due {
     let ratio = target / queue;
     let due = ratio * ratio;

@@ -1,97 +1,96 @@
-//! Whether others answer to loss at all, and what one more of those that do not would send.
+//! Whether other flows respond to loss, and the rate of one more flow that does not.
 //!
-//! BBR, version 1, overflows a short queue every eight round trips whatever it loses: who answers to every
-//! overflow there has nothing in the end. So whoever has next to nothing of what the path has carried, and
-//! goes on losing packets, sends as one more BBR flow would
-//! (draft-cardwell-iccrg-bbr-congestion-control-00, 4.1 and 4.3.4): what was delivered lately, and a
-//! quarter more for one round in eight; but never more than three tenths of what it has carried. So
-//! much is taken from those who do answer, if there are so many of them that it looks the same. Where one of them
-//! has most of the path little is lost for long; it shows in how its probes lengthen the queue.
+//! BBR, version 1, overflows a short queue every eight round trips, whatever it loses. A flow that responds to every
+//! overflow ends with nothing beside it. So a flow that has a small part of what the path has carried, and keeps losing
+//! packets, sends like one more BBR flow (draft-cardwell-iccrg-bbr-congestion-control-00, 4.1 and 4.3.4): its recent
+//! delivery rate, and a quarter more in one round of eight; but never more than three tenths of what the path has
+//! carried. Many flows that do respond can look the same, and lose that much to it. A single BBR flow that has most of the
+//! path causes little loss for a long time, and is recognised by its probes, which lengthen the queue.
 
 use crate::filters::quantile;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use libm::{fmax, fmin};
 
-/// Rounds that are looked at. Flows that answer to loss overflow a queue once in many of them.
+/// Rounds that are judged. Flows that respond to loss overflow a queue once in many of them.
 const ROUNDS: usize = 24;
-/// In so many of them, at least, there was loss; twice as many as long as nobody else has been seen.
+/// Rounds with loss that are needed; twice as many while no other flow has been detected.
 const LOSSY: usize = 3;
-/// Loss of so much and more: with it CUBIC has a window of some twenty packets (RFC 9438, 5.1).
+/// Loss rate from which on other flows may not respond to loss: CUBIC then has a window of some 20 packets (RFC 9438, 5.1).
 const DEAF: f64 = 0.004;
-/// Where this much is lost the queue may be full all the time, so that loss does not go by its length.
+/// Loss rate from which on the queue may be full all the time, so that loss does not depend on its length.
 const FULL: f64 = 0.03;
-/// With less than this they answer, or are gone.
+/// Loss rate below which the other flows respond, or have ended.
 const HEARING: f64 = 0.002;
-/// Of what the path has carried, this is next to nothing.
+/// Part of the largest rate below which a flow is starved.
 const LITTLE: f64 = 0.2;
-/// And this is enough. Beside flows of BBR start-up finds 12 - 83 % of the path, as they are just then: in the lab,
-/// beside four at 1 Gbit/s with half a bandwidth-delay product, this is 35 - 120 % of an equal share. With twice as
-/// much they kept two thirds of what one more of them leaves.
+/// Largest rate beside flows that do not respond, as a part of the largest rate that the path has carried. Start-up beside
+/// BBR finds 12 to 83 % of the path: in the lab, beside four flows at 1 Gbit/s with half a bandwidth-delay product, this
+/// part is 35 to 120 % of an equal share. With twice as much they kept two thirds of what one more BBR flow leaves.
 const FAIR_PART: f64 = 0.3;
-/// So much more is lost where the queue is long, if it is lost because it is.
+/// Factor by which loss with long queues exceeds that with short ones if overflow is the cause.
 const OVERFLOWED: u64 = 3;
-/// A flow of BBR that has most of the path looks for more every eight round trips: this share of the queue, or
-/// more, is there for a round or two, and gone then. TCP that answers to loss fills it slowly, and empties it at
-/// once.
+/// Part of the queue that a probe of a BBR flow with most of the path adds: every eight round trips, for a round or two.
+/// TCP that responds to loss fills the queue slowly and empties it at once.
 const PULSE: f64 = 0.2;
-/// So many rounds before and after it are compared with.
+/// Rounds before and after a probe with which it is compared.
 const ASIDE: usize = 3;
-/// Before and after are alike in that the one is at least this share of the other: a queue that grew and overflowed is
-/// not longer for a moment.
+/// The shorter of the queues before and after is at least this part of the longer one: a queue that grew and overflowed
+/// is no probe.
 const ALIKE: f64 = 0.5;
-/// So many of them in all rounds are no chance; and so many are still heard where one is cut off at an end of them.
+/// Probes among the judged rounds that are no coincidence, and the number that is enough later, since one may be cut off at
+/// an end of the rounds.
 const PULSES: usize = 3;
 const STILL: usize = 2;
-/// Fewer packets say nothing.
+/// Packets that a loss rate needs.
 const ENOUGH_PACKETS: u64 = 100;
-/// The largest of so many rounds is what can be delivered.
+/// Rounds of which the largest rate is the rate that can be delivered.
 const LATELY: usize = 10;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Products of rate and round trip that may be under way.
+/// Data in flight at most, in products of rate and round trip.
 const WINDOW: f64 = 2.0;
 
-/// A smaller share of the path is measured too coarsely.
+/// Smallest share of the path that is measured well enough.
 const TELLING: f64 = 0.1;
-/// So many drains tell in their middle what the path carries for all. Where others grow in a drain it seems to be three
-/// times as much: the most of all drains let us take all beside one flow of BBR.
+/// Drains of whose estimates of the path's total rate the median is taken. If other flows grow during a drain, its estimate
+/// is three times too high: with the maximum, this flow took the whole path beside one BBR flow.
 const DRAINS: usize = 6;
-/// Of two in the middle the smaller.
+/// Quantile for the median: of two values in the middle the smaller one.
 const MIDDLE: f64 = 0.49;
 
-/// What the last rounds delivered and lost.
+/// Deliveries and losses of the last rounds, and conclusions about other flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
     rounds: VecDeque<Heard>,
-    /// We have next to nothing, and what says that it is their doing.
+    /// This flow is starved, and the sign that other flows cause it.
     starved: Option<Sign>,
-    /// The phase of the cycle, if they are deaf.
+    /// The phase of the cycle, if other flows do not respond to loss.
     phase: Option<usize>,
-    /// The most that the path has carried for us.
+    /// The largest rate that the path has carried for this flow.
     capacity: f64,
-    /// What it carries for all, as the last drains have shown it.
+    /// Estimates of the path's total rate from the last drains.
     carries: VecDeque<f64>,
 }
 
-/// What says that others do not answer to loss.
+/// A sign that other flows do not respond to loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sign {
-    /// What overflows is lost all the time.
+    /// Overflows continue.
     Loss,
-    /// The queue goes as the probes of one flow of BBR make it go.
+    /// The queue changes like one with the probes of a BBR flow.
     Probes,
 }
 
 /// A round, in packets, seconds, bytes a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Packets, and of them lost.
+    /// Packets, and the lost ones among them.
     pub(crate) seen: (u64, u64),
     pub(crate) queue: f64,
     pub(crate) rate: f64,
 }
 
-/// Whether others have been seen.
+/// Whether other flows have been detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Company {
     #[default]
@@ -110,27 +109,27 @@ impl Neighbours {
         }
     }
 
-    /// Whether it looks as if they were deaf: next to nothing is left for us, and what there is suffers.
+    /// Whether other flows seem not to respond to loss: this flow is starved and keeps losing packets.
     pub(crate) const fn starve_us(&self) -> bool {
         self.starved.is_some() || self.phase.is_some()
     }
 
-    /// Whether it looks so by how the queue goes.
+    /// Whether probes in the queue are the sign of it.
     pub(crate) fn pulse(&self) -> bool {
         self.starved == Some(Sign::Probes)
     }
 
-    /// The path has carried so many bytes a second.
+    /// Notes a rate, in bytes a second, that the path has carried.
     pub(crate) fn carried(&mut self, rate: f64) {
         self.capacity = fmax(self.capacity, rate);
     }
 
-    /// The most that it has carried.
+    /// The largest rate that the path has carried for this flow.
     pub(crate) const fn capacity(&self) -> f64 {
         self.capacity
     }
 
-    /// A drain at this rate has left this share of what should have been gone, were we alone: the rest is our
+    /// A drain at `rate` has left the part `kept` of the queue that this flow alone would have drained. The rest is its
     /// share of the path.
     pub(crate) fn kept(&mut self, rate: f64, kept: f64) {
         let carries = rate / (1.0 - kept);
@@ -142,14 +141,14 @@ impl Neighbours {
         }
     }
 
-    /// What the path carries for all who are on it, as far as that has been seen.
+    /// Estimate of the path's total rate for all flows.
     pub(crate) fn bottleneck(&self) -> f64 {
         let mut carries: Vec<f64> = self.carries.iter().copied().collect();
         fmax(quantile(&mut carries, MIDDLE).unwrap_or(0.0), self.capacity)
     }
 
     // spec: rate-6
-    /// A round is over.
+    /// Judges other flows after each round.
     pub(crate) fn on_round(&mut self, heard: Heard, company: Company) {
         self.rounds.push_back(heard);
         if self.rounds.len() > ROUNDS {
@@ -180,8 +179,7 @@ impl Neighbours {
         };
     }
 
-    /// Whether next to all is lost in the rounds with the longer queues. What the path loses by itself is lost
-    /// in any round.
+    /// Whether nearly all losses are in the rounds with the longer queues. Losses of the path itself are in all rounds.
     fn is_overflow(&self) -> bool {
         let mut queues: Vec<f64> = self.rounds.iter().map(|round| round.queue).collect();
         let Some(middle) = quantile(&mut queues, 0.5) else { return false };
@@ -192,7 +190,7 @@ impl Neighbours {
         lost(true) > OVERFLOWED * lost(false)
     }
 
-    /// How often the queue was longer for a moment.
+    /// The number of short peaks of the queue.
     fn pulses(&self) -> usize {
         let least = |range: core::ops::Range<usize>| {
             self.rounds.range(range).map(|round| round.queue).fold(f64::INFINITY, fmin)
@@ -213,14 +211,14 @@ impl Neighbours {
         pulses
     }
 
-    /// Bytes a second to send, and the bytes that may be under way, if they are deaf.
+    /// The rate in bytes a second and the maximum data in flight, beside flows that do not respond to loss.
     pub(crate) fn pace(&self, round_trip: f64) -> Option<(f64, f64)> {
         let phase = self.phase?;
         let rate = fmin(self.lately(), FAIR_PART * self.capacity);
         Some((CYCLE[phase] * rate, WINDOW * rate * round_trip))
     }
 
-    /// What has been delivered in one of the last rounds, at the most.
+    /// The largest rate of the last rounds.
     fn lately(&self) -> f64 {
         self.rounds.iter().rev().take(LATELY).map(|round| round.rate).fold(0.0, fmax)
     }
