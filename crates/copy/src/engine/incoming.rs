@@ -1,4 +1,4 @@
-//! A large file as it arrives: what is written, what is proven, when it is whole.
+//! A large file as it arrives: which segments are written, which are proven, and when the file is complete.
 
 use super::in_order::InOrder;
 use super::slots::Slot;
@@ -10,7 +10,7 @@ use hikyaku_transfer::{
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a file is to be, however large.
+/// Name, metadata and manner of a file at the destination, small files included.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) path: PeerPath,
@@ -19,11 +19,11 @@ pub(crate) struct Plan {
     pub(crate) device: u64,
     pub(crate) name: Name,
     pub(crate) mode: u32,
-    /// Whom it is given to, if that is asked for.
+    /// The owner, if the user asked to keep it.
     pub(crate) owner: Option<Owner>,
-    /// When the source was last written.
+    /// Modification time of the source.
     pub(crate) modified: (i64, u32),
-    /// Which content the source has.
+    /// Version of the source's content.
     pub(crate) version: Version,
     pub(crate) size: u64,
     pub(crate) attributes: Vec<Attribute>,
@@ -37,52 +37,52 @@ pub(crate) struct Incoming {
     pub(crate) file: Geometry,
     pub(crate) draft: Arc<Draft>,
     state: Mutex<State>,
-    /// Whoever writes: the kernel lets one at a time write to a file, and others spin meanwhile. A target
-    /// that takes bytes in order keeps here what came early.
+    /// Held by the thread that writes: the kernel serialises writes to a file, and other threads would spin. For a
+    /// destination that takes bytes in order, it contains segments that arrived early.
     writing: Mutex<Option<InOrder>>,
-    /// Its place among the open files, until somebody else has it or nobody needs it.
+    /// Its place among the open files, until the place is taken away or the file is closed.
     slot: Mutex<Option<Slot>>,
 }
 
 struct State {
     stage: Stage,
-    /// What was there before is in it: holes have to be made.
+    /// The file has contents from before this copy, so holes must be punched.
     is_old: bool,
     zeros: Zeros,
     proven: Proven,
-    /// What the sender said of segments that have not arrived.
+    /// Hashes from the sender of segments that have not arrived.
     expected: HashMap<SegmentIndex, SegmentHash>,
-    /// Segments that arrived before the sender said how they were.
+    /// Hashes of segments that arrived before the hashes from the sender.
     arrived: HashMap<SegmentIndex, SegmentHash>,
-    /// The sender has read all of it.
+    /// The sender has read the whole file.
     is_read: bool,
-    /// Segments that had to be asked for again.
+    /// Number of segments that were requested again.
     repeated: u32,
 }
 
-/// How far it has come.
+/// Whether a file takes more bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Bytes are missing.
     Open,
-    /// It is whole, or was given up: what still comes is not wanted.
+    /// The file is complete or was given up: further bytes are discarded.
     Over,
 }
 
-/// What follows from a segment or a word of the sender.
+/// Consequences of a segment or a message of the sender.
 #[derive(Default)]
 pub(crate) struct News {
     pub(crate) proven: Vec<(SegmentIndex, SegmentHash)>,
     pub(crate) again: Vec<SegmentIndex>,
     /// The segment that arrived was not proven before.
     pub(crate) is_new: bool,
-    /// It cannot become what it is to be.
+    /// The file cannot become equal to the source.
     pub(crate) is_damaged: bool,
-    /// The file is whole: it can get its name. This is said once.
+    /// The file is complete and can get its name. Reported once.
     pub(crate) is_whole: bool,
 }
 
-/// The sender says what no honest one says.
+/// A message that no honest sender sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Lie {
     #[error("the sender speaks of holes that are none")]
@@ -91,32 +91,32 @@ pub(crate) enum Lie {
     Hashes,
 }
 
-/// Bytes that arrive wrong inside an authenticated connection were read wrong or written to meanwhile:
-/// asking for them for ever would be no help.
+/// Maximum number of segments of a file that are requested again. Bytes that arrive wrong in an authenticated connection
+/// were read wrong, or the source was written to, and further requests would not help.
 pub(crate) const MOST_REPEATED: u32 = 16;
-/// Hashes without their segments, and the other way round: more than any window holds, and 3 MB.
+/// Maximum number of hashes without segments, and of segments without hashes: more than any window holds, and 3 MB.
 const MOST_AHEAD: usize = 1 << 16;
 
 impl Plan {
-    /// Bytes of memory that a file with this plan takes, whatever has come of it, or somewhat less.
+    /// A lower bound of the memory that a file with this plan takes, in bytes.
     pub(crate) fn held(&self) -> usize {
         // The path is in the journal's records, too, and the name in that of the unfinished file.
         size_of::<Incoming>() + 2 * (self.path.as_bytes().len() + self.name.as_bytes().len())
     }
 
-    /// What is written into; `stream` is there if the target is no plain file.
+    /// Opens the destination for writing: `stream` if it is no regular file.
     pub(crate) fn open(&self, token: &Token, stream: Option<Stream>) -> Result<Draft, FsError> {
         let dir = self.dir.clone();
         match (self.manner, stream) {
             (Manner::Stream, Some(stream)) => Ok(Draft::stream(stream, dir, self.name.clone())),
-            // It was there for one file.
+            // A stream takes one file.
             (Manner::Stream, None) => Err(FsError::is_special(self.path.as_bytes())),
             (Manner::InPlace, _) => Draft::in_place(dir, &self.name),
             (Manner::Renamed, _) => Draft::create(dir, &self.name, token),
         }
     }
 
-    /// What the journal says of it when it is begun as `partial`.
+    /// The journal's record of a file that begins under the name `partial`.
     pub(crate) fn record(&self, partial: &Name) -> FileRecord {
         FileRecord {
             path: self.path.as_bytes().to_vec(),
@@ -128,7 +128,7 @@ impl Plan {
 }
 
 impl Incoming {
-    /// A file that is begun as `draft`, or taken up with what is `proven` of it.
+    /// A file that begins as `draft`, or is resumed with its `proven` segments.
     pub(crate) fn new(
         id: EntryId,
         plan: Plan,
@@ -144,7 +144,7 @@ impl Incoming {
             expected: HashMap::new(),
             arrived: HashMap::new(),
             is_read: false,
-            // What a stream was given is gone: nothing of it can be asked for again.
+            // Bytes written to a stream cannot be replaced, so no segment is requested again.
             repeated: if plan.manner == Manner::Stream { MOST_REPEATED } else { 0 },
         };
         let in_order = (plan.manner == Manner::Stream).then(|| InOrder::new(file));
@@ -153,7 +153,7 @@ impl Incoming {
         Self { id, plan, file, draft: Arc::new(draft), state, writing, slot }
     }
 
-    /// Nobody else writes as long as this is held.
+    /// Locks the file for writing.
     pub(crate) fn turn(&self) -> MutexGuard<'_, Option<InOrder>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,7 +177,7 @@ impl Incoming {
         }
     }
 
-    /// The sender says where nobody has ever written.
+    /// Adds the holes of the source.
     pub(crate) fn add_holes(&self, holes: &[Hole]) -> Result<(News, Result<(), FsError>), Lie> {
         let mut turn = self.turn();
         let mut state = self.state();
@@ -209,13 +209,13 @@ impl Incoming {
         self.state().proven.hash()
     }
 
-    /// The same, if no holes would have to be hashed for it.
+    /// The file's hash, unless holes would have to be hashed for it.
     pub(crate) fn hash_at_hand(&self) -> Option<FileHash> {
         let state = self.state();
         if state.proven.has_holes() { None } else { state.proven.hash() }
     }
 
-    /// Whether the disk gives back what was proven.
+    /// Whether the bytes on the disk have the proven hashes.
     pub(crate) fn is_on_disk_as_it_was(&self) -> Result<bool, FsError> {
         let mut bytes = Vec::new();
         self.draft.forget_cache()?;
@@ -235,12 +235,12 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Whether nothing more is to be written into it.
+    /// Whether the file is complete or was given up.
     pub(crate) fn is_over(&self) -> bool {
         self.state().stage == Stage::Over
     }
 
-    /// A segment is written; its bytes had this hash.
+    /// A segment with this hash has been written.
     pub(crate) fn arrived(&self, index: SegmentIndex, hash: SegmentHash) -> Result<News, Lie> {
         let (mut state, mut news) = (self.state(), News::default());
         if state.stage == Stage::Over {
@@ -256,7 +256,7 @@ impl Incoming {
         if state.arrived.len() > MOST_AHEAD { Err(Lie::Hashes) } else { Ok(state.conclude(news)) }
     }
 
-    /// The sender says how segments were.
+    /// Adds hashes from the sender, of consecutive segments.
     pub(crate) fn expect(&self, first: SegmentIndex, hashes: &[SegmentHash]) -> Result<News, Lie> {
         let (mut state, mut news) = (self.state(), News::default());
         if state.stage == Stage::Over {
@@ -278,40 +278,40 @@ impl Incoming {
         if state.expected.len() > MOST_AHEAD { Err(Lie::Hashes) } else { Ok(state.conclude(news)) }
     }
 
-    /// The sender has read all of it.
+    /// The sender has read the whole file.
     pub(crate) fn read(&self) -> News {
         let mut state = self.state();
         state.is_read = true;
         state.conclude(News::default())
     }
 
-    /// Hashes of which the segments have not come.
+    /// The number of hashes whose segments have not arrived.
     pub(crate) fn expected(&self) -> usize {
         self.state().expected.len()
     }
 
-    /// Runs of holes that are remembered of it.
+    /// The number of runs of holes.
     pub(crate) fn holes(&self) -> usize {
         self.state().proven.holes()
     }
 
-    /// Its place among the open files, for whoever closes it.
+    /// Takes its place among the open files; the caller closes the file.
     pub(crate) fn take_slot(&self) -> Option<Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether it cannot become whole before the sender says more of it.
+    /// Whether a message of the sender is missing before the file can become complete.
     pub(crate) fn awaits_a_word(&self) -> bool {
         let state = self.state();
         state.stage == Stage::Open && !state.is_read
     }
 
-    /// Bytes of it that were there when it was begun.
+    /// Bytes of the proven segments: when the file begins, those of earlier attempts.
     pub(crate) fn kept(&self) -> u64 {
         self.state().proven.bytes()
     }
 
-    /// Gives it up: what still comes of it is not wanted. False, if that was so before.
+    /// Gives the file up: further bytes are discarded. Returns whether it was open.
     pub(crate) fn give_up(&self) -> bool {
         let mut state = self.state();
         let was_open = state.stage == Stage::Open;
@@ -324,7 +324,7 @@ impl Incoming {
     }
 }
 
-/// Which of the segments that were written are still right, by the disk's word where it can be asked.
+/// The `written` segments whose bytes still have their hashes, read from the disk where the page cache can be dropped.
 pub(crate) fn still_right(draft: &Draft, written: &Proven) -> Result<Proven, FsError> {
     draft.forget_cache()?;
     let file = written.file();
@@ -334,7 +334,7 @@ pub(crate) fn still_right(draft: &Draft, written: &Proven) -> Result<Proven, FsE
         for (index, &hash) in (first.0..).map(SegmentIndex).zip(&hashes) {
             let range = file.range(index).unwrap_or_default();
             bytes.resize((range.end - range.start) as usize, 0);
-            // What cannot be read is sent again.
+            // An unreadable segment is sent again.
             if draft.read_exact_at(range.start, &mut bytes).is_ok()
                 && SegmentHash::new(file, index, &bytes) == Some(hash)
             {
@@ -359,11 +359,11 @@ impl State {
             news.proven.push((index, found));
         } else if self.repeated < MOST_REPEATED && self.proven.get(index).is_none() {
             self.repeated += 1;
-            // The sender will say again how it was.
+            // The sender sends its hash again, and reports again that it has read the file.
             self.is_read = false;
             news.again.push(index);
         } else {
-            // What was proven is overwritten, what is gone is gone, and asking for ever is no help.
+            // The proven segment is overwritten, or too many segments were requested again.
             news.is_damaged = true;
         }
     }

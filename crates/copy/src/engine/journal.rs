@@ -1,5 +1,4 @@
-//! The journal on disk: in the state directory of the user who receives, one file for the same
-//! sources and the same target.
+//! The journal on disk: a file in the state directory of the receiving user for each pair of sources and destination.
 
 mod unfinished;
 
@@ -22,24 +21,24 @@ use std::time::{Duration, Instant};
 /// An end that lost the other one finds out within this time (see `Watch`).
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(100);
-/// How the names of journals end. Those of versions before it end in `journal`; nothing goes on with them.
+/// Suffix of journals' names. Older versions used `journal`, and their journals are not resumed.
 const SUFFIX: &str = "journal2";
-/// The first record is in so many bytes: a path and the sources.
+/// Maximum size of the first record, which contains a path and the sources.
 const LONGEST_HEAD: u64 = 64 << 10;
 /// Characters of the sources that are kept for a person.
 const LONGEST_FROM: usize = 1000;
 
-/// A journal, open for as long as the copy lasts. Without one a copy works, and is not taken up again.
+/// A journal, open for the duration of the copy. A copy without a journal works, but cannot be resumed.
 pub(crate) struct JournalFile {
     open: Option<(Mutex<File>, PathBuf)>,
     /// In the names of this copy's unfinished files.
     token: Token,
 }
 
-/// What a journal is opened with.
+/// An open journal with the results of earlier attempts.
 pub(crate) struct Opened {
     pub(crate) journal: JournalFile,
-    /// What there is of earlier attempts.
+    /// Files that earlier attempts have left, by path.
     pub(crate) remains: BTreeMap<Vec<u8>, Remains>,
     pub(crate) attempt: Attempt,
 }
@@ -48,11 +47,11 @@ pub(crate) struct Opened {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Attempt {
     First,
-    /// One before it did not come to its end.
+    /// An earlier attempt was not completed.
     Later,
 }
 
-/// Whether what was said will be known to the next attempt.
+/// Whether records were written for the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Remembered {
     Yes,
@@ -87,8 +86,8 @@ impl JournalFile {
             if !lock(&file, &path) {
                 return Ok(None);
             }
-            // Whoever had it may have removed it: with one that has no name nobody would go on.
-            // Where that cannot be told there is none.
+            // The previous owner may have removed the file. A journal without a name could not be resumed.
+            // If the name cannot be checked, the copy has no journal.
             if unfinished::is_at(&file, &path)? {
                 break file;
             }
@@ -120,19 +119,19 @@ impl JournalFile {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         match file.write_all(&bytes) {
             Ok(()) => Remembered::Yes,
-            // A record that is torn is the end of the journal for whoever reads it.
+            // A reader takes an incomplete record for the end of the journal.
             Err(_) => Remembered::No,
         }
     }
 
-    /// How long it is; what is said of that much can be synced.
+    /// The length of the journal, to be passed to [`Self::synced`] once the data of its records are synced.
     pub(crate) fn length(&self) -> u64 {
         let Some((file, _)) = &self.open else { return 0 };
         let file = file.lock().unwrap_or_else(PoisonError::into_inner);
         file.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// Says that all data that the first `length` bytes of it speak of have reached the disk.
+    /// Records that the data of all records in the first `length` bytes have reached the disk.
     pub(crate) fn synced(&self, length: u64, stamps: Vec<(Vec<u8>, (i64, u32))>) {
         self.append(&[Record::Synced { length, stamps }]);
         if let Some((file, _)) = &self.open {
@@ -154,8 +153,8 @@ impl JournalFile {
     }
 }
 
-/// Reads what earlier attempts wrote, and says that another one begins. Gives the token of the copy, which is that of
-/// the first attempt.
+/// Reads the records of earlier attempts and records a new attempt. Returns the token of the copy, which is that of the
+/// first attempt.
 fn begin(
     file: &mut File,
     place: &Place<'_>,
@@ -186,7 +185,7 @@ fn begin(
     Ok((known, token))
 }
 
-/// What is in the names of unfinished files of all copies that may go on.
+/// Tokens in the names of unfinished files, of all copies that can be resumed.
 pub(crate) fn live_tokens() -> BTreeSet<Token> {
     let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
     let journals = entries.flatten().map(|entry| entry.path());
@@ -201,13 +200,13 @@ fn token_of(journal: &Path) -> Option<Token> {
     Token::parse(&Journal::read(&head).ok()?.begun?.token)
 }
 
-/// What a journal is about.
+/// The copy that a journal belongs to.
 pub(crate) struct Place<'a> {
-    /// The same for the same sources.
+    /// A hash of the sources.
     pub(crate) of: [u8; 32],
     /// The directory that is copied into.
     pub(crate) dir: &'a Path,
-    /// What the one source is called there, if that is not its own name.
+    /// The name of a single source at the destination, if it differs from its own name.
     pub(crate) name: Option<&'a [u8]>,
 }
 
@@ -237,7 +236,7 @@ fn lock(file: &File, path: &Path) -> bool {
     let try_lock = || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     let request = request(path);
     if try_lock() {
-        // Somebody may have asked for it and been killed.
+        // A process that requested the journal may have been killed.
         let _ = fs::remove_file(&request);
         return true;
     }
@@ -253,7 +252,7 @@ fn lock(file: &File, path: &Path) -> bool {
     has_it
 }
 
-/// A file that is there while somebody waits for the journal.
+/// The file that exists while another process waits for the journal.
 fn request(path: &Path) -> PathBuf {
     path.with_extension("wanted")
 }

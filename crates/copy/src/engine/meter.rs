@@ -16,7 +16,7 @@ pub(crate) struct Meter {
     total_files: AtomicU64,
     total_bytes: AtomicU64,
     is_counted: AtomicBool,
-    /// What the other end said last of the whole.
+    /// The totals that the other end reported last.
     told_total: Mutex<Option<(u64, u64)>>,
     files: AtomicU64,
     bytes: AtomicU64,
@@ -24,21 +24,21 @@ pub(crate) struct Meter {
     quota: Quota,
     failures: Messages<Told>,
     kinds: Mutex<BTreeSet<FailureKind>>,
-    /// Failures for a reason that was told before, or of which too many were.
+    /// Failures that are counted only: their reason was reported before, or there were too many.
     more_failures: AtomicU64,
-    /// The target is a FIFO, a device or an open descriptor.
+    /// The destination is a FIFO, a device or an open descriptor.
     is_stream: AtomicBool,
-    /// A source is one, and some of it has been read or may have been.
+    /// A source is a stream, and some of it may have been read.
     is_spent: AtomicBool,
     notes: Listing,
-    /// Files and links of a rehearsal that were told the receiver, and that it has spoken of.
+    /// Files and links of a dry run: those announced to the receiver, and those that the receiver answered.
     rehearsed: AtomicU64,
     noted: AtomicU64,
     remarks: Messages<String>,
     path: Mutex<PathFigures>,
-    /// Where begins and ends of files are written, if anywhere.
+    /// The log for begins and ends of files.
     recorder: Option<Arc<Recorder>>,
-    /// Files that are at the target now, with their hashes; if anybody wants to know.
+    /// Files at the destination with their hashes, if the caller asked for them.
     hashes: Option<Mutex<BTreeMap<Vec<u8>, FileHash>>>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum End {
     To,
 }
 
-/// A failure, as a person is told of it.
+/// A failure as it is shown to the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     pub(crate) end: End,
@@ -77,7 +77,7 @@ impl Told {
     }
 }
 
-/// What they say.
+/// The values of all counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tally {
     /// Files and bytes to be copied, as far as they are known.
@@ -103,7 +103,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: &Self) {
         let is_first = self.total_files == 0 && self.files == 0;
         self.is_counted = other.is_counted && (self.is_counted || is_first);
-        // Other ends say some of it, and may say anything.
+        // Some of the numbers come from other ends, which may send any value.
         self.total_files = self.total_files.saturating_add(other.total_files);
         self.total_bytes = self.total_bytes.saturating_add(other.total_bytes);
         self.files = self.files.saturating_add(other.files);
@@ -123,7 +123,7 @@ impl Meter {
         Self { hashes: Some(Mutex::default()), ..Self::default() }
     }
 
-    /// The same, and begins and ends of files are written there.
+    /// This meter, with a log for begins and ends of files.
     pub(crate) fn recorded(self, recorder: Option<Arc<Recorder>>) -> Self {
         Self { recorder, ..self }
     }
@@ -160,7 +160,7 @@ impl Meter {
         self.total_bytes.fetch_add(size.wrapping_sub(counted), Ordering::Relaxed);
     }
 
-    /// A file that is at the target, by its path there.
+    /// Adds the hash of a file at the destination, by its path there.
     pub(crate) fn add_hash(&self, path: &[u8], hash: impl FnOnce() -> Option<FileHash>) {
         if let Some(hashes) = &self.hashes
             && let Some(hash) = hash()
@@ -169,7 +169,7 @@ impl Meter {
         }
     }
 
-    /// It is not there after all.
+    /// Removes the hash of a file that was not completed.
     pub(crate) fn remove_hash(&self, path: &[u8]) {
         if let Some(hashes) = &self.hashes {
             lock(hashes).remove(path);
@@ -181,17 +181,21 @@ impl Meter {
         self.hashes.as_ref().map(|hashes| std::mem::take(&mut *lock(hashes))).unwrap_or_default()
     }
 
-    /// Something that its user asked to be told.
+    /// Adds a message that the user asked for, such as a name of a dry run.
     pub(crate) fn add_note(&self, note: String) {
         self.notes.add(note);
     }
 
-    /// The receiver was told of a file or link that it may have a word on.
+    /// Counts a file or link of a dry run that the receiver may answer.
     pub(crate) fn add_rehearsed(&self) {
         self.rehearsed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The receiver would make something: a note, unless it says so of more than it was told of.
+    /// The receiver would create `path`: adds a note.
+    ///
+    /// # Errors
+    ///
+    /// The receiver has answered more names than were announced to it.
     pub(crate) fn add_would(&self, path: &[u8]) -> Result<(), TooMany> {
         if self.noted.fetch_add(1, Ordering::Relaxed) >= self.rehearsed.load(Ordering::Relaxed) {
             return Err(TooMany);
@@ -200,7 +204,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Something that a person may want to know and that is no failure.
+    /// Adds a message that is no failure.
     pub(crate) fn add_remark(&self, text: &str) {
         match self.quota.next() {
             Telling::Told => self.remarks.add(brief(text)),
@@ -209,12 +213,12 @@ impl Meter {
         }
     }
 
-    /// Remarks that nobody has been told of yet.
+    /// Takes the remarks that were not shown yet.
     pub(crate) fn take_remarks(&self) -> Vec<String> {
         self.remarks.take()
     }
 
-    /// Notes that nobody has been told of yet.
+    /// Takes the notes that were not shown yet.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         self.notes.take()
     }
@@ -223,7 +227,7 @@ impl Meter {
         *lock(&self.path) = path;
     }
 
-    /// What the sending end knows of the path.
+    /// Figures of the path, from the sending end.
     pub(crate) fn path(&self) -> PathFigures {
         *lock(&self.path)
     }
@@ -233,7 +237,7 @@ impl Meter {
         self.total_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The other end has counted so far. It says the same twice when it has counted all.
+    /// Sets the totals that the other end reports. It repeats them once when they are final.
     pub(crate) fn set_total(&self, files: u64, bytes: u64) {
         // spec: copy-total-1
         let before = lock(&self.told_total).replace((files, bytes));
@@ -286,7 +290,7 @@ impl Meter {
         self.remarks.add("further failures are counted and not told".to_owned());
     }
 
-    /// The same, for a reason that was told before.
+    /// Counts a failure whose reason was reported before.
     pub(crate) fn count_failure(&self) {
         self.more_failures.fetch_add(1, Ordering::Relaxed);
     }
@@ -296,12 +300,12 @@ impl Meter {
         lock(&self.kinds).clone()
     }
 
-    /// Failures that were counted and not told.
+    /// The number of failures that are counted only.
     pub(crate) fn more_failures(&self) -> u64 {
         self.more_failures.load(Ordering::Relaxed)
     }
 
-    /// What was written cannot be taken back: the copy must not be begun again.
+    /// Marks the destination as a stream: written bytes cannot be revoked, so the copy must not start again.
     pub(crate) fn set_stream(&self) {
         self.is_stream.store(true, Ordering::Relaxed);
     }
@@ -311,7 +315,7 @@ impl Meter {
         self.is_stream.load(Ordering::Relaxed) && self.bytes.load(Ordering::Relaxed) > 0
     }
 
-    /// What is read of a source cannot be read again: the copy must not be begun again.
+    /// Marks a source as a stream: read bytes cannot be read again, so the copy must not start again.
     pub(crate) fn set_spent(&self) {
         self.is_spent.store(true, Ordering::Relaxed);
     }
@@ -321,7 +325,7 @@ impl Meter {
         self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// Failures that nobody has been told of yet.
+    /// Takes the failures that were not shown yet.
     pub(crate) fn take_failures(&self) -> Vec<Told> {
         self.failures.take()
     }
