@@ -3,8 +3,7 @@
 use crate::completions::CompletionsArgs;
 use crate::fail;
 use crate::far::FarArgs;
-use crate::keys::KeysArgs;
-use crate::known_peers::KnownPeersArgs;
+use crate::keys::{KeysArgs, KnownPeersArgs};
 use crate::man::ManArgs;
 use crate::serve::ServeArgs;
 use clap::error::ErrorKind;
@@ -70,7 +69,7 @@ pub(crate) enum Verb {
     View(Box<ViewArgs>),
     /// Run programs on emulated long fat links between network namespaces.
     Lab(Box<LabArgs>),
-    /// Make or show the keys for daemons, or fetch those of daemons through ssh.
+    /// Exchange keys with daemons, and list the remembered ones.
     Keys(KeysArgs),
     /// Show which daemons can be reached, and what they have.
     Status(StatusArgs),
@@ -78,7 +77,8 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     /// List or remove the programs that 'hikyaku cp --bootstrap' has copied to other hosts.
     Far(FarArgs),
-    /// List or remove the remembered keys of servers.
+    /// The old name of 'hikyaku keys list' and 'hikyaku keys forget'.
+    #[command(hide = true)]
     KnownPeers(KnownPeersArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),

@@ -1,12 +1,17 @@
 //! `hikyaku keys`: the keys by which clients and daemons know each other.
 
-use anyhow::{Context, Error, Result, bail};
+mod known;
+
+pub(crate) use known::{KnownPeersArgs, run_by_old_name};
+
+use anyhow::{Context, Error, Result};
 use clap::{Args, Subcommand};
-use hikyaku_console::{ExitCode, Folder, Settings, print, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Settings, print, print_error, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers, LoadIdentity, PeerName, PublicKey, Recorded};
 use hikyaku_reach::dial::Address;
 use hikyaku_reach::{Destination, NO_CONNECTION, SshOptions};
 use hikyaku_units::counted;
+use known::Known;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -38,7 +43,8 @@ and of a daemon that forwards:
 
 Examples:
   hikyaku keys show | ssh node1 'cat >> .local/state/hikyaku/authorized_keys'
-  hikyaku keys fetch lab      the keys of all servers of [cluster.lab], through ssh";
+  hikyaku keys fetch lab      the keys of all servers of [cluster.lab], through ssh
+  hikyaku keys forget node1   node1 was installed anew";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -48,6 +54,8 @@ enum Verb {
     Show(Which),
     /// Remember the keys of daemons, which are asked for through ssh
     Fetch(Fetch),
+    #[command(flatten)]
+    Known(Known),
 }
 
 /// Which key.
@@ -99,6 +107,7 @@ pub(crate) fn run(args: &KeysArgs) -> Result<()> {
             print(line(&identity))
         }
         Verb::Fetch(fetch) => fetch.run(),
+        Verb::Known(verb) => known::run(verb),
     }
 }
 
@@ -133,7 +142,7 @@ impl Fetch {
                 Ok(text) => print(text)?,
                 Err(error) => {
                     codes.push(crate::failure(&error).code());
-                    eprintln!("hikyaku: {address}: {error:#}");
+                    print_error(crate::failure(&error.context(address.to_string())));
                 }
             }
         }
@@ -167,11 +176,13 @@ impl Fetch {
         let key = self.ask(address)?.fingerprint();
         let peer = PeerName::new(&address.host, address.port)?;
         match list.record(&peer, key, SystemTime::now())? {
-            Recorded::Present(known) if known.fingerprint != key => bail!(
-                "the key of {peer} is {key}, but {} is remembered since {}; try: hikyaku known-peers forget {peer}",
-                known.fingerprint,
-                known.since
-            ),
+            Recorded::Present(known) if known.fingerprint != key => {
+                let (other, since) = (known.fingerprint, known.since);
+                let text =
+                    format!("the key of {peer} is {key}, but {other} is recorded since {since}");
+                let remedy = format!("hikyaku keys forget {peer}, if the daemon has got a new key");
+                Err(with_remedy(ExitCode::WillFail.error(text), Some(remedy)))
+            }
             Recorded::Added | Recorded::Present(_) => Ok(format!("{peer} {key}\n")),
         }
     }

@@ -7,7 +7,6 @@ mod args;
 mod completions;
 mod far;
 mod keys;
-mod known_peers;
 mod man;
 mod mount_helper;
 mod serve;
@@ -67,7 +66,7 @@ fn run() -> u8 {
         Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::number),
         Verb::Report(args) => hikyaku_report::run(&args).map(success),
         Verb::Far(args) => far::run(&args).map(success),
-        Verb::KnownPeers(args) => known_peers::run(&args).map(success),
+        Verb::KnownPeers(args) => keys::run_by_old_name(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
         Verb::Man(args) => man::run(&args).map(success),
     };

@@ -6,7 +6,7 @@
 
 use crate::date::day;
 use crate::fingerprint::Fingerprint;
-use crate::peer::PeerName;
+use crate::peer::{PeerName, Peers};
 use crate::private_file;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -74,7 +74,7 @@ impl ReadKnownPeers {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Damaged { peer, .. } => {
-                Some(format!("try: correct the line, or: hikyaku known-peers forget {peer}"))
+                Some(format!("try: correct the line, or: hikyaku keys forget {peer}"))
             }
             Self::Io { .. } => None,
         }
@@ -145,20 +145,19 @@ impl KnownPeers {
         Ok(Recorded::Added)
     }
 
-    /// Removes all entries of `peer`, including damaged ones, and returns their count.
-    pub fn forget(&self, peer: &PeerName) -> Result<usize, WriteKnownPeers> {
+    /// Removes all entries of `peers`, including damaged ones, and returns the names that they had.
+    pub fn forget(&self, peers: &Peers) -> Result<Vec<String>, WriteKnownPeers> {
         let _turn = self.lock()?;
         let bytes = self.read()?;
         let mut kept = Vec::with_capacity(bytes.len());
-        let mut forgotten = 0;
+        let mut forgotten = Vec::new();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if is_of(line, peer) {
-                forgotten += 1;
-            } else {
-                kept.extend_from_slice(line);
+            match first_field(line).filter(|name| peers.has(name)) {
+                Some(name) => forgotten.push(String::from_utf8_lossy(name).into_owned()),
+                None => kept.extend_from_slice(line),
             }
         }
-        if forgotten > 0 {
+        if !forgotten.is_empty() {
             self.write(&kept)?;
         }
         Ok(forgotten)

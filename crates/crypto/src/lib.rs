@@ -41,7 +41,7 @@ pub use cores::leave_no_core;
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use identity::{CreateIdentity, Identity, LoadIdentity};
 pub use known_peers::{KnownPeer, KnownPeers, ReadKnownPeers, Recorded, WriteKnownPeers};
-pub use peer::{NotAPeerName, PeerName};
+pub use peer::{NotAPeerName, NotPeers, PeerName, Peers};
 pub use public_key::{NotAPublicKey, PublicKey};
 pub use random::{random_array, random_u64};
 pub use secret::{NotASecret, Secret};

@@ -81,6 +81,24 @@ pub enum Untrusted {
     },
 }
 
+impl Untrusted {
+    /// What the user can do about it, beginning with `try: `.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Pin { .. } => "try: pin the fingerprint that the server prints when it starts",
+            Self::NotListed { .. } => {
+                "try: add the fingerprint that the server prints when it starts"
+            }
+            Self::Changed { peer, .. } => {
+                return format!(
+                    "try: hikyaku keys forget {peer}, if the server's administrator confirms the new key"
+                );
+            }
+        }
+        .to_owned()
+    }
+}
+
 /// The outcome of a handshake for the peer's key.
 pub(crate) enum Seen {
     /// The peer has proven that it holds the key with this fingerprint, and the key was accepted.

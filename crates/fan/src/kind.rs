@@ -50,7 +50,7 @@ impl Kind {
                 Some("check that hikyaku serve runs there, and that no firewall drops its port")
             }
             Self::WrongKey => Some(
-                "ask the server's administrator whether its key has changed; hikyaku known-peers removes the old one",
+                "hikyaku keys forget HOST, if the server's administrator confirms that its key has changed",
             ),
             Self::NotAuthorised => {
                 Some("hikyaku keys show prints the line that the server's list of keys needs")

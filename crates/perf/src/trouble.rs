@@ -5,7 +5,7 @@
 use crate::message::RefusalKind;
 use anyhow::Error;
 use hikyaku_console::with_remedy;
-use hikyaku_net::{BindError, CloseReason, ConnectError, EndpointError, Untrusted};
+use hikyaku_net::{BindError, CloseReason, ConnectError, EndpointError};
 use hikyaku_reach::ReachError;
 use std::io::{self, ErrorKind};
 
@@ -43,7 +43,7 @@ pub(crate) fn of_connect(error: ConnectError) -> Error {
             "try: `hikyaku perf -s` at the other end, and let UDP port {port} through every \
              firewall between the two"
         )),
-        ConnectError::Untrusted(refusal) => Some(of_refusal(refusal)),
+        ConnectError::Untrusted(refusal) => Some(refusal.remedy()),
         ConnectError::NotFound { .. } => Some("try: the address in place of the name".to_owned()),
         _ => None,
     };
@@ -63,21 +63,6 @@ pub(crate) fn of_reach(error: ReachError) -> Error {
             with_remedy(io::Error::new(ErrorKind::TimedOut, error).into(), remedy)
         }
         error => with_remedy(error.into(), remedy),
-    }
-}
-
-/// What the user can do about a server key that was refused.
-fn of_refusal(refusal: &Untrusted) -> String {
-    match refusal {
-        Untrusted::Pin { .. } => {
-            "try: pin the fingerprint that the server prints when it starts".to_owned()
-        }
-        Untrusted::NotListed { .. } => {
-            "try: add the fingerprint that the server prints when it starts".to_owned()
-        }
-        Untrusted::Changed { peer, .. } => {
-            format!("try: if the server was re-installed: hikyaku known-peers forget {peer}")
-        }
     }
 }
 

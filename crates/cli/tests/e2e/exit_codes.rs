@@ -1,4 +1,4 @@
-//! Exit codes of `lab`, `config`, `known-peers` and `completions`, and of invalid command lines:
+//! Exit codes of `lab`, `config`, `keys` and `completions`, and of invalid command lines:
 //! every row of `docs/exit-codes.md`, tested with the real program.
 
 use std::fs;
@@ -143,8 +143,9 @@ fn success_is_0() {
         "lab status",
         "config show",
         "config show host.example.org",
-        "known-peers list",
-        "known-peers forget nobody.example.org:5208",
+        "keys list",
+        "keys forget nobody.example.org:5208",
+        "keys forget nobody.example.org",
         "completions bash",
     ] {
         home.check(line, 0, "");
@@ -159,9 +160,9 @@ fn an_invalid_command_line_is_1() {
         ("fly", "unrecognized subcommand 'fly'"),
         ("--fast", "unexpected argument '--fast'"),
         ("completions klingon", "invalid value 'klingon'"),
-        ("known-peers", "Usage"),
-        ("known-peers forget somewhere", "must be HOST:PORT"),
-        ("known-peers forget somewhere:door", "'door' is not a port"),
+        ("keys", "Usage"),
+        ("keys forget #", "is not a host name"),
+        ("keys forget somewhere:door", "'door' is not a port"),
         ("cp --server-rate 0 a hikyaku://h/", "more than nothing"),
         ("get --limit-rate 0 http://h/x", "more than nothing"),
         ("get --timeout 0 http://h/x", "more than nothing"),
@@ -254,9 +255,9 @@ fn a_lasting_failure_is_6() {
     fs::create_dir(home.0.join("config/hikyaku/config.toml")).unwrap();
     home.check("config show", 6, "cannot read");
     fs::create_dir(home.0.join("state/hikyaku/known_peers")).unwrap();
-    home.check("known-peers list", 6, "cannot read");
+    home.check("keys list", 6, "cannot read");
     let mut homeless = home.command(env!("CARGO_BIN_EXE_hikyaku"));
-    let homeless = homeless.args(["known-peers", "list"]).env_remove("XDG_STATE_HOME");
+    let homeless = homeless.args(["keys", "list"]).env_remove("XDG_STATE_HOME");
     let output = homeless.env_remove("HOME").output().unwrap();
     check("no HOME", &output, 6, "try: set HOME or XDG_STATE_HOME");
 }
@@ -275,7 +276,7 @@ fn a_host_that_ssh_cannot_reach_is_5() {
 #[test]
 fn an_empty_list_is_no_silence() {
     let home = Home::new("codes-empty");
-    for line in ["known-peers list", "proxy status"] {
+    for line in ["keys list", "proxy status"] {
         let output = home.run(&line.split(' ').collect::<Vec<_>>());
         assert!(output.status.success() && !output.stdout.is_empty(), "{line}");
     }

@@ -218,9 +218,13 @@ fn keys_of_daemons_are_fetched_through_ssh() {
     drop(daemon);
     let daemon = Daemon::start(&client, &root, &keys);
     drop(daemon);
-    let changed = client.run(&["known-peers", "list"]);
+    let changed = client.run(&["keys", "list"]);
     let known = String::from_utf8(changed.stdout).unwrap();
     let address = known.split_whitespace().next().unwrap().to_owned();
     let changed = fetch(&address);
-    assert!(said(&changed).contains("known-peers forget"), "{}", said(&changed));
+    assert!(
+        said(&changed).contains(&format!("try: hikyaku keys forget {address}")),
+        "{}",
+        said(&changed)
+    );
 }

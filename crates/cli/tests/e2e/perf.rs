@@ -178,12 +178,12 @@ fn a_key_is_remembered_and_a_different_one_refused() {
     assert_eq!(changed.status.code(), Some(6));
     let text = String::from_utf8(changed.stderr).unwrap();
     assert!(text.contains("has changed") && text.contains("2020-02-02"), "{text}");
-    let remedy = format!("hikyaku known-peers forget {peer}\n");
-    assert!(text.lines().count() == 2 && text.ends_with(&remedy), "{text}");
+    let remedy = format!("\ntry: hikyaku keys forget {peer}, if");
+    assert!(text.lines().count() == 2 && text.contains(&remedy), "{text}");
     let pinned = server.run(&["-n", "1M", "--peer-key", other]);
     assert_eq!(pinned.status.code(), Some(6));
     // The remedy that the error names works.
-    let forget = hikyaku(&server.state).args(["known-peers", "forget", &peer]).output().unwrap();
+    let forget = hikyaku(&server.state).args(["keys", "forget", &peer]).output().unwrap();
     assert!(forget.status.success());
     assert!(server.run(&["-n", "1M"]).status.success());
 }

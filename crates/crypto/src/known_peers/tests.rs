@@ -76,9 +76,9 @@ fn a_damaged_entry_of_the_server_in_question_is_an_error() {
         fs::write(list.path(), format!("# one\n{text}\n")).unwrap();
         let error = list.find(&peer("a")).unwrap_err();
         assert!(matches!(error, ReadKnownPeers::Damaged { line: 2, .. }), "{error}");
-        assert!(error.remedy().unwrap().contains("known-peers forget a:4433"));
+        assert!(error.remedy().unwrap().contains("hikyaku keys forget a:4433"));
         assert!(list.record(&peer("a"), print(1), today()).is_err());
-        assert_eq!(list.forget(&peer("a")).unwrap(), 1);
+        assert_eq!(list.forget(&Peers::One(peer("a"))).unwrap().len(), 1);
         assert_eq!(list.find(&peer("a")).unwrap(), None);
     }
 }
@@ -87,13 +87,16 @@ fn a_damaged_entry_of_the_server_in_question_is_an_error() {
 fn forgetting_leaves_the_others() {
     let folder = Folder::new();
     let list = KnownPeers::at(folder.path("known_peers"));
-    assert_eq!(list.forget(&peer("a")).unwrap(), 0);
+    let forget = |text: &str| list.forget(&text.parse().unwrap()).unwrap();
+    assert_eq!(forget("a:4433"), [""; 0]);
     for host in ["a", "aa", "b"] {
         list.record(&peer(host), print(1), today()).unwrap();
     }
-    assert_eq!(list.forget(&peer("a")).unwrap(), 1);
+    list.record(&PeerName::new("b", 1).unwrap(), print(1), today()).unwrap();
+    assert_eq!(forget("a:4433"), ["a:4433"]);
+    assert_eq!(forget("b"), ["b:4433", "b:1"]);
     let names: Vec<_> = list.list().unwrap().into_iter().map(|known| known.name).collect();
-    assert_eq!(names, ["aa:4433", "b:4433"]);
+    assert_eq!(names, ["aa:4433"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::fetch::Fetched;
 use crate::kind::Kind;
 use crate::upload::{UploadPlan, Uploaded};
 use hikyaku_console::NoFolder;
-use hikyaku_crypto::LoadIdentity;
+use hikyaku_crypto::{LoadIdentity, Untrusted};
 use hikyaku_net::EndpointError;
 use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_remote::RemoteError;
@@ -94,9 +94,14 @@ impl SessionError {
     /// What to do about it, if that is known.
     /// It begins with `try: `.
     pub fn remedy(&self) -> Option<String> {
+        let of_kind = || self.kind().and_then(Kind::remedy).map(|remedy| format!("try: {remedy}"));
         match self {
             Self::Identity(error) => error.remedy(),
-            error => error.kind().and_then(Kind::remedy).map(|remedy| format!("try: {remedy}")),
+            Self::NoServer(hosts) => {
+                let refusal = hosts.first().and_then(|host| host.source.refusal());
+                refusal.map(Untrusted::remedy).or_else(of_kind)
+            }
+            _ => of_kind(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::DialError;
 use crate::daemon::NoService;
 use crate::tcp::TcpError;
 use hikyaku_console::ExitCode;
-use hikyaku_crypto::{Handshake, SettleTrust};
+use hikyaku_crypto::{Handshake, SettleTrust, Untrusted};
 use hikyaku_net::ConnectError;
 use std::io;
 
@@ -19,17 +19,33 @@ impl DialError {
         })
     }
 
+    /// Why the server's key was refused, if it was.
+    pub const fn refusal(&self) -> Option<&Untrusted> {
+        match self {
+            Self::Connect(
+                ConnectError::Untrusted(refusal)
+                | ConnectError::Trust(SettleTrust::Untrusted(refusal)),
+            )
+            | Self::Tcp(
+                TcpError::Handshake(Handshake::Untrusted(refusal))
+                | TcpError::Trust(SettleTrust::Untrusted(refusal)),
+            ) => Some(refusal),
+            Self::Connect(_) | Self::Tcp(_) | Self::Service(_) => None,
+        }
+    }
+
     /// What the user can do about it. `own_key` is the key of this client.
     pub fn remedy(&self, own_key: &str) -> String {
         const NAME: &str = "check the name of the server, or use its IP address";
-        const KEY: &str = "ask the server's administrator whether its key has changed; \
-                           hikyaku known-peers removes the old one";
         const VERSION: &str = "the same hikyaku at both ends";
         const PORT: &str = "the port at which hikyaku serve listens there";
         const LINE: &str =
             "ask the server's administrator to mend the line of your key in the server's list";
         const AWAY: &str =
             "check that hikyaku serve runs there, and that no firewall drops its port";
+        if let Some(refusal) = self.refusal() {
+            return refusal.remedy();
+        }
         let text = match self {
             Self::Service(NoService::NotAuthorised(_)) => {
                 return format!(
@@ -50,13 +66,6 @@ impl DialError {
             Self::Connect(ConnectError::Name(_) | ConnectError::NotFound { .. })
             | Self::Tcp(TcpError::Name(_)) => NAME,
             Self::Tcp(TcpError::Connect { source, .. }) if is_unknown_name(source) => NAME,
-            Self::Connect(
-                ConnectError::Untrusted(_) | ConnectError::Trust(SettleTrust::Untrusted(_)),
-            )
-            | Self::Tcp(
-                TcpError::Handshake(Handshake::Untrusted(_))
-                | TcpError::Trust(SettleTrust::Untrusted(_)),
-            ) => KEY,
             Self::Connect(_) | Self::Tcp(_) | Self::Service(_) => AWAY,
         };
         text.to_owned()
