@@ -11,7 +11,7 @@ use hikyaku_units::DataSize;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Serve one session through standard input and output; `hikyaku cp` starts this through ssh
-    #[arg(long, conflicts_with = "serve", required_unless_present_any = ["serve", "for_session"])]
+    #[arg(long, conflicts_with = "serve")]
     stdio: bool,
     /// Serve all files that this user may use to one client, whose key is the first line of standard input, until that ends;
     /// 'hikyaku cp --start-servers' starts this through ssh

@@ -6,7 +6,7 @@ use crate::images;
 use crate::shares::{KeyRate, PerKey};
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
-use hikyaku_console::{Folder, Interrupt, announce, begun, with_remedy};
+use hikyaku_console::{Folder, Interrupt, announce, begun, misuse, print_error, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern, Share};
 use hikyaku_net::blocking::Stop;
@@ -17,6 +17,7 @@ use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes, Sizes};
 use hikyaku_units::{DataSize, Rate, parse_limit};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -98,6 +99,7 @@ pub fn run(
     })?;
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
+    let waits_for_keys = authorized.waits_for_keys();
     let fingerprint = identity.fingerprint();
     let admission = OfList {
         authorized,
@@ -139,6 +141,10 @@ pub fn run(
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }
+    if waits_for_keys {
+        let place = Place { list: &list, is_usual: args.authorized_keys.is_none() };
+        print_error(place.advice(daemon.local_addr().port()));
+    }
     announce(format!("serving {name} at {}, key {fingerprint}\n", daemon.local_addr()))?;
     interrupt.listen().context("cannot listen for signals")?;
     let stop = Stop::default();
@@ -148,6 +154,32 @@ pub fn run(
         main.unpark();
     });
     Ok(daemon.run(&stop)?)
+}
+
+/// Where the list of a daemon is.
+struct Place<'a> {
+    list: &'a Path,
+    is_usual: bool,
+}
+
+impl Place<'_> {
+    /// What is said of an empty list: the command with which a client is added to it.
+    fn advice(&self, port: u16) -> String {
+        let list = self.list.display();
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let mut command = "hikyaku keys install".to_owned();
+        if port != PORT {
+            command += &format!(" --port {port}");
+        }
+        if !self.is_usual {
+            command += &format!(" --list {list}");
+        }
+        format!(
+            "hikyaku: {list} has no keys: no client can connect yet\n\
+             try: on a client: {command} {}\n",
+            host.trim()
+        )
+    }
 }
 
 /// The port cannot be had: its kind decides the exit code.
@@ -220,7 +252,9 @@ impl Served {
         }
         let Some(root) = &args.root else {
             let allowed: Vec<String> = args.allow.iter().map(ToString::to_string).collect();
-            ensure!(!allowed.is_empty(), "try: hikyaku serve --root DIR");
+            if allowed.is_empty() {
+                return Err(misuse("nothing to serve is named", "hikyaku serve --root DIR"));
+            }
             return Ok((Self::Nothing, format!("connections to {}", allowed.join(", "))));
         };
         Ok((Self::Dir(open(root)?), root.display().to_string()))

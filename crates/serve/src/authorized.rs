@@ -2,7 +2,7 @@
 
 mod line;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
 use hikyaku_console::{ExitCode, with_remedy};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_forward::{AllowList, Pattern, Permits, Share};
@@ -12,7 +12,7 @@ use hikyaku_store::StorePath;
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -92,10 +92,25 @@ impl Permit {
 }
 
 impl Authorized {
-    /// Reads a list.
+    /// Reads a list. A file that does not exist yet is an empty list, until it is made.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is not trusted, or has a line with a mistake.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let (stamp, keys) = (Stamp::of(path), Keys::read(path)?);
+        let stamp = Stamp::of(path);
+        let keys = match Keys::read(path) {
+            Err(error) if is_absent(&error) => Keys::default(),
+            read => read?,
+        };
         Ok(Self { path: path.to_owned(), state: Mutex::new((stamp, keys)) })
+    }
+
+    /// Whether no client can connect because of the state of a file that may still be filled. The null device stays empty on
+    /// purpose.
+    pub(crate) fn waits_for_keys(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1.0.is_empty() && state.0 != Stamp::Once
     }
 
     /// What the holder of this key may do; `None` for one that may not come in. If the file was changed and cannot be read any more, the last list
@@ -131,12 +146,8 @@ impl Stamp {
 
 impl Keys {
     fn read(path: &Path) -> Result<Self> {
-        let opened = fs::File::open(path);
-        let mut file = opened
-            .with_context(|| {
-                format!("try: put the keys of clients into {}, a line each", path.display())
-            })
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let unreadable = || format!("cannot read {}", path.display());
+        let mut file = fs::File::open(path).with_context(unreadable)?;
         // Whoever may write to the list lets in whom they want. sshd(8) refuses such a list too.
         if let Err(reason) = trust_list(&file)
             && !is_handed_over(path, &file)
@@ -145,8 +156,7 @@ impl Keys {
             return Err(with_remedy(ExitCode::WillFail.error(text), reason.remedy(path)));
         }
         let mut text = String::new();
-        file.read_to_string(&mut text)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        file.read_to_string(&mut text).with_context(unreadable)?;
         Self::parse(&text).map_err(|(line, error)| {
             ExitCode::WillFail.error(format!("{}:{line}: {error}", path.display()))
         })
@@ -167,6 +177,10 @@ impl Keys {
         }
         Ok(Self(keys))
     }
+}
+
+fn is_absent(error: &Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Whether a list comes through a pipe that this process was begun with (`/dev/stdin`, `<(COMMAND)`): whoever began it chose

@@ -168,6 +168,7 @@ fn an_invalid_command_line_is_1() {
         ("get --timeout 0 http://h/x", "more than nothing"),
         ("guc -st 0 ftp://h/x file:///x", "more than nothing"),
         ("serve --root . --rate 0", "more than nothing"),
+        ("serve", "try: hikyaku serve --root DIR"),
         ("proxy --rate 0 -D 1080 h", "more than nothing"),
         ("cp -n --manifest m a b", "cannot be used with"),
         ("status nowhere", "try: hikyaku://nowhere"),

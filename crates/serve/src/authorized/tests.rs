@@ -130,6 +130,24 @@ fn a_change_of_the_file_counts_at_once() {
 }
 
 #[test]
+fn a_list_that_does_not_exist_is_empty_until_it_is_made() {
+    let path = std::env::temp_dir().join(format!("hikyaku-no-list-{}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    let (one, print) = key();
+    let list = Authorized::read(&path).unwrap();
+    assert!(list.waits_for_keys() && list.find(&print).is_none());
+    // A list with a mistake lets no client in, and keeps a daemon from starting.
+    fs::write(&path, "nonsense").unwrap();
+    assert!(list.find(&print).is_none() && Authorized::read(&path).is_err());
+    fs::write(&path, "# nothing yet\n").unwrap();
+    assert!(Authorized::read(&path).unwrap().waits_for_keys());
+    fs::write(&path, format!("{one}\n")).unwrap();
+    assert!(list.find(&print).is_some() && !list.waits_for_keys());
+    fs::remove_file(&path).unwrap();
+    assert!(!Authorized::read(Path::new("/dev/null")).unwrap().waits_for_keys());
+}
+
+#[test]
 fn a_list_that_others_may_write_to_lets_nobody_in() {
     use std::os::unix::fs::PermissionsExt;
     let path = std::env::temp_dir().join(format!("hikyaku-open-list-{}", std::process::id()));
