@@ -190,7 +190,7 @@ impl SshOptions {
 }
 
 /// A word as a shell reads it back.
-pub(crate) fn quoted(word: &OsStr) -> String {
+pub fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy().replace(char::is_control, "?");
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:=,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -1,6 +1,9 @@
 //! The keys of clients that may come in.
 
+mod add;
 mod line;
+
+pub use add::{Added, NotAdded, add_key, check_line};
 
 use anyhow::{Context, Error, Result, anyhow};
 use hikyaku_console::{ExitCode, with_remedy};

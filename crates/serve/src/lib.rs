@@ -15,7 +15,7 @@ mod shares;
 mod tcp;
 
 pub use args::{DaemonArgs, run};
-pub use authorized::Permit;
+pub use authorized::{Added, NotAdded, Permit, add_key, check_line};
 pub use daemon::{Admission, BindDaemon, Carries, Daemon, Forward, Grant, Settings};
 pub use for_session::run_for_session;
 pub use shares::KeyRate;

@@ -169,6 +169,8 @@ fn an_invalid_command_line_is_1() {
         ("guc -st 0 ftp://h/x file:///x", "more than nothing"),
         ("serve --root . --rate 0", "more than nothing"),
         ("serve", "try: hikyaku serve --root DIR"),
+        ("keys install --max-rate 5 h", "needs a unit"),
+        ("keys install --root a\"b h", "double quote"),
         ("proxy --rate 0 -D 1080 h", "more than nothing"),
         ("cp -n --manifest m a b", "cannot be used with"),
         ("status nowhere", "try: hikyaku://nowhere"),

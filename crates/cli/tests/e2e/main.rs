@@ -17,6 +17,7 @@ mod get;
 mod gfarm;
 mod guc;
 mod keys;
+mod keys_install;
 mod killed;
 mod kinds;
 mod many_servers;

@@ -23,14 +23,19 @@ const REPEATED: [&str; 2] = ["forward", "listen"];
 
 /// Reads a line that is no comment: the key, and what its holder may do.
 pub(super) fn parse(line: &str) -> Result<(Fingerprint, Permit), String> {
-    let (options, rest) = match line.starts_with(KEY) {
-        true => (None, line),
-        false => split_options(line)?,
+    let (options, rest) = match has_options(line) {
+        true => split_options(line)?,
+        false => (None, line),
     };
     let key = rest.split_whitespace().next().unwrap_or_default();
     let key: PublicKey = key.parse().map_err(|error: NotAPublicKey| error.to_string())?;
     let permit = options.map_or_else(|| Ok(Permit::default()), permit)?;
     Ok((key.fingerprint(), permit))
+}
+
+/// Whether a line has options in front of its key.
+pub(super) fn has_options(line: &str) -> bool {
+    !line.starts_with(KEY)
 }
 
 /// What the options of a line permit.

@@ -1,0 +1,111 @@
+//! The hosts that a command about keys names, and work on several of them at the same time.
+
+use super::login::Prompts;
+use anyhow::{Context, Result};
+use hikyaku_console::{ExitCode, Settings, print, print_error};
+use hikyaku_reach::Destination;
+use hikyaku_reach::dial::{Address, PORT};
+use hikyaku_units::counted;
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// A host with a daemon.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    /// Where ssh logs in.
+    pub(super) login: Destination,
+    /// Where its daemon listens.
+    pub(super) daemon: Address,
+}
+
+/// sshd(8) drops more than ten connections that have not logged in (`MaxStartups`), and with `-J` one sshd sees all.
+const LOGINS_MAX: usize = 8;
+
+/// The hosts of `names`: clusters of the settings, or `[USER@]HOST[:PORT]` with the port of the daemon. `port` is that of all
+/// daemons, if it is given.
+///
+/// # Errors
+///
+/// A name is neither a cluster nor a host.
+pub(super) fn named(
+    names: &[String],
+    port: Option<NonZeroU16>,
+    settings: &Settings,
+) -> Result<Vec<Host>> {
+    let mut all = Vec::new();
+    for name in names {
+        match settings.cluster(name) {
+            Some(cluster) => {
+                let port = port.or(cluster.port).map_or(PORT, Into::into);
+                for host in &cluster.hosts {
+                    let login = Destination { user: None, host: host.clone(), port: None };
+                    all.push(Host { login, daemon: Address { host: host.clone(), port } });
+                }
+            }
+            None => all.push(
+                one(name, port)
+                    .with_context(|| format!("the settings have no [cluster.{name}] either"))?,
+            ),
+        }
+    }
+    Ok(all)
+}
+
+fn one(name: &str, port: Option<NonZeroU16>) -> Result<Host> {
+    let (user, host) = match name.rsplit_once('@') {
+        Some((user, host)) => (format!("{user}@"), host),
+        None => (String::new(), name),
+    };
+    let mut daemon: Address = host.parse()?;
+    daemon.port = port.map_or(daemon.port, Into::into);
+    // The port in the name is that of the daemon, not that of ssh.
+    Ok(Host { login: Destination::parse(format!("{user}{}", daemon.host).as_bytes())?, daemon })
+}
+
+/// Does `work` for all hosts, eight at a time, and prints what it returns in the order of the hosts.
+///
+/// # Errors
+///
+/// The error of the only host, or the number of hosts that failed. Their errors have been printed.
+pub(super) fn each(
+    hosts: &[Host],
+    work: impl Fn(&Host, Prompts) -> Result<String> + Sync,
+) -> Result<()> {
+    let prompts = if hosts.len() > 1 { Prompts::Refused } else { Prompts::Allowed };
+    let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..hosts.len()).collect());
+    let done = Mutex::new(Vec::new());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    thread::scope(|scope| {
+        for _ in 0..hosts.len().min(LOGINS_MAX) {
+            scope.spawn(|| {
+                while let Some(at) = next() {
+                    let result = work(&hosts[at], prompts);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    let mut codes = Vec::new();
+    for (_, result) in done {
+        match result {
+            Ok(text) => print(text)?,
+            Err(error) if hosts.len() == 1 => return Err(error),
+            Err(error) => {
+                let failure = crate::failure(&error);
+                codes.push(failure.code());
+                print_error(failure);
+            }
+        }
+    }
+    match codes.len() {
+        0 => Ok(()),
+        failed => {
+            let text = format!("{} of {} failed", failed, counted(hosts.len(), "host"));
+            Err(ExitCode::of_pieces(codes).error(text))
+        }
+    }
+}
