@@ -379,6 +379,31 @@ fn holes_do_not_change_totals_once_they_are_counted() {
     }
 }
 
+#[test]
+fn a_fetched_file_shows_how_much_of_it_has_come() {
+    let sshd = Sshd::start("cp-percent");
+    fs::write(sshd.at("big"), random(9, 12_000_000)).unwrap();
+    let far = sshd.far("big");
+    for to in [sshd.at("here").display().to_string(), sshd.far("there")] {
+        let (output, said) = run(&mut sshd.cp(&["--json", "-l", "40m", &far, &to]));
+        assert!(output.status.success(), "{said}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let events: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let number = |event: &serde_json::Value, name| event[name].as_u64().unwrap();
+        // The size is known before the bytes, and no later event takes it back.
+        let first = events.iter().position(|event| event["is_counted"] == true).unwrap();
+        assert!(number(&events[first], "bytes") < 6_000_000, "{to}: {text}");
+        assert!(events[first..].iter().all(|event| event["is_counted"] == true), "{to}: {text}");
+        let percents = events[first..]
+            .iter()
+            .map(|event| number(event, "bytes") * 100 / number(event, "total_bytes"));
+        assert!(percents.is_sorted(), "{to}: {text}");
+        let totals = events[first..].iter().map(|event| number(event, "total_bytes"));
+        assert!(totals.into_iter().all(|total| total == 12_000_000), "{to}: {text}");
+    }
+}
+
 /// Runs the command in a shell with this limit of open files.
 fn with_open_files(limit: u32, command: &Command) -> Command {
     let mut shell = Command::new("sh");
