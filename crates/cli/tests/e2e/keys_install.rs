@@ -4,7 +4,7 @@ use crate::common::Sshd;
 use crate::common::daemon::{Client, said};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -161,5 +161,35 @@ fn a_host_that_answers_something_else_changes_nothing() {
         assert!(shown.contains("hikyaku: far: ") && !shown.contains('\u{1b}'), "{name}: {shown}");
         assert!(!shown.contains("\nhikyaku: fine"), "{name}: {shown}");
         assert!(!client.at("state/hikyaku/known_peers").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_request_that_is_none_changes_nothing() {
+    let client = Client::new("keys-receive");
+    let key = String::from_utf8(client.run(&["keys", "show"]).stdout).unwrap();
+    assert_eq!(key, "", "no key yet");
+    let made = String::from_utf8(client.run(&["keys", "new"]).stdout).unwrap();
+    let key = made.trim();
+    let other = client.at("other/list").display().to_string();
+    for (input, why) in [
+        (String::new(), "the request is none"),
+        ("{}\n".to_owned(), "the request is none"),
+        (format!("{{\"line\":\"{key}\",\"until\":\"2030\"}}\n"), "the request is none"),
+        (format!("{{\"line\":\"{key}\\nro {key}\"}}\n"), "control character"),
+        (format!("{{\"line\":\"fast {key}\"}}\n"), "unknown option 'fast'"),
+        (format!("{{\"line\":\"{}\"}}\n", "x".repeat(1 << 20)), "the request is none"),
+        (format!("{{\"line\":\"{key}\",\"list\":\"{other}\"}}\n"), "does not exist"),
+    ] {
+        let mut receiver = client.command(&["keys", "receive"]);
+        let receiver = receiver.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = receiver.spawn().unwrap();
+        // A long request is not read to its end.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let answer = text(&child.wait_with_output().unwrap());
+        assert!(answer.starts_with("hikyaku-keys {\"refused\""), "{why}: {answer}");
+        assert!(answer.contains(why), "{why}: {answer}");
+        assert!(!client.at("state/hikyaku/authorized_keys").exists(), "{why}");
+        assert!(!client.at("other").exists(), "{why}");
     }
 }
