@@ -9,6 +9,7 @@ mod exit_code;
 mod failure;
 mod folders;
 mod interrupt;
+mod kept;
 mod logging;
 mod output;
 mod progress;
@@ -22,6 +23,7 @@ pub use exit_code::{CodeOf, ExitCode, leave, misuse, refuse_without_ssh};
 pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
+pub use kept::Kept;
 pub use logging::{LogError, start_logging};
 pub use output::{announce, print, print_error, printed, unwritten};
 pub use progress::{

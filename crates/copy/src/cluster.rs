@@ -14,12 +14,11 @@ mod start;
 pub(crate) use start::explained;
 
 use crate::args::CopyArgs;
-use crate::interrupt::Interrupted;
 use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures,
+    Audience, Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures,
     UPDATE_EVERY, headline, misuse, print_end, printed, unwritten,
 };
 use hikyaku_fan::{
@@ -222,12 +221,12 @@ fn follow<T: Send>(
     match done {
         _ if stop.load(Ordering::Relaxed) => {
             board.finish(id, Ending::Untold, Instant::now());
-            // Servers may have completed files of an upload that they have not told of.
-            let is_nothing = order.direction == Direction::In && counts.files == 0;
-            bail!(match is_nothing && counts.kept_bytes == 0 {
-                _ if meter.is_new_tree() => Interrupted::NewTree,
-                true => Interrupted::FromBegin,
-                false => Interrupted::WholeFiles,
+            let of = counts.is_counted.then_some(counts.total_files);
+            bail!(match order.direction {
+                _ if meter.is_new_tree() => Kept::NewTree,
+                Direction::In if counts.kept_bytes == 0 => Kept::whole_files(counts.files, of),
+                // Servers may have completed files of an upload that they have not reported.
+                Direction::In | Direction::Out => Kept::WholeFiles { files: counts.files, of },
             })
         }
         Ok(done) => {

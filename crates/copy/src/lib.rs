@@ -6,7 +6,6 @@ mod cluster;
 mod engine;
 mod far;
 mod home;
-mod interrupt;
 mod location;
 mod log;
 mod manifest;

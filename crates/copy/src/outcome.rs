@@ -4,7 +4,7 @@ use crate::engine::{Fatal, kind_of_file};
 use crate::location::LocationError;
 use crate::session::{LostConnection, Refused};
 use anyhow::Error;
-use hikyaku_console::ExitCode;
+use hikyaku_console::{ExitCode, Kept};
 use hikyaku_net::ConnectError;
 use hikyaku_reach::dial::DialError;
 use hikyaku_reach::tcp::TcpError;
@@ -71,6 +71,15 @@ const fn code(kind: FailureKind) -> ExitCode {
 /// An error of this kind, said in these words.
 pub(crate) fn failed(kind: FailureKind, text: impl Into<String>) -> Error {
     Error::new(Fatal::of(kind, text.into()))
+}
+
+/// The error of a copy whose target may be the new name of a directory. If its user stopped it, the directory is in the way of
+/// the same command.
+pub(crate) fn of_new_tree(error: Error, is_new_tree: bool) -> Error {
+    match is_new_tree && Kept::of(&error).is_some() {
+        true => Kept::NewTree.into(),
+        false => error,
+    }
 }
 
 #[cfg(test)]

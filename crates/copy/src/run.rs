@@ -9,7 +9,6 @@ mod patience;
 use crate::args::{By, CopyArgs};
 use crate::cluster::{self, Sources, Transfer};
 use crate::engine::{Choice, Claimant, Claims, End, Meter, Tally};
-use crate::interrupt::Interrupted;
 use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
@@ -21,8 +20,8 @@ use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, UPDATE_EVERY, Way, headline, misuse, print_end, printed,
-    unwritten, with_remedy,
+    Audience, Counts, ExitCode, Interrupt, Kept, UPDATE_EVERY, Way, headline, misuse, print_end,
+    printed, unwritten, with_remedy,
 };
 use hikyaku_fs::{descriptor_number, write_whole};
 use hikyaku_reach::dial::Servers;
@@ -269,7 +268,7 @@ fn run_all(
         let plan = Plan { args, settings, attempt, options, claims, scope, server };
         match persist(&mut part, plan, sum) {
             Ok(()) => {}
-            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) if Kept::of(&error).is_some() => return Err(error),
             Err(error) if first.is_none() => first = Some(error),
             Err(error) => eprintln!("hikyaku: {}", headline(&error)),
         }
@@ -299,7 +298,7 @@ fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
     loop {
         let mut progress = Progress::None;
         let Err(error) = copy(part, &plan, sum, &mut progress) else { return Ok(()) };
-        if plan.scope.stop_cause().is_some() && !error.is::<Interrupted>() {
+        if plan.scope.stop_cause().is_some() && Kept::of(&error).is_none() {
             // What failed was ended by the signal, such as an ssh that had not logged in.
             return Err(progress.interrupted().into());
         }

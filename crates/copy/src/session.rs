@@ -4,11 +4,10 @@ use crate::engine::{
     Claimant, Descriptors, End, Ends, Fault, Meter, Options, Party, Roots, SyncEvery, Terms,
     Writing, kind_of_close, places, receive, send, through,
 };
-use crate::interrupt::Interrupted;
 use crate::outcome::failed;
 use crate::patterns::Allowed;
 use anyhow::{Context, Error, Result, anyhow, bail};
-use hikyaku_console::{Registration, Scope};
+use hikyaku_console::{Kept, Registration, Scope};
 use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
@@ -141,7 +140,7 @@ impl Session {
         let to = Party { connection: &to_connection, incoming, outgoing };
         through(from, to, terms, meter, &fault);
         match fault.take() {
-            Some(_) if scope.stop_cause().is_some() => bail!(Interrupted::after(meter)),
+            Some(_) if scope.stop_cause().is_some() => bail!(kept(meter)),
             // Whichever of the two closed first knows why.
             Some(cause) => {
                 let cause = explain(cause, (&from_connection, End::From), &from_fate);
@@ -172,7 +171,7 @@ impl Session {
         });
         if let Some(cause) = fault.take() {
             if scope.stop_cause().is_some() {
-                bail!(Interrupted::after(meter));
+                bail!(kept(meter));
             }
             return Err(explain(cause, (&connection, End::There), &fate));
         }
@@ -225,4 +224,9 @@ fn explain(cause: Error, (connection, end): (&Connection, End), fate: &Fate) -> 
         (Some(CloseReason::Local), Some(Gone::Ended(who))) => anyhow!("{who} has ended"),
         _ => cause,
     }
+}
+
+/// What a copy has kept that has come so far.
+fn kept(meter: &Meter) -> Kept {
+    if meter.is_spent() || meter.has_streamed() { Kept::Spent } else { Kept::Everything }
 }

@@ -1,20 +1,9 @@
 //! How a command ends.
 
 use anyhow::Error;
-use hikyaku_console::{ExitCode, misuse};
+use hikyaku_console::{Counts, ExitCode, Kept, misuse};
 use hikyaku_fs::{CHANGED, Shown};
 use hikyaku_gridftp::{CredentialsError, FtpError};
-
-/// A signal ended the command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum Interrupted {
-    /// Chunks of the file that was under way are kept.
-    #[error("interrupted; the same command goes on with what is missing of the unfinished file")]
-    GoesOn,
-    /// No file was under way, or nothing of it is kept.
-    #[error("interrupted; nothing of an unfinished file is kept")]
-    BeginsAnew,
-}
 
 /// Somebody has written to a source while it was copied. Its name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -62,10 +51,29 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
 
 /// The error of a file that was not completed, with the truth on what is kept of it.
 pub(crate) fn of_unfinished(error: Error, is_kept: bool) -> Error {
-    match error.is::<Interrupted>() && is_kept {
-        true => Interrupted::GoesOn.into(),
+    match Kept::of(&error).is_some() && is_kept {
+        true => Kept::Everything.into(),
         false => error,
     }
+}
+
+/// The error of a command that has completed this number of files, with the truth on what the same command does if its user
+/// stopped it. `record` knows the complete files of a tree.
+pub(crate) fn of_several(error: Error, counts: &Counts, record: Record) -> Error {
+    let of = counts.is_counted.then_some(counts.total_files);
+    match (Kept::of(&error), record) {
+        (None, _) => error,
+        (Some(_), Record::None) if counts.files > 0 => Kept::Unrecorded.into(),
+        (Some(Kept::Nothing), _) => Kept::whole_files(counts.files, of).into(),
+        (Some(kept), _) => kept.into(),
+    }
+}
+
+/// Whether complete files are recorded, so that the same command leaves them out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Record {
+    Kept,
+    None,
 }
 
 /// What a user can do about an error of a server.
@@ -90,5 +98,33 @@ pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
             Some("another user name or password in the URL: ftp://USER:PASSWORD@HOST/PATH")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_after_a_signal_depend_on_complete_files_and_on_their_record() {
+        let counts =
+            |files| Counts { files, total_files: 5, is_counted: true, ..Counts::default() };
+        let after = |kept: Kept, files, record| {
+            Kept::of(&of_several(Error::from(kept).context("run7/f1"), &counts(files), record))
+        };
+        let some = Kept::WholeFiles { files: 2, of: Some(5) };
+        for (kept, files, record, wanted) in [
+            (Kept::Nothing, 0, Record::None, Kept::Nothing),
+            (Kept::Nothing, 0, Record::Kept, Kept::Nothing),
+            (Kept::Nothing, 2, Record::Kept, some),
+            (Kept::Nothing, 2, Record::None, Kept::Unrecorded),
+            (Kept::Everything, 2, Record::Kept, Kept::Everything),
+            (Kept::Everything, 0, Record::None, Kept::Everything),
+            (Kept::Everything, 2, Record::None, Kept::Unrecorded),
+        ] {
+            assert_eq!(after(kept, files, record), Some(wanted), "{kept:?} {files} {record:?}");
+        }
+        let other = of_several(lasting("run7/f1 is away"), &counts(2), Record::None);
+        assert_eq!((Kept::of(&other), other.to_string()), (None, "run7/f1 is away".to_owned()));
     }
 }

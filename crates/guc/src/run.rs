@@ -10,7 +10,7 @@ use crate::begun::Notes;
 use crate::download::Wanted;
 use crate::finished::{Finished, When};
 use crate::glob::Pattern;
-use crate::outcome::{Interrupted, exit_code, lasting, part_of_several};
+use crate::outcome::{Record, exit_code, lasting, of_several, part_of_several};
 use crate::session::Session;
 use crate::several::{File, Task, queue};
 use crate::table::{TABLE, way};
@@ -19,7 +19,7 @@ use crate::upload::Manner;
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, misuse,
+    Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Totals, causes, headline, misuse,
     print_end, printed, with_remedy,
 };
 use hikyaku_fs::Shown;
@@ -102,6 +102,8 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         copy.rest()
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
+    let record = if finished.is_some() { Record::Kept } else { Record::None };
+    let done = done.map_err(|error| of_several(error, &show.counts(), record));
     match (finished, &done) {
         (Some(finished), Ok(())) => finished.forget(),
         // The error of the copy says more than one of the record.
@@ -342,7 +344,7 @@ impl Copy<'_> {
     /// After a file or directory of several.
     fn after(&mut self, done: Result<()>) -> Result<()> {
         let Err(error) = done else { return Ok(()) };
-        if !self.args.continue_on_error || error.chain().any(|link| link.is::<Interrupted>()) {
+        if !self.args.continue_on_error || Kept::of(&error).is_some() {
             return Err(error);
         }
         self.keep(error);

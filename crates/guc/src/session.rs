@@ -5,12 +5,12 @@ use crate::batch::Batch;
 use crate::begun::Notes;
 use crate::checksum::Checksum;
 use crate::chunks::Missing;
-use crate::outcome::{Interrupted, remedy};
+use crate::outcome::remedy;
 use crate::plan::{Chunks, Foresight, Parts, Tools};
 use crate::there::look_at_each;
 use crate::tuning::Tuning;
 use anyhow::{Error, Result};
-use hikyaku_console::{Message, Scope, Totals, with_remedy};
+use hikyaku_console::{Kept, Message, Scope, Totals, with_remedy};
 use hikyaku_gridftp::{
     Channel, Credentials, DataHosts, Facts, FtpError, Guard, Plan, Server, Settings, Spoken,
     Stripes, Trace,
@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
     /// Waits before another attempt, or returns the error.
     fn after(&mut self, error: FtpError, left: &mut u32) -> Result<()> {
         if matches!(error, FtpError::Stopped) {
-            return Err(Interrupted::BeginsAnew.into());
+            return Err(Kept::Nothing.into());
         }
         let is_usable = error.leaves_channel();
         self.channel.take_if(|channel| !(is_usable && channel.is_in_step()));
@@ -341,7 +341,7 @@ impl<'a> Session<'a> {
         self.show.tell(Message::Remark(text));
         match self.pause(self.args.rst_interval) {
             true => Ok(()),
-            false => Err(Interrupted::BeginsAnew.into()),
+            false => Err(Kept::Nothing.into()),
         }
     }
 

@@ -4,11 +4,12 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::{Wanted, check_unchanged, version};
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::outcome::{Changed, Interrupted, of_unfinished};
+use crate::outcome::{Changed, of_unfinished};
 use crate::plan::{Foresight, Parts};
 use crate::session::{Sender, Session, Way};
 use crate::upload::{Begun, Left, Manner, earlier};
 use anyhow::{Context, Result, ensure};
+use hikyaku_console::Kept;
 use hikyaku_gridftp::{
     Channel, Facts, FtpError, Kind, Part, Plan, Rename, Server, Settings, Target,
 };
@@ -130,7 +131,7 @@ pub(crate) fn relay(
     sent.and_then(|()| check_unchanged(session, from, facts)).map_err(|error| {
         let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
         let is_kept = manner == Manner::Renamed && has_part;
-        if !is_kept && !error.is::<Interrupted>() {
+        if !is_kept && Kept::of(&error).is_none() {
             journal.forget();
             if manner == Manner::Renamed {
                 // If that fails too, the first failure is the one to tell.

@@ -4,10 +4,11 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::outcome::{Changed, Interrupted, of_unfinished};
+use crate::outcome::{Changed, of_unfinished};
 use crate::plan::Foresight;
 use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
+use hikyaku_console::Kept;
 use hikyaku_fs::{Meta, Name, Token};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Rename, Supply, Upload};
 use std::fs::File;
@@ -51,7 +52,7 @@ impl<'p> Source<'p> {
     /// How reading it has ended. If it has changed meanwhile that is the reason, whatever came of it.
     pub(crate) fn unchanged(&self, read: Result<()>) -> Result<()> {
         match read {
-            Err(error) if error.is::<Interrupted>() => Err(error),
+            Err(error) if Kept::of(&error).is_some() => Err(error),
             read if self.is_unchanged() => read,
             _ => Err(Changed::new(self.path.as_os_str().as_bytes()).into()),
         }
@@ -108,7 +109,7 @@ pub(crate) fn upload(
     local.unchanged(sent).map_err(|error| {
         let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
         let is_kept = manner == Manner::Renamed && has_part;
-        if !is_kept && !error.is::<Interrupted>() {
+        if !is_kept && Kept::of(&error).is_none() {
             journal.forget();
             // A failure that may pass is one of the connection: what is there is found by its journal later.
             if manner == Manner::Renamed {

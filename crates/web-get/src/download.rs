@@ -12,7 +12,7 @@ use crate::metalink::Expect;
 use crate::name::name;
 use crate::names::Names;
 use crate::offer::{Known, Offer, Proof};
-use crate::outcome::{Interrupted, error_of};
+use crate::outcome::error_of;
 use crate::output::Output;
 use crate::ranges::Board;
 use crate::show::Show;
@@ -23,7 +23,7 @@ use crate::verify::{Verdict, verify};
 use anyhow::{Context, Result, bail};
 use begun::{is_complete, made, open, partial};
 use first::ask;
-use hikyaku_console::{ExitCode, with_remedy};
+use hikyaku_console::{ExitCode, Kept, with_remedy};
 use hikyaku_fs::{Draft, FilePlace, Name};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
@@ -217,7 +217,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
                 }
                 return Err(match error {
                     Unfetched::Fault(Fault::Stopped) if ranged.is_resumable() => {
-                        local(Interrupted::GoesOn.into())
+                        local(Kept::Everything.into())
                     }
                     error => error,
                 });

@@ -2,18 +2,7 @@
 
 use crate::http::fault::Fault;
 use anyhow::Error;
-use hikyaku_console::{ExitCode, with_remedy};
-
-/// A signal ended the command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum Interrupted {
-    /// What has come is kept.
-    #[error("interrupted; the same command goes on with what is missing")]
-    GoesOn,
-    /// Nothing is kept: the server cannot tell whether it has the same file later.
-    #[error("interrupted; nothing of it is kept, and the same command begins anew")]
-    BeginsAnew,
-}
+use hikyaku_console::{ExitCode, Kept, with_remedy};
 
 /// The file is not the one that was to be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +30,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
 pub(crate) fn error_of(fault: Fault) -> Error {
     let remedy = fault.remedy();
     match fault {
-        Fault::Stopped => Interrupted::BeginsAnew.into(),
+        Fault::Stopped => Kept::Nothing.into(),
         fault => with_remedy(fault.into(), remedy),
     }
 }

@@ -9,15 +9,15 @@ use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::name::usable;
 use crate::names::Names;
-use crate::outcome::{Interrupted, error_of, exit_code};
+use crate::outcome::{error_of, exit_code};
 use crate::output::Output;
 use crate::show::Show;
 use crate::table::TABLE;
 use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Message, Screen, Way, causes, headline, host_by_ssh,
-    misuse, print_end, printed, remedy_for_scheme,
+    Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline,
+    host_by_ssh, misuse, print_end, printed, remedy_for_scheme,
 };
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -99,7 +99,8 @@ impl Command<'_> {
             counts.total_files = jobs.len() as u64;
             counts.is_counted = jobs.len() == 1;
         });
-        let (next, names) = (AtomicUsize::new(0), Names::default());
+        let (next, complete) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let names = Names::default();
         let failures: Mutex<Vec<(usize, Error)>> = Mutex::default();
         let fetch = |show: &Show| {
             loop {
@@ -108,11 +109,14 @@ impl Command<'_> {
                 if at + 1 == jobs.len() {
                     show.count(|counts| counts.is_counted = true);
                 }
-                if let Err(error) = self.fetch(show, shows.len(), &names, job) {
-                    if jobs.len() > 1 {
-                        tell(show, &error);
+                match self.fetch(show, shows.len(), &names, job) {
+                    Ok(()) => drop(complete.fetch_add(1, Ordering::Relaxed)),
+                    Err(error) => {
+                        if jobs.len() > 1 {
+                            tell(show, &error);
+                        }
+                        lock(&failures).push((at, error));
                     }
-                    lock(&failures).push((at, error));
                 }
             }
         };
@@ -126,24 +130,17 @@ impl Command<'_> {
         }
         let mut failures = std::mem::take(&mut *lock(&failures));
         failures.sort_by_key(|(at, _)| *at);
-        let is_interrupted =
-            |(_, error): &(usize, Error)| error.chain().any(|link| link.is::<Interrupted>());
-        let goes_on = |(_, error): &(usize, Error)| {
-            error
-                .chain()
-                .any(|link| link.downcast_ref::<Interrupted>() == Some(&Interrupted::GoesOn))
-        };
-        let at = failures.iter().position(goes_on);
-        if let Some(at) = at.or_else(|| failures.iter().position(is_interrupted)) {
-            return Err(failures.swap_remove(at).1);
-        }
         let (failed, count) = (failures.len(), jobs.len());
+        let complete = complete.into_inner();
+        let stopped: Vec<Kept> = failures.iter().filter_map(|(_, error)| Kept::of(error)).collect();
+        if !stopped.is_empty() || (self.stop.is_set() && failed == 0 && complete < count) {
+            return Err(kept(&stopped, (complete as u64, count as u64)).into());
+        }
         match failures.into_iter().next() {
             Some((_, first)) if count == 1 => Err(first),
             Some((_, first)) => {
                 Err(first.context(format!("{failed} of {count} files were not fetched")))
             }
-            None if self.stop.is_set() => Err(Interrupted::GoesOn.into()),
             None => Ok(()),
         }
     }
@@ -167,8 +164,18 @@ impl Command<'_> {
     }
 }
 
+/// What is kept of all files, of which `stopped` were under way.
+fn kept(stopped: &[Kept], (complete, of): (u64, u64)) -> Kept {
+    let is_any = |wanted| stopped.contains(&wanted);
+    match (is_any(Kept::Everything), is_any(Kept::Nothing)) {
+        (true, false) => Kept::Everything,
+        (true, true) => Kept::WholeFiles { files: complete, of: Some(of) },
+        (false, _) => Kept::whole_files(complete, Some(of)),
+    }
+}
+
 fn tell(show: &Show, error: &Error) {
-    if error.chain().any(|link| link.is::<Interrupted>()) {
+    if Kept::of(error).is_some() {
         return;
     }
     let line = causes(error);

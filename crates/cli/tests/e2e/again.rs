@@ -233,7 +233,7 @@ fn a_signal_ends_a_copy_by_its_default_action() {
             let output = child.wait_with_output().unwrap();
             assert_eq!(output.status.signal(), Some(number), "{signal} {to}");
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(said.contains("the same command again goes on from here"), "{said}");
+            assert!(said.contains("the same command continues from here"), "{said}");
             assert!(!sshd.at("copy").exists());
         }
     }

@@ -265,7 +265,7 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
         let mut said = String::new();
         std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
         child.wait().unwrap();
-        assert!(said.contains("the same command again goes on from here"), "{name}: {said}");
+        assert!(said.contains("the same command continues from here"), "{name}: {said}");
         assert_eq!((partials(&sshd.at(name)).len(), journals(&sshd)), (1, 1), "{name}");
         let (output, said) = run(&mut sshd.cp(&["--json", "--via", "sftp", "-r", &from, &to]));
         assert!(output.status.success(), "{name}: {said}");

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -77,13 +77,29 @@ fn answer(stream: TcpStream, says: Says) -> std::io::Result<()> {
     }
 }
 
-/// Ends a download by a signal as soon as something has come.
-fn ended(folder: &Path, says: Says, signal: Signal) -> Output {
+fn client(folder: &Path, port: u16) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
-    let url = format!("http://127.0.0.1:{}/f", serve(says));
+    let url = format!("http://127.0.0.1:{port}/f");
     command.args(["get", "--json", "-n", "1", "-o", "f", &url]).current_dir(folder);
     command.env("XDG_STATE_HOME", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let client = command.spawn().unwrap();
+    command.spawn().unwrap()
+}
+
+/// The bytes of an earlier download that the same command uses.
+fn kept_bytes(folder: &Path, port: u16) -> u64 {
+    let mut client = client(folder, port);
+    let events = BufReader::new(client.stdout.take().unwrap()).lines();
+    let mut events =
+        events.map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap());
+    let begun = events.find(|event| event["bytes"].as_u64() > event["kept_bytes"].as_u64());
+    kill_process(Pid::from_child(&client), Signal::KILL).unwrap();
+    client.wait().unwrap();
+    begun.unwrap()["kept_bytes"].as_u64().unwrap()
+}
+
+/// Ends a download by a signal as soon as something has come.
+fn ended(folder: &Path, port: u16, signal: Signal) -> Output {
+    let client = client(folder, port);
     let has_come = || {
         let entries = fs::read_dir(folder).unwrap().flatten();
         entries.filter_map(|entry| entry.metadata().ok()).any(|meta| meta.len() > 1 << 20)
@@ -103,17 +119,23 @@ fn what_is_said_after_a_signal_is_true() {
         for says in [Says::Version, Says::NoVersion, Says::NoParts] {
             let folder = scratch("get-signal");
             fs::create_dir_all(&folder).unwrap();
-            let output = ended(&folder, says, signal);
+            let port = serve(says);
+            let output = ended(&folder, port, signal);
             assert_eq!(output.status.signal(), Some(signal.as_raw()), "{output:?}");
             let said = String::from_utf8_lossy(&output.stderr);
             let is_kept = fs::read_dir(&folder).unwrap().count() > 0;
             assert_eq!(is_kept, says == Says::Version, "{says:?}");
-            assert_eq!(said.contains("goes on with what is missing"), is_kept, "{says:?}: {said}");
-            assert_eq!(said.contains("begins anew"), !is_kept, "{says:?}: {said}");
+            assert_eq!(
+                said.contains("the same command continues from here"),
+                is_kept,
+                "{says:?}: {said}"
+            );
+            assert_eq!(said.contains("stopped; nothing was kept"), !is_kept, "{says:?}: {said}");
             let events = String::from_utf8_lossy(&output.stdout);
             let end = events.lines().last().unwrap();
             let end: serde_json::Value = serde_json::from_str(end).unwrap();
             assert_eq!(end["exit_code"], 128 + signal.as_raw(), "{end}");
+            assert_eq!(kept_bytes(&folder, port) > 0, is_kept, "{says:?}: {said}");
             let _ = fs::remove_dir_all(&folder);
         }
     }

@@ -399,6 +399,7 @@ fn the_last_event_tells_the_exit_code_of_a_signal() {
         let text = String::from_utf8_lossy(&output.stdout);
         let end: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!(end["exit_code"], 128 + signal.as_raw(), "{end}");
+        assert_eq!(end["error"], "stopped; nothing was kept", "{end}");
     }
 }
 

@@ -246,7 +246,7 @@ fn a_signal_ends_the_copy_in_order_and_the_command_by_that_signal() {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.signal(), Some(number), "{name}: {said}");
-        assert_eq!(said, "hikyaku: stopped; the same command again goes on from here\n");
+        assert_eq!(said, "hikyaku: stopped; the same command continues from here\n");
         wait_until("the end of the far side", || !is_serving(&sshd));
     }
     for (from, to, made) in [(&a, &there, "b"), (&sshd.far("a"), &back, "c")] {

@@ -30,7 +30,7 @@ pub(super) fn line(counts: &Counts, rate: Option<Rate>, path: &PathFigures) -> S
 /// Nothing has arrived for the time `still`.
 pub(super) fn still_line(counts: &Counts, still: Duration) -> String {
     let (so_far, seconds) = (so_far(counts), still.as_secs());
-    format!("{so_far}  nothing has arrived for {seconds} s; Ctrl-C ends, the same command goes on")
+    format!("{so_far}  nothing has arrived for {seconds} s")
 }
 
 /// How much there is, and of how much. Nothing is said of a whole that nobody knows.

@@ -1,9 +1,9 @@
 //! Going on by itself after an outage that no connection outlives: a network that is away for hours, a
 //! laptop that slept.
 
-use crate::interrupt::Interrupted;
 use crate::outcome::is_blocked;
 use crate::session::LostConnection;
+use hikyaku_console::Kept;
 use hikyaku_net::ConnectError;
 use hikyaku_reach::SshFailed;
 use std::time::{Duration, Instant};
@@ -38,10 +38,10 @@ pub(super) enum Progress {
 
 impl Progress {
     /// What it means that a copy is stopped which has come so far.
-    pub(super) const fn interrupted(self) -> Interrupted {
+    pub(super) const fn interrupted(self) -> Kept {
         match self {
-            Self::Some | Self::None => Interrupted::GoesOn,
-            Self::Streamed | Self::Spent => Interrupted::Over,
+            Self::Some | Self::None => Kept::Everything,
+            Self::Streamed | Self::Spent => Kept::Spent,
         }
     }
 

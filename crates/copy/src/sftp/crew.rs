@@ -2,8 +2,8 @@
 
 use super::Run;
 use super::fault::Trouble;
-use crate::interrupt::Interrupted;
 use anyhow::{Error, Result};
+use hikyaku_console::Kept;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -63,11 +63,8 @@ pub(super) fn run<J: Send>(
         walk(&Jobs { queue, is_over: &is_over }).unwrap_or_else(&tell);
     });
     if run.is_stopped() {
-        return Err(match run.journal {
-            Some(_) => Interrupted::GoesOn,
-            None => Interrupted::Anew,
-        }
-        .into());
+        let kept = if run.journal.is_some() { Kept::Everything } else { Kept::Unrecorded };
+        return Err(kept.into());
     }
     match end.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),

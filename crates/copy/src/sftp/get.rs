@@ -15,9 +15,9 @@ use super::remote::{expanded, resolved, split, without_slashes};
 use super::small::download_together;
 use super::{Run, crew};
 use crate::engine::{Choice, End};
-use crate::interrupt::of_new_tree;
-use crate::outcome::failed;
+use crate::outcome::{failed, of_new_tree};
 use anyhow::Result;
+use hikyaku_console::Kept;
 use hikyaku_fan::Modes;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Kind, Request};
@@ -47,7 +47,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
                 return Err(failed(failure.kind, format!("{shown}: {}", failure.text)));
             }
             Err(Trouble::End(error)) => return Err(error),
-            Err(Trouble::Stopped) => return Err(crate::interrupt::Interrupted::Anew.into()),
+            Err(Trouble::Stopped) => return Err(Kept::Unrecorded.into()),
         }
     }
     let is_listed = !run.options.files.is_empty();

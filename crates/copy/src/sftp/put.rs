@@ -11,9 +11,9 @@ use super::small::upload_together;
 use super::upload::{Upload, rehearse_upload, upload};
 use super::{Run, crew};
 use crate::engine::{Choice, End};
-use crate::interrupt::of_new_tree;
-use crate::outcome::failed;
+use crate::outcome::{failed, of_new_tree};
 use anyhow::Result;
+use hikyaku_console::Kept;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Kind, Request};
 use hikyaku_transfer::FailureKind;
@@ -122,7 +122,7 @@ fn end_of(trouble: Trouble) -> anyhow::Error {
         Trouble::File(_, failure) => {
             failed(failure.kind, format!("{}: {}", Shown::new(&failure.place), failure.text))
         }
-        Trouble::Stopped => crate::interrupt::Interrupted::Anew.into(),
+        Trouble::Stopped => Kept::Unrecorded.into(),
     }
 }
 
