@@ -75,7 +75,7 @@ pub(crate) enum Verb {
     Status(StatusArgs),
     /// Draw what transfers looked like, from the logs of --log-dir, as one page for a browser.
     Report(ReportArgs),
-    /// List or remove the programs that 'hikyaku cp --bootstrap' has copied to other hosts.
+    /// Install hikyaku on other hosts, or list and remove what --bootstrap has copied there.
     Far(FarArgs),
     /// The old name of 'hikyaku keys list' and 'hikyaku keys forget'.
     #[command(hide = true)]

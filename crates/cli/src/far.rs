@@ -1,4 +1,6 @@
-//! `hikyaku far`: the programs that were copied to far sides.
+//! `hikyaku far`: hikyaku on other hosts.
+
+mod install;
 
 use anyhow::{Context, Error, Result};
 use blake3::Hasher;
@@ -8,6 +10,7 @@ use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
 use hikyaku_reach::{Destination, Login, NO_CONNECTION, NoSftp, SftpServer, SshOptions};
 use hikyaku_sftp::{Client, Failed};
 use hikyaku_units::DataSize;
+use install::Install;
 use jiff::Timestamp;
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,16 +24,20 @@ pub(crate) struct FarArgs {
 }
 
 const EXAMPLES: &str = "\
-'hikyaku cp --bootstrap' copies hikyaku to a host that has none, to ~/.cache/hikyaku/bin/HASH/hikyaku.
+'install' puts this program on other hosts, at ~/.local/bin/hikyaku. --bootstrap of other commands copies
+it to a host that has none, to ~/.cache/hikyaku/bin/HASH/hikyaku: 'list' and 'remove' are about those.
 These commands need SFTP there, and no hikyaku.
 
 Examples:
+  hikyaku far install example.org me@node2
   hikyaku far list example.org
   hikyaku far remove me@example.org          all but the newest
   hikyaku far remove --all me@example.org    all, and what was answered for this host is forgotten";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Put this program on hosts, at ~/.local/bin/hikyaku
+    Install(Install),
     /// List the programs that were copied to a host
     List(There),
     /// Remove those but the newest
@@ -52,6 +59,13 @@ struct There {
     /// The host, as ssh takes it
     #[arg(value_name = "[USER@]HOST")]
     host: String,
+    #[command(flatten)]
+    ssh: Ssh,
+}
+
+/// How ssh gets to a host.
+#[derive(Debug, Args)]
+struct Ssh {
     /// Port of the far side's ssh
     #[arg(short = 'P', value_name = "PORT")]
     port: Option<u16>,
@@ -75,6 +89,7 @@ struct There {
 /// Runs `hikyaku far`.
 pub(crate) fn run(args: &FarArgs) -> Result<()> {
     match &args.verb {
+        Verb::Install(install) => install.run(),
         Verb::List(there) => {
             let (server, _) = there.open()?;
             let own = Programs::own().hashes();
@@ -136,7 +151,17 @@ fn refused(error: Failed) -> Error {
 impl There {
     /// Starts an SFTP server there.
     fn open(&self) -> Result<(SftpServer, Destination)> {
-        let ssh = SshOptions {
+        let ssh = self.ssh.options();
+        let login = Destination::parse(self.host.as_bytes())?;
+        let opened = SftpServer::open(&ssh, &login, Login::Alone, &Scope::default());
+        let server = opened.map_err(|error| no_server(error, (&ssh, &login)))?;
+        Ok((server, login))
+    }
+}
+
+impl Ssh {
+    fn options(&self) -> SshOptions {
+        SshOptions {
             program: self.program.clone(),
             config: self.config.clone(),
             identities: self.identity.clone(),
@@ -144,19 +169,20 @@ impl There {
             options: self.option.clone(),
             port: self.port,
             ..SshOptions::default()
-        };
-        let login = Destination::parse(self.host.as_bytes())?;
-        match SftpServer::open(&ssh, &login, Login::Alone, &Scope::default()) {
-            Ok(server) => Ok((server, login)),
-            Err(error @ NoSftp::Spawn { .. }) => Err(error.into()),
-            Err(NoSftp::NoServer { code, source }) => {
-                let host = &login.host;
-                let text = format!("{host} has no SFTP server that can be reached: {source}");
-                let is_lost = code == Some(NO_CONNECTION);
-                let code = if is_lost { ExitCode::MayPass } else { ExitCode::WillFail };
-                let remedy = format!("try: {}", ssh.by_hand(&login));
-                Err(with_remedy(code.error(text), Some(remedy)))
-            }
+        }
+    }
+}
+
+/// Why there is no SFTP server, and what the user can do.
+fn no_server(error: NoSftp, (ssh, login): (&SshOptions, &Destination)) -> Error {
+    match error {
+        error @ NoSftp::Spawn { .. } => error.into(),
+        NoSftp::NoServer { code, source } => {
+            let host = &login.host;
+            let text = format!("{host} has no SFTP server that can be reached: {source}");
+            let is_lost = code == Some(NO_CONNECTION);
+            let code = if is_lost { ExitCode::MayPass } else { ExitCode::WillFail };
+            with_remedy(code.error(text), Some(format!("try: {}", ssh.by_hand(login))))
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::unfinished::{Reader, Wish};
 use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::{Audience, Given};
-use hikyaku_reach::bootstrap::Consent;
+use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::options::{cipher, limit, policy, ports, silence, size};
 use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
 use hikyaku_reach::{Family, SshOptions};
@@ -252,19 +252,8 @@ struct Transport {
     /// With --start-servers: log in to the other servers through this host
     #[arg(long, value_name = "HOST", requires = "start_servers")]
     primary: Option<String>,
-    /// Whether hikyaku is copied to a far side that has none, into ~/.cache/hikyaku/bin: ask (only at a terminal),
-    /// always or never; without a value always
-    #[arg(
-        long,
-        value_name = "WHEN",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "always"
-    )]
-    bootstrap: Option<Consent>,
-    /// Program that is copied there, in place of this one and those installed with it
-    #[arg(long, value_name = "PATH")]
-    far_binary: Option<PathBuf>,
+    #[command(flatten)]
+    bootstrap: BootstrapArgs,
 }
 
 /// What carries a copy.

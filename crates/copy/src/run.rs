@@ -1,6 +1,5 @@
 //! `hikyaku cp`: from arguments to copies, one after the other.
 
-mod bootstrap;
 mod onto;
 mod opened;
 mod part;

@@ -71,6 +71,13 @@ pub(crate) fn commands(error: &Error) -> Option<Commands> {
     error.chain().find_map(|link| link.downcast_ref::<ReachError>()?.no_program())
 }
 
+impl From<SftpServer> for Server {
+    fn from(process: SftpServer) -> Self {
+        let (client, commands) = (process.client().clone(), Commands::Refused);
+        Self { client, process: Some(process), commands }
+    }
+}
+
 impl Server {
     /// Starts it on the machine at `login`, to which ssh has `logged_in` before or has not. Further commands may go over
     /// the same login if it is shared.
@@ -95,8 +102,7 @@ impl Server {
                 failed(FailureKind::Unsupported, text.clone()).context(remedy).context(text)
             }
         })?;
-        let commands = Commands::Refused;
-        Ok(Self { client: opened.client().clone(), process: Some(opened), commands })
+        Ok(Self::from(opened))
     }
 
     /// The server of a session that is another's, and stays open.
@@ -120,11 +126,6 @@ impl Server {
     /// The options with which ssh goes over the login of the server, if that is shared.
     pub(crate) fn ssh(&self, ssh: &SshOptions) -> SshOptions {
         self.process.as_ref().map_or_else(|| ssh.clone(), |process| process.ssh(ssh))
-    }
-
-    /// The client of the server.
-    pub(crate) const fn client(&self) -> &Client {
-        &self.client
     }
 }
 

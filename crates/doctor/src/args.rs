@@ -1,6 +1,7 @@
 //! The command line of `hikyaku doctor`.
 
 use clap::Args;
+use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::{Destination, SshOptions};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +31,9 @@ pub struct DoctorArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
     #[arg(long, value_name = "FROM-TO", requires = "host")]
     pub udp_ports: Option<String>,
+    /// What is done about a host without hikyaku.
+    #[command(flatten)]
+    pub bootstrap: BootstrapArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -3,9 +3,10 @@
 use crate::args::DoctorArgs;
 use crate::check::{Check, Id, State};
 use crate::path::{Direction, Measured, NotMeasured, measure};
-use hikyaku_console::Scope;
+use hikyaku_console::{Scope, headline};
 use hikyaku_fs::Shown;
-use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE};
+use hikyaku_reach::bootstrap::{Asking, Delivery};
+use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SftpServer, settings};
 use hikyaku_udp::SocketOptions;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -24,13 +25,43 @@ const HARM: f64 = 0.001;
 /// Bytes of a full datagram, for a share of datagrams.
 const DATAGRAM_BYTES: f64 = 1_400.0;
 
+/// The hikyaku of the other host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Program {
+    /// It runs.
+    Runs,
+    /// The host runs commands, and has none.
+    Missing,
+    /// The host was not reached, or runs no commands.
+    Unknown,
+}
+
 /// Runs all checks.
 pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Vec<Check>, Path) {
-    let (mut checks, is_there) = login(args, host);
-    let mut path = Path::default();
-    if !is_there {
+    let (mut checks, mut found) = login(args, host);
+    let (mut path, mut args) = (Path::default(), args.clone());
+    // The tests share the login of the server by which a program was sent, if there is one.
+    let _server = match found == Program::Missing {
+        true => match sent(&args, host, scope) {
+            Ok(Some((place, server))) => {
+                args.remote_path = Some(place);
+                args.ssh_option = server.ssh(&args.ssh()).options;
+                (checks, found) = login(&args, host);
+                Some(server)
+            }
+            Ok(None) => None,
+            Err(check) => {
+                checks.retain(|check| check.id != Id::FarProgram);
+                checks.push(check);
+                None
+            }
+        },
+        false => None,
+    };
+    if found != Program::Runs {
         return (checks, path);
     }
+    let args = &args;
     match measure(args, host, Direction::Up, scope) {
         Ok(measured) => path.up = Some(measured),
         Err(error) => {
@@ -47,12 +78,41 @@ pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Ve
     (checks, path)
 }
 
+/// Sends hikyaku to a host that has none, if the user wants that. Returns where it is there.
+fn sent(
+    args: &DoctorArgs,
+    host: &Destination,
+    scope: &Scope,
+) -> Result<Option<(String, SftpServer)>, Check> {
+    let fail = |found: String| Check::new(Id::FarProgram, State::Fail, found);
+    let offer = settings::of_user().map_err(anyhow::Error::from);
+    let offer = offer.and_then(|settings| args.bootstrap.offer(&settings, &host.host));
+    let mut offer = offer.map_err(|error| fail(headline(&error)))?;
+    if args.json {
+        offer.asking = Asking::Never;
+    }
+    match offer.deliver((&args.ssh(), host), scope) {
+        Delivery::Done { path, server } => Ok(Some((path, server))),
+        Delivery::NotAllowed => Ok(None),
+        Delivery::Failed(why) => {
+            let (check, remedy) = (fail(why.to_string()), why.remedy());
+            let remedy = remedy.as_deref().and_then(|remedy| remedy.strip_prefix("try: "));
+            Err(match remedy {
+                Some(remedy) => check.with_remedy(remedy),
+                None => check,
+            })
+        }
+    }
+}
+
 /// Logs in and asks the program there for its version.
-fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, bool) {
+fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, Program) {
     let ssh = args.ssh();
     let words = match ssh.start(host, args.remote_path.as_deref(), "--version") {
         Ok(words) => words,
-        Err(error) => return (vec![Check::new(Id::Ssh, State::Fail, error.to_string())], false),
+        Err(error) => {
+            return (vec![Check::new(Id::Ssh, State::Fail, error.to_string())], Program::Unknown);
+        }
     };
     let begin = Instant::now();
     let mut command = Command::new(&words[0]);
@@ -62,7 +122,7 @@ fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, bool) {
         Ok(output) => output,
         Err(error) => {
             let found = format!("cannot start {}: {error}", words[0].to_string_lossy());
-            return (vec![Check::new(Id::Ssh, State::Fail, found)], false);
+            return (vec![Check::new(Id::Ssh, State::Fail, found)], Program::Unknown);
         }
     };
     let seconds = begin.elapsed().as_secs_f64();
@@ -70,39 +130,44 @@ fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, bool) {
     if code == Some(NO_CONNECTION) {
         let found = format!("no login to {host}: {}", said.trim());
         let check = Check::new(Id::Ssh, State::Fail, found).with_remedy(by_hand);
-        return (vec![check.passing()], false);
+        return (vec![check.passing()], Program::Unknown);
     }
     let found = format!("a login to {host} and the start of a program take {seconds:.1} s");
     let login = Check::ok(Id::Ssh, found).measured(seconds, "s");
     let printed = String::from_utf8_lossy(&output.stdout);
-    let (program, is_there) = program(&printed, &said, code, host);
-    (vec![login, program], is_there)
+    let (program, found) = program(&printed, &said, code, host);
+    (vec![login, program], found)
 }
 
 /// What the other host answered to `hikyaku --version`.
-fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> (Check, bool) {
+fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> (Check, Program) {
     let version = printed.lines().rev().find_map(|line| line.strip_prefix("hikyaku "));
     let fail = |found: String, remedy: &str| {
-        (Check::new(Id::FarProgram, State::Fail, found).with_remedy(remedy), false)
+        let check = Check::new(Id::FarProgram, State::Fail, found).with_remedy(remedy);
+        (check, Program::Unknown)
     };
     let name = &host.host;
     match (version, code) {
         (Some(version), Some(0)) if version == env!("CARGO_PKG_VERSION") => {
-            (Check::ok(Id::FarProgram, format!("hikyaku {version}, as here")), true)
+            (Check::ok(Id::FarProgram, format!("hikyaku {version}, as here")), Program::Runs)
         }
         (Some(version), Some(0)) => {
             let version = Shown::new(version.as_bytes());
             let found = format!("hikyaku {version}; here is {}", env!("CARGO_PKG_VERSION"));
-            (Check::new(Id::FarProgram, State::Note, found), true)
+            (Check::new(Id::FarProgram, State::Note, found), Program::Runs)
         }
         _ if printed.contains(ONLY_SFTP) || said.contains(ONLY_SFTP) || code == Some(11) => fail(
             format!("{name} admits SFTP only"),
             "copy by SFTP: hikyaku cp does so by itself; or ask for hikyaku and a shell there",
         ),
-        (_, Some(NOT_THERE | 126 | 127)) => fail(
-            format!("hikyaku is not on {name}"),
-            "install it there (docs/install.md), or say where it is: --remote-path PATH",
-        ),
+        (_, Some(NOT_THERE | 126 | 127)) => {
+            let remedy = format!(
+                "--bootstrap, which copies it there; or hikyaku far install {host}, or where it is: --remote-path PATH"
+            );
+            let check =
+                Check::new(Id::FarProgram, State::Fail, format!("hikyaku is not on {name}"));
+            (check.with_remedy(remedy), Program::Missing)
+        }
         _ => fail(
             format!("{name} did not answer 'hikyaku --version' (exit code {code:?})"),
             "a start-up file of the shell there may print something or end it",

@@ -34,7 +34,7 @@ mod tests;
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer", "mesh"]))]
 pub struct PerfArgs {
     /// Run as server: wait for clients and run their tests, several at once if they overlap
-    #[arg(short = 's', long)]
+    #[arg(short = 's', long, conflicts_with = "BootstrapArgs")]
     server: bool,
     /// Run as client: measure to the server at HOST. An IPv6 address with a port needs brackets:
     /// `[::1]:5208`

@@ -7,6 +7,7 @@
 mod hosts;
 mod one;
 mod output;
+mod sent;
 
 pub(crate) use hosts::Hosts;
 
@@ -14,6 +15,7 @@ use crate::output::Sink;
 use anyhow::{Error, Result, bail};
 use hikyaku_console::{ExitCode, Scope, with_remedy};
 use hikyaku_reach::SshOptions;
+use hikyaku_reach::bootstrap::BootstrapArgs;
 use hosts::rounds;
 use output::Table;
 use std::thread;
@@ -27,6 +29,7 @@ pub(crate) struct MeshArgs {
     pub(crate) ssh: SshOptions,
     /// Where hikyaku is on the hosts, if it is not to be looked for.
     pub(crate) remote_path: Option<String>,
+    pub(crate) bootstrap: BootstrapArgs,
     pub(crate) title: String,
 }
 
@@ -65,6 +68,7 @@ pub(crate) struct Measured {
 ///
 /// The user has stopped it, or no pair could be tested.
 pub(crate) fn run(args: &MeshArgs, scope: &Scope, sink: &Sink) -> Result<()> {
+    let args = &sent::to_hosts(args, scope)?;
     let mut table = Table::new(args);
     for round in rounds(args.hosts.0.len()) {
         let pairs: Vec<Pair> = thread::scope(|threads| {

@@ -222,8 +222,13 @@ impl ProxyArgs {
     }
 
     /// How the far side is reached.
-    pub(crate) fn way(&self, memory: DataSize, scope: Scope, observer: Observer) -> Way {
-        way((&self.ssh, &self.transport), memory, scope, observer)
+    pub(crate) fn way(
+        &self,
+        far: &FarEnd,
+        limits: (DataSize, Scope),
+        observer: Observer,
+    ) -> Result<Way> {
+        way((&self.ssh, &self.transport), far, limits, observer)
     }
 }
 

@@ -159,7 +159,7 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbosity() > 0 { Tell::Flows } else { Tell::Nothing };
-    let way = args.way(memory, scope.clone(), tell.observer());
+    let way = args.way(&plan.far, (memory, scope.clone()), tell.observer())?;
     let files = Files::Left;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
     let (output, mut command) = (args.output(), None);

@@ -209,7 +209,8 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
-    let way = way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer());
+    let (options, limits) = ((&args.ssh, &args.transport), (memory, scope.clone()));
+    let way = way(options, &plan.far, limits, tell.observer())?;
     let files = Files::WrittenBack;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
     // The profile is removed after the browser has ended, whatever ends it.

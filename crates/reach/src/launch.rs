@@ -61,7 +61,7 @@ pub enum LaunchError {
     #[error(transparent)]
     NotIn(SshFailed),
     /// There is no such program.
-    #[error("there is no hikyaku on {0}; try: install it there, or --remote-path PATH")]
+    #[error("there is no hikyaku on {0}; try: hikyaku far install {0}, or --remote-path PATH")]
     NotThere(String),
     /// The program there does not know this, or something else answered.
     #[error("hikyaku on {0} did not start a server; try: the same version of hikyaku there")]

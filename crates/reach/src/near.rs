@@ -6,7 +6,7 @@ mod race;
 
 pub use error::{Commands, ReachError};
 
-use crate::bootstrap::Programs;
+use crate::bootstrap::{Delivery, Offer};
 use crate::carrier::Connection;
 use crate::destination::Destination;
 use crate::hello::{Hello, SWITCH};
@@ -14,6 +14,7 @@ use crate::local::Neighbour;
 use crate::meet::{Door, DoorConfig};
 use crate::observer::Observer;
 use crate::service::{Loss, Service};
+use crate::sftp_server::SftpServer;
 use crate::speaks::Agreed;
 use crate::ssh::{Configuration, Output, Ssh, SshOptions};
 use crate::start::Started;
@@ -40,8 +41,8 @@ pub struct Way {
     pub ssh: SshOptions,
     /// Where the program is on the far side; `None` looks for `hikyaku` in PATH, ~/.local/bin and ~/.cargo/bin.
     pub remote_path: Option<String>,
-    /// Programs that may have been sent to the far side, and are looked for there too.
-    pub programs: Programs,
+    /// What a far side without hikyaku is offered. Programs that may have been sent before are looked for there, too.
+    pub offer: Offer,
     /// UDP ports of which each side takes one.
     pub ports: RangeInclusive<u16>,
     /// What may carry the session.
@@ -100,6 +101,8 @@ pub struct FarSide {
     // Dropped in this order.
     door: Option<Box<Door>>,
     _end: FarEnd,
+    /// The SFTP server whose login `_end` shares, if a program was sent by it.
+    _login: Option<SftpServer>,
 }
 
 /// What runs the far side.
@@ -111,7 +114,7 @@ enum FarEnd {
 impl FarSide {
     /// A far side on this machine.
     pub(crate) const fn here(thread: Neighbour) -> Self {
-        Self { door: None, _end: FarEnd::Here { _thread: thread } }
+        Self { door: None, _end: FarEnd::Here { _thread: thread }, _login: None }
     }
 
     /// The UDP socket of this end; `None` within one machine.
@@ -129,8 +132,30 @@ const UDP_SILENCE: Duration = Duration::from_secs(6);
 const LAST_WORD: Duration = Duration::from_millis(20);
 
 impl Way {
-    /// Starts the far side at `destination` and connects to it.
+    /// Starts the far side at `destination` and connects to it. A host that has no hikyaku, or one that uses another
+    /// protocol, gets one if the user wants that.
     pub fn open(&self, destination: &Destination) -> Result<Reached, ReachError> {
+        let lacked = match self.open_once(destination) {
+            Err(error) if error.lacks_hikyaku() => error,
+            opened => return opened,
+        };
+        match self.offer.deliver((&self.ssh, destination), &self.scope) {
+            Delivery::Done { path, server } => {
+                let ssh = server.ssh(&self.ssh);
+                let way = Self { remote_path: Some(path), ssh, ..self.clone() };
+                let mut reached = way.open_once(destination)?;
+                reached.side._login = Some(server);
+                Ok(reached)
+            }
+            Delivery::NotAllowed => Err(lacked),
+            Delivery::Failed(why) => {
+                Err(ReachError::NotDelivered { lacked: Box::new(lacked), why: Box::new(why) })
+            }
+        }
+    }
+
+    /// The same with the programs that the far side has.
+    fn open_once(&self, destination: &Destination) -> Result<Reached, ReachError> {
         let begin = Instant::now();
         let door = Door::open(&DoorConfig {
             ports: &self.ports,
@@ -202,7 +227,8 @@ impl Way {
             }
         };
         connection.set_payload_rate(self.tuning.payload_rate());
-        let side = FarSide { door: Some(Box::new(door)), _end: FarEnd::There { _ssh: ssh } };
+        let end = FarEnd::There { _ssh: ssh };
+        let side = FarSide { door: Some(Box::new(door)), _end: end, _login: None };
         Ok(Reached { connection, agreed, fate, advice, side })
     }
 

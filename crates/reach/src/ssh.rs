@@ -7,6 +7,7 @@ pub use child::NO_CONNECTION;
 pub(crate) use child::{Output, Sharing, Ssh};
 pub(crate) use configuration::Configuration;
 
+use crate::bootstrap::Programs;
 use crate::destination::Destination;
 use std::ffi::{OsStr, OsString};
 
@@ -103,7 +104,8 @@ impl SshOptions {
     }
 
     /// The program and its arguments that start `hikyaku VERB` at `destination`, where `verb` is a few plain words, and
-    /// `path` is where the program is there, if it is not to be looked for.
+    /// `path` is where the program is there, if it is not to be looked for. If it is missing there, a program that was sent by
+    /// this installation is started.
     ///
     /// # Errors
     ///
@@ -114,7 +116,8 @@ impl SshOptions {
         path: Option<&str>,
         verb: &str,
     ) -> Result<Vec<OsString>, BadRemotePath> {
-        Ok(self.words(destination, script((path, &[]), Form::Searched, verb)?))
+        let sent = Programs::own().paths();
+        Ok(self.words(destination, script((path, &sent), Form::Searched, verb)?))
     }
 
     /// The program and its arguments that start the subsystem `sftp` at `destination`.

@@ -1,6 +1,6 @@
 //! Starts the far side: runs `ssh`, and waits until the program there has said hello.
 
-use crate::bootstrap::path;
+use crate::bootstrap::Consent;
 use crate::destination::Destination;
 use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, Start};
 use crate::meet::Door;
@@ -74,7 +74,7 @@ impl Way {
         destination: &Destination,
         door: &Door,
     ) -> Result<Started, ReachError> {
-        let sent: Vec<_> = self.programs.hashes().iter().map(path).collect();
+        let sent = self.offer.programs.paths();
         let command = |form| {
             self.ssh.command(destination, (self.remote_path.as_deref(), sent.as_slice()), form)
         };
@@ -226,14 +226,19 @@ impl Way {
                 remedy: format!("try: {by_hand}"),
             },
             Failure::Said(source @ NoHello::Nothing(_), Some(126 | NO_SH | NOT_THERE)) => {
-                ReachError::NotThere { host, program, source }
+                let remedy = self.offer.remedy(destination, self.remote_path.as_deref());
+                ReachError::NotThere { host, program, source, remedy }
             }
             Failure::Said(NoHello::Nothing(said), code) if is_only_sftp(&said, code) => {
                 ReachError::OnlySftp { host }
             }
             Failure::Said(source @ NoHello::Version { .. }, _) => {
-                let remedy =
-                    format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"));
+                let version = env!("CARGO_PKG_VERSION");
+                let send = match self.offer.consent {
+                    Consent::Never => "",
+                    Consent::Ask | Consent::Always => ", or --bootstrap, which sends it",
+                };
+                let remedy = format!("try: install version {version} on both sides{send}");
                 ReachError::NoHello { host, source, remedy }
             }
             Failure::Said(NoHello::Refused { text, remedy: Some(remedy) }, _) => {

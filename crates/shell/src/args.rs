@@ -5,7 +5,7 @@ use crate::shell::Noise;
 use anyhow::Result as Done;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::{Given, Scope, Way as Carried};
-use hikyaku_reach::bootstrap::Programs;
+use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
 use hikyaku_reach::options::{limit, ports, silence};
 use hikyaku_reach::settings::{self, Chosen, Typed};
 use hikyaku_reach::tcp::Pipes;
@@ -168,6 +168,8 @@ struct Ours {
     /// Give a connection up that was silent for so long (3m)
     #[arg(long, value_name = "TIME", value_parser = silence)]
     timeout: Option<Duration>,
+    #[command(flatten)]
+    bootstrap: BootstrapArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -223,9 +225,11 @@ impl SftpArgs {
         }
     }
 
-    /// The options that were typed, but for `--remote-path` where hikyaku was looked for, as it says, and not found.
+    /// The options that were typed, but for those that say where hikyaku is, and what is done if it is not there: they had
+    /// their effect.
     pub(crate) fn given_without_hikyaku(&self) -> Given {
-        self.given.without("remote_path")
+        let ids = ["remote_path", "bootstrap", "far_binary"];
+        ids.iter().fold(self.given.clone(), |given, id| given.without(id))
     }
 
     pub(crate) const fn strictness(&self) -> Strictness {
@@ -312,13 +316,29 @@ impl SftpArgs {
         Ok(typed.or_set(&settings::of_user()?, host)?)
     }
 
-    /// How hikyaku at the far side is reached. `memory` is what this process may take.
-    pub(crate) fn way(&self, chosen: Chosen, memory: DataSize, scope: Scope) -> Way {
-        Way {
+    /// What a far side at `host` without hikyaku is offered.
+    fn offer(&self, host: &str) -> Done<Offer> {
+        let is_asked = self.session.batch.is_none() && !self.session.quiet;
+        Ok(Offer {
+            asking: if is_asked { Asking::AtTerminal } else { Asking::Never },
+            notes: if self.session.quiet { Notes::None } else { Notes::Printed },
+            otherwise: "go through ssh, which is slower",
+            ..self.ours.bootstrap.offer(&settings::of_user()?, host)?
+        })
+    }
+
+    /// How hikyaku on the far side at `host` is reached. `memory` is what this process may take.
+    pub(crate) fn way(
+        &self,
+        host: &str,
+        (chosen, memory): (Chosen, DataSize),
+        scope: Scope,
+    ) -> Done<Way> {
+        Ok(Way {
             service: crate::SERVICE,
             ssh: self.ssh(),
             remote_path: chosen.remote_path,
-            programs: Programs::own(),
+            offer: self.offer(host)?,
             ports: chosen.ports,
             carriers: chosen.carriers,
             pipes: Pipes::Auto,
@@ -329,7 +349,7 @@ impl SftpArgs {
                 _ => Observer::new(|step| eprintln!("hikyaku: {step}")),
             },
             scope,
-        }
+        })
     }
 }
 

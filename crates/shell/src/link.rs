@@ -139,10 +139,7 @@ impl Link {
                 if error.is::<NoServer>() {
                     link.way = Way::Ssh;
                 }
-                link.advice = Some(format!(
-                    "{host} has no hikyaku that can be started: data go through ssh, over one TCP connection\n\
-                     try: install hikyaku on {host}, or say where it is (--remote-path)"
-                ));
+                link.advice = Some(advice(host, &error));
                 Ok(link)
             }
             link => link,
@@ -155,7 +152,8 @@ impl Link {
         (chosen, memory): (Chosen, DataSize),
         scope: &Scope,
     ) -> Result<Self> {
-        let reached = args.way(chosen, memory, scope.clone()).open(&target.login);
+        let way = args.way(&target.login.host, (chosen, memory), scope.clone())?;
+        let reached = way.open(&target.login);
         let Reached { connection, agreed, advice, side, .. } = reached.map_err(explained)?;
         let stream = block_on(connection.open_stream()).context("no stream")?;
         let (send, receive) = stream.split();
@@ -256,7 +254,8 @@ fn is_the_way_out(error: &Error) -> bool {
         || error.chain().any(|link| {
             let reach = link.downcast_ref::<ReachError>();
             reach.is_some_and(|error| {
-                error.no_program().is_some() || matches!(error, ReachError::NoHello { .. })
+                let is_older = matches!(error.without_delivery(), ReachError::NoHello { .. });
+                error.no_program().is_some() || is_older
             })
         })
 }
@@ -264,6 +263,18 @@ fn is_the_way_out(error: &Error) -> bool {
 /// What an error tells of commands of a machine where hikyaku cannot be started.
 fn commands(error: &Error) -> Option<Commands> {
     error.chain().find_map(|link| link.downcast_ref::<ReachError>()?.no_program())
+}
+
+/// Why the data go through ssh, and what the user can do.
+fn advice(host: &str, error: &Error) -> String {
+    let reached = error.chain().find_map(|link| link.downcast_ref::<ReachError>());
+    let why = match reached {
+        Some(undelivered @ ReachError::NotDelivered { .. }) => undelivered.to_string(),
+        _ => format!("{host} has no hikyaku that can be started"),
+    };
+    let remedy = reached.and_then(ReachError::remedy);
+    let remedy = remedy.map(|remedy| format!("\n{remedy}")).unwrap_or_default();
+    format!("{why}: data go through ssh, over one TCP connection{remedy}")
 }
 
 /// The error with its remedy in the chain.

@@ -50,4 +50,6 @@ const ROWS: &[Row] = &[
     row(("udp_ports", "--udp-ports"), Protects, &[Y, N, N], ("", "leave it out, or --no-udp")),
     row(("remote_path", "--remote-path"), Convenience, &[Y, N, N], NONE),
     row(("timeout", "--timeout"), Convenience, &[Y, N, N], NONE),
+    row(("bootstrap", "--bootstrap"), Convenience, &[Y, N, N], NONE),
+    row(("far_binary", "--far-binary"), Convenience, &[Y, N, N], NONE),
 ];

@@ -16,6 +16,7 @@ use crate::rule_args::RuleArgs;
 use anyhow::Result;
 use clap::{ArgAction, Args};
 use hikyaku_console::{Given, OtherArgs};
+use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_units::{Rate, parse_limit};
 use kept::Kept;
 pub(crate) use sizes::Limit;
@@ -170,6 +171,8 @@ pub(crate) struct Far {
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_path: Option<String>,
+    #[command(flatten)]
+    pub(crate) bootstrap: BootstrapArgs,
     /// Send the data without UDP, as where it is blocked
     #[arg(long)]
     pub(crate) no_udp: bool,

@@ -142,6 +142,7 @@ pub(crate) fn far_words(args: &SyncArgs, way: Way) -> Result<Vec<OsString>> {
     if let Some(path) = &far.remote_path {
         words.extend(["--remote-path".into(), path.into()]);
     }
+    words.extend(far.bootstrap.words());
     if far.no_udp {
         words.push("--no-udp".into());
     }

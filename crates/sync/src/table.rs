@@ -19,7 +19,8 @@ const KEEPING: Effect = HonouredWith(&["backup"]);
 const NONE: (&str, &str) = ("", "leave it out");
 
 /// The options in the order of the help. The columns: here, ssh, SFTP. A far side is known to have no hikyaku only when one was
-/// looked for, so `--remote-path` is honoured there, too.
+/// looked for, so `--remote-path` and
+/// `--bootstrap` are honoured there, too.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row(("archive", "-a"), Protects, &[Y, Y, Y], NONE),
@@ -63,6 +64,8 @@ const ROWS: &[Row] = &[
     row(("remove_source_files", "--remove-source-files"), Protects, &[Y, Y, Y], NONE),
     row(("rsh", "-e"), Convenience, &[N, Y, Y], NONE),
     row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y], NONE),
+    row(("bootstrap", "--bootstrap"), Convenience, &[N, Y, Y], NONE),
+    row(("far_binary", "--far-binary"), Convenience, &[N, Y, Y], NONE),
     row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y], NONE),
     row(("rate", "--rate"), Protects, &[Y, Y, Y], NONE),
     row(("bwlimit", "--bwlimit"), Protects, &[Y, Y, Y], NONE),

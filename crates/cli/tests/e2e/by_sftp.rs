@@ -50,7 +50,7 @@ fn a_tree_goes_there_and_back() {
     let (output, said) = run(&mut cp(&sshd, &["-rp", &source, &sshd.far("put")]));
     assert!(output.status.success(), "{said}\n{}", sshd.log());
     assert!(said.contains("far has no hikyaku") && said.contains("by SFTP"), "{said}");
-    assert!(said.contains("\ntry: install hikyaku on far"), "{said}");
+    assert!(said.contains("\ntry: --bootstrap, which copies it there; or hikyaku far install far"));
     assert!(listing(&sshd.at("run7")) == listing(&sshd.at("put")));
     assert!(sshd.at("put/empty").is_dir());
     fs::create_dir(sshd.at("got")).unwrap();
@@ -148,7 +148,7 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
             1,
             "--verify is not possible for a copy by SFTP",
         ),
-        (vec!["--via".into(), "native".into(), here("a"), sshd.far("b")], 6, "install hikyaku"),
+        (vec!["--via".into(), "native".into(), here("a"), sshd.far("b")], 6, "try: --bootstrap"),
     ];
     for (arguments, code, wanted) in cases {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -405,160 +405,4 @@ fn what_is_chosen_goes_and_a_dry_run_says_it() {
     let (output, said) = run(&mut cp(&sshd, &[&sshd.far("r*7/d*/[45]"), &here]));
     assert!(output.status.success(), "{said}");
     assert_eq!(names("globbed"), ["3", "4", "5"]);
-}
-
-/// A program for the far side: this one, which is dynamic, as the user may name it.
-fn program(sshd: &Sshd) -> String {
-    let (from, to) = (env!("CARGO_BIN_EXE_hikyaku"), sshd.at("far-hikyaku"));
-    // Without what debuggers read it is a tenth.
-    let strip = Command::new("strip").args(["-o".as_ref(), to.as_os_str(), from.as_ref()]).status();
-    if !strip.is_ok_and(|status| status.success()) {
-        fs::copy(from, &to).unwrap();
-    }
-    to.display().to_string()
-}
-
-/// How often somebody has logged in.
-fn logins(sshd: &Sshd) -> usize {
-    sshd.log().matches("Accepted publickey").count()
-}
-
-/// Programs that were sent to the far side, with their modes.
-fn programs(sshd: &Sshd) -> Vec<(std::path::PathBuf, u32)> {
-    let bin = sshd.at("home/.cache/hikyaku/bin");
-    let entries = fs::read_dir(bin).into_iter().flatten().flatten();
-    let programs = entries.map(|entry| entry.path().join("hikyaku"));
-    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
-    programs.map(|path| (path.clone(), mode(&path))).collect()
-}
-
-#[test]
-fn a_far_side_without_hikyaku_gets_it_once() {
-    let sshd = Sshd::with_home("boot");
-    fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
-    let (a, binary) = (sshd.at("a").display().to_string(), program(&sshd));
-    let named = ["--far-binary", binary.as_str()];
-    // Nobody is there to be asked.
-    let (output, said) = run(cp(&sshd, &[&a, &sshd.far("b")]).args(named));
-    assert!(output.status.success(), "{said}\n{}", sshd.log());
-    assert!(said.contains("by SFTP") && said.contains("--bootstrap"), "{said}");
-    assert!(programs(&sshd).is_empty());
-    let before = logins(&sshd);
-    let (output, said) = run(cp(&sshd, &["--bootstrap", &a, &sshd.far("c")]).args(named));
-    assert!(output.status.success(), "{said}\n{}", sshd.log());
-    assert!(said.starts_with("hikyaku: copying hikyaku ("), "{said}");
-    assert!(!said.contains("by SFTP"), "{said}");
-    assert!(fs::read(sshd.at("c")).unwrap() == random(7, 300_000));
-    let sent = programs(&sshd);
-    assert_eq!((sent.len(), sent[0].1), (1, 0o700));
-    assert!(fs::read(&sent[0].0).unwrap() == fs::read(&binary).unwrap());
-    // What followed the first attempt went over one login.
-    assert_eq!(logins(&sshd) - before, 2, "{}", sshd.log());
-    // It is found by itself from now on, also where nothing may be sent.
-    let before = logins(&sshd);
-    let (output, said) = run(cp(&sshd, &["--bootstrap=never", &sshd.far("c"), &a]).args(named));
-    assert!(output.status.success() && said.is_empty(), "{said}");
-    assert_eq!(logins(&sshd) - before, 1, "{}", sshd.log());
-    let (output, said) = run(&mut sshd.far_programs(&["list"]));
-    assert!(output.status.success(), "{said}");
-    let hash = sent[0].0.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
-    let listed = String::from_utf8(output.stdout).unwrap();
-    assert!(listed.starts_with(&hash) && listed.lines().count() == 1, "{listed}");
-    for (arguments, left) in [(&["remove"][..], 1), (&["remove", "--all"], 0)] {
-        let (output, said) = run(&mut sshd.far_programs(arguments));
-        assert!(output.status.success(), "{said}");
-        assert_eq!(programs(&sshd).len(), left, "{arguments:?}");
-    }
-}
-
-/// Unmounts a directory when it is dropped.
-struct Mounted(std::path::PathBuf);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
-#[test]
-fn where_nothing_can_be_put_or_run_sftp_serves() {
-    let sshd = Sshd::with_home("boot-not");
-    fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
-    let a = sshd.at("a").display().to_string();
-    // Its headers are a program's; what follows is missing.
-    let cut = fs::read(env!("CARGO_BIN_EXE_hikyaku")).unwrap()[..8192].to_vec();
-    fs::write(sshd.at("cut"), cut).unwrap();
-    let cut = sshd.at("cut").display().to_string();
-    let try_it = |wanted: &str| {
-        let arguments = ["--bootstrap", "--far-binary", &cut, &a, &sshd.far("b")];
-        let (output, said) = run(&mut cp(&sshd, &arguments));
-        assert!(output.status.success(), "{said}\n{}", sshd.log());
-        assert!(said.contains(wanted) && said.contains(": data go by SFTP"), "{said}");
-        assert!(fs::read(sshd.at("b")).unwrap() == random(7, 300_000));
-        assert!(programs(&sshd).is_empty());
-        fs::remove_file(sshd.at("b")).unwrap();
-    };
-    try_it("far does not run a program below ~/.cache");
-    fs::remove_dir_all(sshd.at("home/.cache")).unwrap();
-    fs::write(sshd.at("home/.cache"), "a file").unwrap();
-    try_it("hikyaku was not sent to far: cannot make ~/.cache there");
-    let home = sshd.at("home");
-    let mount = ["-t", "tmpfs", "-o", "noexec,size=1m", "hikyaku-test"];
-    if !Command::new("mount").args(mount).arg(&home).status().is_ok_and(|status| status.success()) {
-        eprintln!("\n*** SKIPPED for want of the right to mount: noexec, full disk ***\n");
-        return;
-    }
-    let _mounted = Mounted(home.clone());
-    try_it("far does not run a program below ~/.cache (exit code 126)");
-    fs::write(home.join("full"), vec![1; 2 << 20]).unwrap_err();
-    try_it("hikyaku was not sent to far: cannot ");
-    // Where SFTP is not wanted, it is an error.
-    let arguments = ["--via", "native", "--bootstrap", "--far-binary", &cut, &a, &sshd.far("b")];
-    let (output, said) = run(&mut cp(&sshd, &arguments));
-    assert_eq!(output.status.code(), Some(6), "{said}");
-    assert!(said.contains("hikyaku was not sent to far"), "{said}");
-    // What the user names must be a program.
-    let (output, said) = run(&mut cp(&sshd, &["--far-binary", &a, &a, &sshd.far("b")]));
-    assert!(!output.status.success());
-    assert!(said.contains("not a program for Linux"), "{said}");
-}
-
-#[test]
-fn a_person_is_asked_and_always_is_remembered() {
-    let sshd = Sshd::with_home("boot-ask");
-    fs::write(sshd.at("a"), b"a").unwrap();
-    let (a, binary) = (sshd.at("a").display().to_string(), program(&sshd));
-    let hosts = sshd.at("state/hikyaku/bootstrap-hosts");
-    for (answer, is_sent) in [("n", false), ("y", true), ("a", true)] {
-        let command = cp(&sshd, &["--far-binary", &binary, &a, &sshd.far("b")]);
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
-        // script(1) gives it a terminal.
-        let mut terminal = Command::new("script");
-        terminal.args(["-qec", &words, "/dev/null"]).stdin(std::process::Stdio::piped());
-        let envs = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        let spawned = terminal.envs(envs).stdout(std::process::Stdio::piped()).spawn();
-        let Ok(mut child) = spawned else {
-            eprintln!("\n*** SKIPPED for want of script(1) ***\n");
-            return;
-        };
-        let mut input = child.stdin.take().unwrap();
-        std::io::Write::write_all(&mut input, format!("{answer}\n").as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        drop(input);
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{answer}: {said}");
-        assert!(said.contains("May it be copied there"), "{answer}: {said}");
-        assert_eq!(said.contains("data go by SFTP"), !is_sent, "{answer}: {said}");
-        assert_eq!(programs(&sshd).len(), usize::from(is_sent), "{answer}: {said}");
-        assert_eq!(hosts.exists(), answer == "a");
-        let _ = fs::remove_dir_all(sshd.at("home/.cache"));
-    }
-    // Nobody is asked again.
-    let (output, said) = run(&mut cp(&sshd, &["--far-binary", &binary, &a, &sshd.far("b")]));
-    assert!(output.status.success(), "{said}");
-    assert_eq!(programs(&sshd).len(), 1, "{said}");
-    let (output, said) = run(&mut sshd.far_programs(&["remove", "--all"]));
-    assert!(output.status.success(), "{said}");
-    assert_eq!(fs::read_to_string(&hosts).unwrap(), "");
 }

@@ -109,7 +109,10 @@ impl Sshd {
             Home::Users => String::new(),
             Home::Scratch => {
                 fs::create_dir(scratch.join("home")).unwrap();
-                format!(" HOME={0}\nSubsystem sftp internal-sftp -d {0}", at("home"))
+                format!(
+                    " HOME={0} PATH={0}/bin:/usr/local/bin:/usr/bin:/bin\nSubsystem sftp internal-sftp -d {0}",
+                    at("home")
+                )
             }
         };
         let server = format!(

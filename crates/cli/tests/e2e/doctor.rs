@@ -62,7 +62,12 @@ fn what_is_missing_at_the_host_is_named_with_a_remedy() {
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
     let first = report(&output);
     assert_eq!(check(&first, "far-program")["state"], "fail", "{first}");
-    assert!(check(&first, "far-program")["remedy"].as_str().unwrap().contains("docs/install.md"));
+    assert!(
+        check(&first, "far-program")["remedy"]
+            .as_str()
+            .unwrap()
+            .contains("hikyaku far install far")
+    );
     assert_eq!(check(&first, "ssh")["state"], "ok", "{first}");
     let output = sshd.doctor(&["--json", "broken"]).output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));

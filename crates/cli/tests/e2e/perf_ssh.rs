@@ -76,7 +76,7 @@ fn what_cannot_be_done_through_ssh_is_said_with_a_remedy() {
             "ssh://far --remote-path /nowhere/hikyaku",
             WILL_FAIL,
             "/nowhere/hikyaku is not there",
-            "try: install hikyaku on far",
+            "try: --bootstrap, which copies it there",
         ),
     ] {
         let output = sshd.perf(&arguments.split(' ').collect::<Vec<_>>()).output().unwrap();

@@ -4,11 +4,11 @@ use super::{By, CopyArgs, PATIENCE};
 use crate::far::SERVICE;
 use crate::memory;
 use anyhow::Result;
-use hikyaku_console::{Scope, Settings, misuse};
-use hikyaku_reach::bootstrap::{Consent, Programs};
+use hikyaku_console::{Audience, Scope, Settings, misuse};
+use hikyaku_reach::bootstrap::{Asking, Notes, Offer};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
-use hikyaku_reach::settings::{BOOTSTRAP, RETRY_FOR, Typed};
+use hikyaku_reach::settings::{RETRY_FOR, Typed};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Observer, Way};
 use hikyaku_units::DataSize;
@@ -40,10 +40,7 @@ impl CopyArgs {
             scope: Scope::default(),
             memory: DataSize::from_bytes(memory::available()),
             remote_path: chosen.remote_path,
-            programs: match &flags.far_binary {
-                Some(path) => Programs::named(path)?,
-                None => Programs::own(),
-            },
+            offer: self.offer(host, settings)?,
             ports: chosen.ports,
             carriers: match flags.via {
                 Some(By::Udp) => Carriers::Udp,
@@ -56,10 +53,16 @@ impl CopyArgs {
         })
     }
 
-    /// Whether hikyaku may be put on a far side at `host` that has none.
-    pub(crate) fn consent(&self, host: &str, settings: &Settings) -> Result<Consent> {
-        let consent = settings.resolve(self.transport.bootstrap, &BOOTSTRAP, host)?;
-        Ok(consent.unwrap_or_default())
+    /// What a far side at `host` without hikyaku is offered.
+    fn offer(&self, host: &str, settings: &Settings) -> Result<Offer> {
+        let is_person = matches!(self.audience(), Audience::Person | Audience::Lines);
+        let is_asked = is_person && !self.scp.batch;
+        Ok(Offer {
+            asking: if is_asked { Asking::AtTerminal } else { Asking::Never },
+            notes: if self.is_quiet() { Notes::None } else { Notes::Printed },
+            otherwise: "go by SFTP, which is slower",
+            ..self.transport.bootstrap.offer(settings, host)?
+        })
     }
 
     /// What may carry a connection to a daemon.

@@ -1,6 +1,5 @@
 //! What carries a part: hikyaku at the far side, or an SFTP server.
 
-use super::bootstrap::{Bootstrap, bootstrap};
 use super::part::{Part, Plan};
 use super::patience::Attempt;
 use crate::args::By;
@@ -11,16 +10,13 @@ use crate::sftp::{self, LoggedIn, Server};
 use crate::table::TABLE;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Way, headline};
+use hikyaku_reach::bootstrap::Spare;
 use hikyaku_reach::{Login, ReachError};
 
 /// The far sides of a part, started.
 pub(super) enum Opened {
     /// Programs of ours.
-    Fars {
-        fars: Vec<Far>,
-        /// The SFTP server whose login they share, if there is one. It ends after them.
-        _login: Option<Server>,
-    },
+    Fars { fars: Vec<Far> },
     /// A server that knows nothing of us, and what its user is told.
     Sftp(Server, Vec<String>),
 }
@@ -33,37 +29,38 @@ impl Opened {
         }
         let by = plan.args.by();
         if by == By::Sftp && part.far().is_some() {
-            return Self::sftp(part, plan, None, "as --via sftp says, data go");
+            let remedy = "try: without --via, for the rate of the path, if the host has hikyaku";
+            return Self::sftp(part, plan, None, ("as --via sftp says, data go", remedy));
         }
-        let error = match part.open(plan, None) {
-            Ok(fars) => return Ok(Self::Fars { fars, _login: None }),
+        let spare = Spare::default();
+        let error = match part.open(plan, &spare) {
+            Ok(fars) => return Ok(Self::Fars { fars }),
             Err(error) => error,
         };
-        let (server, why) = match bootstrap(part, plan, &error)? {
-            Bootstrap::Done { path, server } => {
-                let fars = part.open(plan, Some((&path, &server)))?;
-                return Ok(Self::Fars { fars, _login: Some(server) });
-            }
-            Bootstrap::NotTried => (None, None),
-            Bootstrap::Failed(server, why) => (Some(server), Some(why)),
-        };
         let commands = sftp::commands(&error).filter(|_| by == By::Auto && part.far().is_some());
-        let Some(commands) = commands else {
-            return Err(match why {
-                Some(why) => error.context(why),
-                None => error,
-            });
-        };
+        let Some(commands) = commands else { return Err(error) };
         let host = part.host().unwrap_or_default();
-        let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
-        // It said where hikyaku was looked for.
-        let given = plan.args.given().without("remote_path");
+        let reached = || error.chain().find_map(|link| link.downcast_ref::<ReachError>());
+        let undelivered =
+            reached().filter(|error| matches!(error, ReachError::NotDelivered { .. }));
+        let why = match undelivered {
+            Some(undelivered) => undelivered.to_string(),
+            None => format!("{host} has no hikyaku that can be started"),
+        };
+        let remedy = reached().and_then(ReachError::remedy).unwrap_or_else(|| {
+            format!("try: install hikyaku on {host}, or --remote-path PATH if it is there")
+        });
+        // They said where hikyaku was looked for, and that it was to be sent.
+        let given = ["remote_path", "bootstrap", "far_binary"]
+            .iter()
+            .fold(plan.args.given().clone(), |given, id| given.without(id));
         let notes = TABLE.check(&given, &[Way::Sftp]).map_err(|refused| {
             // The remedy stays where the user looks for it.
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))
         })?;
-        match Self::sftp(part, plan, server, &format!("{why}: data go")) {
+        let server = spare.take().map(Server::from);
+        match Self::sftp(part, plan, server, (&format!("{why}: data go"), &remedy)) {
             Ok(Self::Sftp(server, advice)) => {
                 let advice = advice.into_iter().chain(notes).collect();
                 Ok(Self::Sftp(server.with_commands(commands), advice))
@@ -75,7 +72,12 @@ impl Opened {
     }
 
     /// By the `server` that has been started, if one has.
-    fn sftp(part: &Part, plan: &Plan<'_>, server: Option<Server>, why: &str) -> Result<Self> {
+    fn sftp(
+        part: &Part,
+        plan: &Plan<'_>,
+        server: Option<Server>,
+        (why, remedy): (&str, &str),
+    ) -> Result<Self> {
         let login = &part.far().context("no far side")?.login;
         let is_first = plan.args.by() == By::Sftp;
         let logged_in = if is_first { LoggedIn::NotYet } else { LoggedIn::Before };
@@ -84,10 +86,7 @@ impl Opened {
             Ok,
         );
         let advice = format!(
-            "{why} by SFTP, over one TCP connection and without hashes of the far side\n\
-             try: install hikyaku on {host}, or have it copied there (--bootstrap), or say where it is \
-             (--remote-path), for the rate of the path",
-            host = login.host
+            "{why} by SFTP, over one TCP connection and without hashes of the far side\n{remedy}"
         );
         Ok(Self::Sftp(opened?, vec![advice]))
     }
@@ -118,6 +117,6 @@ impl Opened {
 
 /// Whether the far side has said in words of its own why hikyaku is not started there.
 fn is_said(error: &Error) -> bool {
-    let is_it = |error: &ReachError| matches!(error, ReachError::NoHello { .. });
+    let is_it = |error: &ReachError| matches!(error.without_delivery(), ReachError::NoHello { .. });
     error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
 }

@@ -15,6 +15,7 @@ use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
+use hikyaku_reach::bootstrap::{Asking, Spare};
 use hikyaku_transfer::{Failure, FailureKind};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;
@@ -175,19 +176,15 @@ impl Part {
         matches!(self, Self::Here { sources, .. } if sources.is_empty())
     }
 
-    /// Starts the far sides; where there are two, the one that sends comes first. `installed` is where the program is, and
-    /// a server whose login may serve for it, if that is known.
-    pub(super) fn open(
-        &self,
-        plan: &Plan<'_>,
-        installed: Option<(&str, &Server)>,
-    ) -> Result<Vec<Far>> {
+    /// Starts the far sides; where there are two, the one that sends comes first. `spare` gets the SFTP server of an attempt
+    /// to send hikyaku that failed.
+    pub(super) fn open(&self, plan: &Plan<'_>, spare: &Spare) -> Result<Vec<Far>> {
         let options = self.options(plan)?;
         let open = |remote: &Remote, order: &Order| {
             let mut way = plan.args.way(&remote.login.host, plan.settings)?;
-            if let Some((path, server)) = installed {
-                way.remote_path = Some(path.to_owned());
-                way.ssh = server.ssh(&way.ssh);
+            way.offer.spare = spare.clone();
+            if plan.attempt == Attempt::Again {
+                way.offer.asking = Asking::Never;
             }
             // Where nobody is at the terminal a question would wait for ever.
             way.ssh.batch |= plan.attempt == Attempt::Again && !std::io::stdin().is_terminal();

@@ -26,16 +26,22 @@ fn test(drops_local: u64, drops_remote: u64, granted: u64) -> Measured {
 fn the_answer_of_the_other_host_is_told_apart() {
     let own = concat!("hikyaku ", env!("CARGO_PKG_VERSION"), "\n");
     let cases = [
-        (own, "", Some(0), State::Ok, true),
-        ("a start-up file\nhikyaku 0.0.1\n", "", Some(0), State::Note, true),
-        ("", "", Some(121), State::Fail, false),
-        ("", "sh: not found", Some(127), State::Fail, false),
-        ("This service allows sftp connections only.\n", "", Some(1), State::Fail, false),
-        ("", "", None, State::Fail, false),
+        (own, "", Some(0), State::Ok, Program::Runs),
+        ("a start-up file\nhikyaku 0.0.1\n", "", Some(0), State::Note, Program::Runs),
+        ("", "", Some(121), State::Fail, Program::Missing),
+        ("", "sh: not found", Some(127), State::Fail, Program::Missing),
+        (
+            "This service allows sftp connections only.\n",
+            "",
+            Some(1),
+            State::Fail,
+            Program::Unknown,
+        ),
+        ("", "", None, State::Fail, Program::Unknown),
     ];
-    for (printed, said, code, state, is_there) in cases {
-        let (check, there) = program(printed, said, code, &host());
-        assert_eq!((check.state, there), (state, is_there), "{check:?}");
+    for (printed, said, code, state, wanted) in cases {
+        let (check, found) = program(printed, said, code, &host());
+        assert_eq!((check.state, found), (state, wanted), "{check:?}");
         assert_eq!(check.remedy.is_some(), state == State::Fail, "{check:?}");
     }
 }

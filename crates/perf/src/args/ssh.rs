@@ -5,6 +5,7 @@ use crate::mesh::{Hosts, MeshArgs};
 use anyhow::Result;
 use clap::Args;
 use hikyaku_console::refuse_without_ssh;
+use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::{Destination, Family as SshFamily, SshOptions, options};
 use hikyaku_wire::CipherId;
 use std::ffi::OsString;
@@ -23,6 +24,8 @@ pub(super) struct SshArgs {
     /// Where hikyaku is on the server's host [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH", conflicts_with = "server")]
     remote_path: Option<String>,
+    #[command(flatten)]
+    bootstrap: BootstrapArgs,
     /// UDP ports of which each end takes one [default: 60001-60999]
     #[arg(long, value_name = "FROM-TO", conflicts_with = "server", value_parser = options::ports)]
     udp_ports: Option<RangeInclusive<u16>>,
@@ -36,6 +39,7 @@ pub(crate) struct ThroughSsh {
     pub(crate) options: Vec<OsString>,
     pub(crate) family: Option<SshFamily>,
     pub(crate) remote_path: Option<String>,
+    pub(crate) bootstrap: BootstrapArgs,
     pub(crate) ports: RangeInclusive<u16>,
     /// The cipher of the data, if the user has chosen one.
     pub(crate) cipher: Option<CipherId>,
@@ -53,6 +57,7 @@ impl PerfArgs {
                 _ => None,
             },
             remote_path: self.ssh.remote_path.clone(),
+            bootstrap: self.ssh.bootstrap.clone(),
             ports: self.ssh.udp_ports.clone().unwrap_or(options::UDP_PORTS),
             cipher: self.transport.cipher.map(|cipher| cipher.0),
         }
@@ -69,6 +74,7 @@ impl PerfArgs {
                 ..SshOptions::default()
             },
             remote_path: self.ssh.remote_path.clone(),
+            bootstrap: self.ssh.bootstrap.clone(),
             title: self.printing.title.clone(),
         }
     }
@@ -102,6 +108,7 @@ impl PerfArgs {
             ("--remote-path", self.ssh.remote_path.is_some()),
             ("--udp-ports", self.ssh.udp_ports.is_some()),
         ];
+        let options: Vec<_> = options.into_iter().chain(self.ssh.bootstrap.given()).collect();
         refuse_without_ssh(&options, format_args!("ssh://{host} in place of {host}"))
     }
 }

@@ -11,16 +11,15 @@ use anyhow::{Context, Result};
 use hikyaku_console::Scope;
 use hikyaku_crypto::cipher_name;
 use hikyaku_net::Policy;
-use hikyaku_reach::bootstrap::Programs;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Observer, SshOptions, Tuning, Way};
+use hikyaku_reach::{Carriers, Observer, SshOptions, Tuning, Way, settings};
 use hikyaku_units::Rate;
 use std::time::Instant;
 
 /// Starts the server and connects to it.
 pub(super) fn connect(args: &ClientArgs, ssh: &ThroughSsh, scope: &Scope) -> Result<Link> {
-    let reached =
-        way(args, ssh, scope.clone()).open(&ssh.destination).map_err(trouble::of_reach)?;
+    let way = way(args, ssh, scope.clone())?;
+    let reached = way.open(&ssh.destination).map_err(trouble::of_reach)?;
     let connection = reached.connection.into_udp().context("the test needs UDP")?;
     let endpoint = reached.side.endpoint().context("the far side is this process")?;
     let socket = Socket::of(endpoint);
@@ -38,9 +37,10 @@ pub(super) fn connect(args: &ClientArgs, ssh: &ThroughSsh, scope: &Scope) -> Res
     })
 }
 
-fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
+fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Result<Way> {
     let transport = &args.common.transport;
-    Way {
+    let settings = settings::of_user()?;
+    Ok(Way {
         service: SERVICE,
         ssh: SshOptions {
             program: ssh.program.clone(),
@@ -49,7 +49,7 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
             ..SshOptions::default()
         },
         remote_path: ssh.remote_path.clone(),
-        programs: Programs::own(),
+        offer: ssh.bootstrap.offer(&settings, &ssh.destination.host)?,
         ports: ssh.ports.clone(),
         carriers: Carriers::Udp,
         pipes: Pipes::Auto,
@@ -63,5 +63,5 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
         memory: memory::of_server(),
         observer: Observer::default(),
         scope,
-    }
+    })
 }

@@ -18,6 +18,8 @@ pub(crate) struct Host {
     pub(crate) login: Option<Destination>,
     /// How the other hosts reach it.
     pub(crate) address: String,
+    /// Where hikyaku was sent to for this mesh.
+    pub(crate) sent: Option<String>,
 }
 
 const HOSTS_MAX: usize = 200;
@@ -61,11 +63,12 @@ fn host(text: &str) -> Result<Host, String> {
     };
     if login == "." {
         let address = address.ok_or("'.' is this machine: give its address, as in .=192.0.2.1")?;
-        return Ok(Host { name: text.to_owned(), login: None, address: plain(address)? });
+        let address = plain(address)?;
+        return Ok(Host { name: text.to_owned(), login: None, address, sent: None });
     }
     let login = Destination::parse(login.as_bytes()).map_err(|error| error.to_string())?;
     let address = plain(address.unwrap_or(&login.host))?;
-    Ok(Host { name: login.host.clone(), login: Some(login), address })
+    Ok(Host { name: login.host.clone(), login: Some(login), address, sent: None })
 }
 
 /// An address that no shell finds a meaning in.

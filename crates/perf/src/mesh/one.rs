@@ -6,6 +6,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{ExitCode, Scope};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
+use hikyaku_reach::NOT_THERE;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -59,7 +60,10 @@ pub(super) fn test(args: &MeshArgs, (from, to): (usize, usize), scope: &Scope) -
 /// What starts `hikyaku VERB` at a host.
 fn command(args: &MeshArgs, host: &Host, verb: &str) -> Result<Command> {
     let words: Vec<OsString> = match &host.login {
-        Some(login) => args.ssh.start(login, args.remote_path.as_deref(), verb)?,
+        Some(login) => {
+            let path = host.sent.as_deref().or(args.remote_path.as_deref());
+            args.ssh.start(login, path, verb)?
+        }
         None => {
             let program = std::env::current_exe().context("cannot find this program")?;
             let verb = verb.split_whitespace().map(OsString::from);
@@ -208,6 +212,10 @@ fn client(
 
 /// The error of a program that ended without what it was started for, and has said this.
 fn ended(status: ExitStatus, said: &[u8]) -> Error {
+    if status.code() == Some(NOT_THERE) {
+        let text = "no hikyaku that can be started; try: --bootstrap, or hikyaku far install HOST";
+        return ExitCode::WillFail.error(text);
+    }
     let first = said.trim_ascii().split(|&byte| byte == b'\n').next().unwrap_or_default();
     meaning(status).error(format!("{status}: {}", Shown::new(first.trim_ascii())))
 }
@@ -217,7 +225,7 @@ fn ended(status: ExitStatus, said: &[u8]) -> Error {
 fn meaning(status: ExitStatus) -> ExitCode {
     match status.code() {
         Some(5 | 255) => ExitCode::MayPass,
-        Some(1 | 6 | 126 | 127) => ExitCode::WillFail,
+        Some(1 | 6 | NOT_THERE | 126 | 127) => ExitCode::WillFail,
         _ => ExitCode::Failed,
     }
 }

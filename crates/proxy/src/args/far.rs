@@ -4,11 +4,11 @@ use crate::switch::WhenDown;
 use anyhow::Result;
 use clap::{Args, value_parser};
 use hikyaku_console::{Scope, misuse, refuse_without_ssh};
-use hikyaku_reach::bootstrap::Programs;
+use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::options::{UDP_PORTS, ports, silence};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
+use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way, settings};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
@@ -45,6 +45,8 @@ pub(crate) struct SshArgs {
     /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
+    #[command(flatten)]
+    bootstrap: BootstrapArgs,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -70,8 +72,8 @@ pub(crate) struct TransportArgs {
 
 impl SshArgs {
     /// The options of ssh, and of what is started through it, each with whether it is given.
-    fn given(&self, transport: &TransportArgs) -> [(&'static str, bool); 10] {
-        [
+    fn given(&self, transport: &TransportArgs) -> Vec<(&'static str, bool)> {
+        let own = [
             ("-p", self.port.is_some()),
             ("-i", !self.identity.is_empty()),
             ("-J", self.jump.is_some()),
@@ -82,7 +84,8 @@ impl SshArgs {
             ("--ssh", self.ssh_program.is_some()),
             ("--remote-path", self.remote_path.is_some()),
             ("--udp-ports", transport.udp_ports.is_some()),
-        ]
+        ];
+        own.into_iter().chain(self.bootstrap.given()).collect()
     }
 }
 
@@ -157,11 +160,11 @@ pub(crate) fn far_end(
 /// How the far side is reached.
 pub(crate) fn way(
     (ssh, transport): (&SshArgs, &TransportArgs),
-    memory: DataSize,
-    scope: Scope,
+    far: &FarEnd,
+    (memory, scope): (DataSize, Scope),
     observer: Observer,
-) -> Way {
-    Way {
+) -> Result<Way> {
+    Ok(Way {
         service: crate::SERVICE,
         ssh: SshOptions {
             program: ssh.ssh_program.clone(),
@@ -178,7 +181,7 @@ pub(crate) fn way(
             ..SshOptions::default()
         },
         remote_path: ssh.remote_path.clone(),
-        programs: Programs::own(),
+        offer: ssh.bootstrap.offer(&settings::of_user()?, far.host())?,
         ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
         carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
         pipes: Pipes::Auto,
@@ -190,5 +193,5 @@ pub(crate) fn way(
         memory,
         observer,
         scope,
-    }
+    })
 }

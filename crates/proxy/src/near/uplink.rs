@@ -14,6 +14,7 @@ use anyhow::{Context, Error, Result};
 use bytes::Bytes;
 use hikyaku_console::print_error;
 use hikyaku_forward::{Answer, Listen, Listening, Report, Verdict, framed};
+use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::{Connection, Way};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -333,5 +334,6 @@ async fn watch_silence(gateway: &Gateway) {
 /// The same way, where nobody is at hand who could answer ssh: it asks for no password.
 fn without_questions(mut way: Way) -> Way {
     way.ssh.options.push("BatchMode=yes".into());
+    way.offer.asking = Asking::Never;
     way
 }

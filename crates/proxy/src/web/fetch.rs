@@ -48,7 +48,8 @@ pub(super) fn run(
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
-    let way = super::way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer());
+    let (options, limits) = ((&args.ssh, &args.transport), (memory, scope.clone()));
+    let way = super::way(options, &plan.far, limits, tell.observer())?;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files: Files::Left };
     let mut code = FAILED;
     let ended = near.run(async |ready: Ready| {

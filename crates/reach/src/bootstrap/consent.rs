@@ -1,6 +1,7 @@
 //! Whether the user wants a program to be put on a far side.
 
 use hikyaku_console::{Folder, NoFolder};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::PathBuf;
@@ -65,6 +66,16 @@ impl FromStr for Consent {
             "never" => Ok(Self::Never),
             _ => Err("must be ask, always or never"),
         }
+    }
+}
+
+impl fmt::Display for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ask => "ask",
+            Self::Always => "always",
+            Self::Never => "never",
+        })
     }
 }
 

@@ -1,14 +1,19 @@
-//! From a far side without hikyaku to one with it.
+//! From a remote host without hikyaku to one with it.
 
-use super::asked::{NoAnswer, ask};
-use super::programs::{Program, Programs};
-use super::store::{self, NotStored};
+use super::asked::{Answer, NoAnswer, ask};
+use super::elf::Linkage;
+use super::glibc::{self, Version};
+use super::place::{Place, for_shell};
+use super::programs::{ChosenBy, Program, Programs};
+use super::store::{self, Draft, NotStored};
 use super::system::{QUESTION, system};
 use crate::destination::Destination;
+use crate::sftp_server::NoSftp;
 use crate::ssh::SshOptions;
 use blake3::Hash;
 use hikyaku_console::Scope;
 use hikyaku_sftp::{Client, Failed};
+use std::fmt;
 
 /// Puts a program on a far side.
 #[derive(Clone, Copy)]
@@ -19,10 +24,12 @@ pub struct Install<'a> {
     pub login: &'a Destination,
     /// What may be sent.
     pub programs: &'a Programs,
+    /// Where the program goes.
+    pub place: &'a Place,
     /// Ends what runs when it is stopped.
     pub scope: &'a Scope,
-    /// Is told before a program is sent, with its size in bytes.
-    pub sending: &'a dyn Fn(u64),
+    /// Called while a program is sent, first with 0: the bytes that the remote host has, and all bytes.
+    pub sending: &'a dyn Fn(u64, u64),
 }
 
 /// A program that runs on a far side.
@@ -41,6 +48,15 @@ pub enum Was {
     There,
     /// It was sent.
     Sent,
+}
+
+/// What a dynamic program misses on a remote host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// The version of the GNU C library there; `None` if it has none.
+    has: Option<Version>,
+    /// The version that the program needs; `None` if it names none.
+    needs: Option<Version>,
 }
 
 /// Why no program of ours runs on a far side. Each error tells its host.
@@ -69,6 +85,26 @@ pub enum NotInstalled {
         host: String,
         /// Its processor.
         architecture: &'static str,
+        /// Who chose the programs.
+        chosen_by: ChosenBy,
+    },
+    /// What could be sent is dynamic, and does not start there.
+    #[error("{host}: needs a static hikyaku: {missing}")]
+    NeedsStatic {
+        /// The host.
+        host: String,
+        /// What the program would need.
+        missing: Missing,
+        /// Who chose the program.
+        chosen_by: ChosenBy,
+    },
+    /// The host has no SFTP server.
+    #[error("hikyaku was not sent to {host}: it has no SFTP server that can be reached: {source}")]
+    NoSftp {
+        /// The host.
+        host: String,
+        /// Why.
+        source: NoSftp,
     },
     /// The program cannot be put there.
     #[error("hikyaku was not sent to {host}: {source}")]
@@ -87,10 +123,12 @@ pub enum NotInstalled {
         source: Failed,
     },
     /// The program does not start there, as where the home directory is mounted with noexec.
-    #[error("{host} does not run a program below ~/.cache{}", shown(*.code))]
+    #[error("{host} does not run a program at {place}{}", shown(*.code))]
     DoesNotRun {
         /// The host.
         host: String,
+        /// Where the program was.
+        place: String,
         /// What ssh ended with.
         code: Option<i32>,
     },
@@ -127,70 +165,122 @@ pub fn identified(said: &[u8]) -> Option<Hash> {
     })
 }
 
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.has {
+            Some(has) => write!(f, "its C library is {has}, ")?,
+            None => f.write_str("its C library is not that of GNU, ")?,
+        }
+        match self.needs {
+            Some(needs) => write!(f, "this program needs {needs}"),
+            None => f.write_str("this program is dynamic"),
+        }
+    }
+}
+
 impl Install<'_> {
-    /// Makes sure that the program is at the far side and runs, and removes versions that are too old. `client` speaks
-    /// with an SFTP server there.
+    /// Makes sure that the program is on the remote host and runs. In the cache, it removes versions that are too old.
+    /// `client` is connected to an SFTP server there. What was sent gets its name when it has run once.
     ///
     /// # Errors
     ///
     /// See [`NotInstalled`]. What was sent and does not run has been removed.
     pub fn run(&self, client: &Client) -> Result<Installed, NotInstalled> {
-        let host = self.login.host.clone();
-        let lost = |source| NotInstalled::Lost { host: host.clone(), source };
         let program = self.program()?;
-        let opened = program.open().map_err(|source| NotInstalled::NotStored {
-            host: host.clone(),
-            source: NotStored::Read { path: program.path.clone(), source },
-        });
-        let (file, hash) = opened?;
-        let closed = store::close_folders(client, &hash);
-        let folders =
-            closed.map_err(|source| NotInstalled::NotStored { host: host.clone(), source })?;
-        let is_there = folders == store::Folders::Private
-            && store::has(client, &hash, program.size).map_err(lost)?;
-        if !is_there {
-            (self.sending)(program.size);
-            let stored = store::send(client, program, (&file, &hash));
-            stored.map_err(|source| NotInstalled::NotStored { host: host.clone(), source })?;
+        let (file, hash) = program.open().map_err(|source| {
+            self.not_stored(NotStored::Read { path: program.path.clone(), source })
+        })?;
+        let spot = self.place.spot(&hash);
+        let path = for_shell(&spot.path());
+        if self.has(client, program, &hash)? {
+            return Ok(Installed { path, was: Was::There });
         }
-        let path = format!("~/{}", store::path(&hash));
-        if let Err(error) = self.check(&path, hash) {
-            // It is of no use there. If it cannot be removed, it stays.
-            let _ = store::remove(client, &hash);
+        (self.sending)(0, program.size);
+        let progress = |sent| (self.sending)(sent, program.size);
+        let draft = Draft::write(client, (program, &file), &spot, &progress)
+            .map_err(|error| self.not_stored(error))?;
+        if let Err(error) = self.check(&for_shell(draft.path()), hash) {
+            draft.remove();
             return Err(error);
         }
-        if !is_there {
+        draft.rename().map_err(|error| self.not_stored(error))?;
+        if *self.place == Place::Cache {
             // What is not removed now is removed the next time.
             let _ = store::remove_old(client, &hash);
         }
-        Ok(Installed { path, was: if is_there { Was::There } else { Was::Sent } })
+        Ok(Installed { path, was: Was::Sent })
     }
 
-    /// The program for the far side.
+    /// Whether the place has this program already. A program in the cache that does not run is removed.
+    fn has(&self, client: &Client, program: &Program, hash: &Hash) -> Result<bool, NotInstalled> {
+        let path = for_shell(&self.place.spot(hash).path());
+        match self.place {
+            Place::Path(_) => {
+                let answer = self.answer(&path)?;
+                Ok(identified(&answer.text) == Some(*hash))
+            }
+            Place::Cache => {
+                let folders = store::close_folders(client, hash);
+                let folders = folders.map_err(|error| self.not_stored(error))?;
+                let lost = |source| NotInstalled::Lost { host: self.login.host.clone(), source };
+                let is_there = folders == store::Folders::Private
+                    && store::has(client, hash, program.size).map_err(lost)?;
+                if is_there && let Err(error) = self.check(&path, *hash) {
+                    // It is of no use there. If it cannot be removed, it stays.
+                    let _ = store::remove(client, hash);
+                    return Err(error);
+                }
+                Ok(is_there)
+            }
+        }
+    }
+
+    /// The program for the remote host.
     fn program(&self) -> Result<&Program, NotInstalled> {
-        let host = self.login.host.clone();
-        let answer = ask(&self.ssh.plain(self.login, QUESTION), self.scope);
-        let answer =
-            answer.map_err(|source| NotInstalled::NoAnswer { host: host.clone(), source })?;
-        let architecture = system(&answer.text)
-            .map_err(|said| NotInstalled::Unknown { host: host.clone(), said })?;
-        let architecture_name = architecture.name();
-        self.programs
-            .of(architecture)
-            .ok_or(NotInstalled::NoProgram { host, architecture: architecture_name })
+        let host = || self.login.host.clone();
+        let answer = self.asked(QUESTION)?;
+        let architecture =
+            system(&answer.text).map_err(|said| NotInstalled::Unknown { host: host(), said })?;
+        let program = self.programs.of(architecture).ok_or_else(|| {
+            let chosen_by = self.programs.chosen_by();
+            NotInstalled::NoProgram { host: host(), architecture: architecture.name(), chosen_by }
+        })?;
+        if let Linkage::Dynamic(needs) = program.linkage {
+            let has = Version::answered(&self.asked(glibc::QUESTION)?.text);
+            // A program that names no version is for another C library: whether it starts shows when it is run.
+            if needs.is_some_and(|needs| has.is_none_or(|has| has < needs)) {
+                let (missing, chosen_by) = (Missing { has, needs }, self.programs.chosen_by());
+                return Err(NotInstalled::NeedsStatic { host: host(), missing, chosen_by });
+            }
+        }
+        Ok(program)
     }
 
-    /// Runs the program once: it tells its hash.
+    /// Runs the program once: it prints its hash.
     fn check(&self, path: &str, hash: Hash) -> Result<(), NotInstalled> {
-        let host = self.login.host.clone();
-        let answer = ask(&self.ssh.plain(self.login, &format!("{path} {VERB}")), self.scope);
-        let answer =
-            answer.map_err(|source| NotInstalled::NoAnswer { host: host.clone(), source })?;
+        let (host, answer) = (self.login.host.clone(), self.answer(path)?);
         match identified(&answer.text) {
             Some(found) if found == hash => Ok(()),
             Some(_) => Err(NotInstalled::Other { host }),
-            None => Err(NotInstalled::DoesNotRun { host, code: answer.code }),
+            None => {
+                let place = self.place.shown();
+                Err(NotInstalled::DoesNotRun { host, place, code: answer.code })
+            }
         }
+    }
+
+    /// What the program at a path prints of itself.
+    fn answer(&self, path: &str) -> Result<Answer, NotInstalled> {
+        self.asked(&format!("{path} {VERB}"))
+    }
+
+    fn asked(&self, question: &str) -> Result<Answer, NotInstalled> {
+        ask(&self.ssh.plain(self.login, question), self.scope)
+            .map_err(|source| NotInstalled::NoAnswer { host: self.login.host.clone(), source })
+    }
+
+    fn not_stored(&self, source: NotStored) -> NotInstalled {
+        NotInstalled::NotStored { host: self.login.host.clone(), source }
     }
 }
 
@@ -198,8 +288,17 @@ impl NotInstalled {
     /// What the user can do, as a text that begins with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::NoProgram { architecture, .. } => {
-                Some(format!("try: --far-binary PATH, a hikyaku for Linux on {architecture}"))
+            Self::NoProgram { architecture, chosen_by, .. } => Some(match chosen_by {
+                ChosenBy::Installation => {
+                    format!("try: --far-binary FILE, a hikyaku for Linux on {architecture}")
+                }
+                ChosenBy::User => format!("try: a hikyaku for Linux on {architecture}"),
+            }),
+            Self::NeedsStatic { chosen_by: ChosenBy::Installation, .. } => {
+                Some("try: cargo xtask install, or --far-binary FILE".to_owned())
+            }
+            Self::NeedsStatic { chosen_by: ChosenBy::User, .. } => {
+                Some("try: the static program of cargo xtask install".to_owned())
             }
             Self::DoesNotRun { host, .. } => Some(format!(
                 "try: install hikyaku on {host} where programs may run, and say where: --remote-path PATH"

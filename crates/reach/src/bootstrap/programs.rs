@@ -1,14 +1,27 @@
 //! The programs that this end may send.
 
 use super::elf::{Architecture, Linkage, kind};
+use super::store;
 use blake3::{Hash, Hasher};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Programs for far sides.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Programs(Vec<Program>);
+/// Programs for far sides, the best first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Programs {
+    all: Vec<Program>,
+    chosen_by: ChosenBy,
+}
+
+/// Who chose the programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChosenBy {
+    /// They belong to this installation.
+    Installation,
+    /// The user named one (`--far-binary`).
+    User,
+}
 
 /// A program of hikyaku on this machine, for Linux.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +30,8 @@ pub struct Program {
     pub path: PathBuf,
     /// The processor that it runs on.
     pub architecture: Architecture,
+    /// How it finds its C library.
+    pub linkage: Linkage,
     /// Bytes.
     pub size: u64,
 }
@@ -42,23 +57,32 @@ const SHARED: &str = "share/hikyaku/far";
 const NAME: &str = "hikyaku";
 
 impl Programs {
-    /// This program, if it is static, and the static programs that are installed beside it, below
-    /// `PREFIX/share/hikyaku/far`. What cannot be read is left out.
+    /// This program, and the static programs that are installed beside it, below `PREFIX/share/hikyaku/far`. If this program
+    /// is dynamic, a static one for its processor takes its place. What cannot be read is left out.
     pub fn own() -> Self {
-        std::env::current_exe().map(|program| Self::beside(&program)).unwrap_or_default()
+        let none = Self { all: Vec::new(), chosen_by: ChosenBy::Installation };
+        std::env::current_exe().map_or(none, |program| Self::beside(&program))
     }
 
     /// The same for the program at `own`.
     pub(super) fn beside(own: &Path) -> Self {
         let own = own.canonicalize().unwrap_or_else(|_| own.to_path_buf());
-        let mut all: Vec<Program> = static_program(&own).into_iter().collect();
+        let mut all = Vec::new();
         let prefix = own.parent().and_then(Path::parent);
         for architecture in Architecture::ALL {
             let at = |prefix: &Path| prefix.join(SHARED).join(architecture.name()).join(NAME);
-            let shared = prefix.and_then(|prefix| static_program(&at(prefix)));
-            all.extend(shared.filter(|program| program.architecture == architecture));
+            let shared = prefix.and_then(|prefix| program(&at(prefix)).ok()?);
+            all.extend(shared.filter(|program| {
+                program.architecture == architecture && program.linkage == Linkage::Static
+            }));
         }
-        Self(all)
+        if let Ok(Some(own)) = program(&own) {
+            let is_same = |program: &Program| program.architecture == own.architecture;
+            if own.linkage == Linkage::Static || !all.iter().any(is_same) {
+                all.insert(0, own);
+            }
+        }
+        Self { all, chosen_by: ChosenBy::Installation }
     }
 
     /// The one that the user names, which may be dynamic.
@@ -68,7 +92,7 @@ impl Programs {
     /// See [`NoPrograms`].
     pub fn named(path: &Path) -> Result<Self, NoPrograms> {
         match program(path) {
-            Ok(Some((program, _))) => Ok(Self(vec![program])),
+            Ok(Some(program)) => Ok(Self { all: vec![program], chosen_by: ChosenBy::User }),
             Ok(None) => Err(NoPrograms::Other(path.to_path_buf())),
             Err(source) => Err(NoPrograms::Read { path: path.to_path_buf(), source }),
         }
@@ -76,22 +100,32 @@ impl Programs {
 
     #[cfg(test)]
     pub(super) fn for_test(program: Program) -> Self {
-        Self(vec![program])
+        Self { all: vec![program], chosen_by: ChosenBy::Installation }
     }
 
     /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
+    }
+
+    /// Who chose them.
+    pub const fn chosen_by(&self) -> ChosenBy {
+        self.chosen_by
     }
 
     /// The one for a processor.
     pub fn of(&self, architecture: Architecture) -> Option<&Program> {
-        self.0.iter().find(|program| program.architecture == architecture)
+        self.all.iter().find(|program| program.architecture == architecture)
     }
 
     /// The hashes of all that can be read.
     pub fn hashes(&self) -> Vec<Hash> {
-        self.0.iter().filter_map(|program| program.open().ok()).map(|(_, hash)| hash).collect()
+        self.all.iter().filter_map(|program| program.open().ok()).map(|(_, hash)| hash).collect()
+    }
+
+    /// Where a remote host has them if they were sent to it: paths below the home directory there.
+    pub fn paths(&self) -> Vec<String> {
+        self.hashes().iter().map(store::path).collect()
     }
 }
 
@@ -109,19 +143,17 @@ impl Program {
     }
 }
 
-fn static_program(path: &Path) -> Option<Program> {
-    let (program, linkage) = program(path).ok()??;
-    (linkage == Linkage::Static).then_some(program)
-}
-
-fn program(path: &Path) -> io::Result<Option<(Program, Linkage)>> {
+fn program(path: &Path) -> io::Result<Option<Program>> {
     let file = File::open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Ok(None);
     }
     let kind = kind(&file)?;
-    Ok(kind.map(|(architecture, linkage)| {
-        (Program { path: path.to_path_buf(), architecture, size: found.len() }, linkage)
+    Ok(kind.map(|(architecture, linkage)| Program {
+        path: path.to_path_buf(),
+        architecture,
+        linkage,
+        size: found.len(),
     }))
 }

@@ -1,6 +1,7 @@
 //! Programs at a far side, as an SFTP server shows them: `.cache/hikyaku/bin/HASH/hikyaku` below the home directory,
 //! where HASH is the BLAKE3 hash of the program in hexadecimal digits.
 
+use super::place::{Holds, Spot, for_shell};
 use super::programs::Program;
 use blake3::Hash;
 use hikyaku_fs::{FsError, Name, Token};
@@ -17,11 +18,9 @@ use std::path::PathBuf;
 pub const KEPT_VERSIONS: usize = 3;
 
 /// The directories, from the outermost.
-const FOLDERS: [&str; 3] = [".cache", ".cache/hikyaku", BIN];
-const BIN: &str = ".cache/hikyaku/bin";
-const NAME: &str = "hikyaku";
-/// Only the user may use what is there.
-const PRIVATE: u32 = 0o700;
+pub(super) const FOLDERS: [&str; 3] = [".cache", ".cache/hikyaku", BIN];
+pub(super) const BIN: &str = ".cache/hikyaku/bin";
+pub(super) const NAME: &str = "hikyaku";
 /// The bits with which the group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 /// Entries of a directory of the far side that are looked at.
@@ -61,28 +60,29 @@ pub enum NotStored {
         path: String,
     },
     /// The server refuses something.
-    #[error("cannot {what} ~/{path} there: {source}")]
+    #[error("cannot {what} {path} there: {source}")]
     Refused {
         /// What.
         what: &'static str,
-        /// The path, below the home directory.
+        /// The path.
         path: String,
         /// The server's answer.
         source: Failed,
     },
 }
 
-fn folder(hash: &Hash) -> String {
+/// The directory of a program below the home directory.
+pub(super) fn folder(hash: &Hash) -> String {
     format!("{BIN}/{}", hash.to_hex())
 }
 
 /// The path of a program below the home directory.
-pub(crate) fn path(hash: &Hash) -> String {
+pub(super) fn path(hash: &Hash) -> String {
     format!("{}/{NAME}", folder(hash))
 }
 
 fn refused(what: &'static str, path: &str) -> impl Fn(Failed) -> NotStored {
-    move |source| NotStored::Refused { what, path: path.to_owned(), source }
+    move |source| NotStored::Refused { what, path: for_shell(path), source }
 }
 
 /// Whether the folders of programs were the user's alone.
@@ -122,34 +122,89 @@ pub(super) fn has(client: &Client, hash: &Hash, size: u64) -> Asked<bool> {
     }
 }
 
-/// Writes the program: under a temporary name first, so that one of its own name is whole. If it fails, nothing of it
-/// stays.
-pub(super) fn send(
-    client: &Client,
-    program: &Program,
-    (file, hash): (&File, &Hash),
-) -> Result<(), NotStored> {
-    for made in FOLDERS.into_iter().map(str::to_owned).chain([folder(hash)]) {
-        make_folder(client, &made)?;
+/// A program on a remote host under a temporary name, complete and synced.
+pub(super) struct Draft<'a> {
+    client: &'a Client,
+    spot: &'a Spot,
+    path: String,
+}
+
+impl<'a> Draft<'a> {
+    /// Writes the program. If that fails, nothing of it stays. `progress` is called with the number of bytes that the server
+    /// has confirmed.
+    pub(super) fn write(
+        client: &'a Client,
+        (program, file): (&Program, &File),
+        spot: &'a Spot,
+        progress: &dyn Fn(u64),
+    ) -> Result<Self, NotStored> {
+        for made in &spot.folders {
+            make_folder(client, made, spot.folder_mode)?;
+        }
+        let token = Token::random()?;
+        let name = format!(".{NAME}.{}", String::from_utf8_lossy(token.as_bytes()));
+        let draft = Self { client, spot, path: spot.named(&name) };
+        match draft.fill(program, file, progress) {
+            Ok(()) => Ok(draft),
+            Err(error) => {
+                draft.remove();
+                Err(error)
+            }
+        }
     }
-    let token = Token::random()?;
-    let draft = format!("{}/.{NAME}.{}", folder(hash), String::from_utf8_lossy(token.as_bytes()));
-    let sent = write(client, program, file, &draft).and_then(|()| {
-        let (from, to) = (draft.as_bytes(), path(hash));
-        let renamed = client.done(&client.version().renaming(from, to.as_bytes()));
-        renamed.map_err(refused("rename a file to", &to))
-    });
-    if sent.is_err() {
-        // The error that is told is the first one.
-        let _ = client.done(&Request::Remove(draft.as_bytes()));
-        let _ = client.done(&Request::RemoveDir(folder(hash).as_bytes()));
+
+    /// Its path.
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
-    sent
+
+    /// Gives it the name of the program.
+    pub(super) fn rename(self) -> Result<(), NotStored> {
+        let to = self.spot.path();
+        let renaming = self.client.version().renaming(self.path.as_bytes(), to.as_bytes());
+        self.client.done(&renaming).map_err(|error| {
+            self.remove();
+            refused("rename a file to", &to)(error)
+        })
+    }
+
+    /// Removes it, and its directory if that is for this program only and is empty.
+    pub(super) fn remove(&self) {
+        // If it cannot be removed, it stays. The caller reports another error.
+        let _ = self.client.done(&Request::Remove(self.path.as_bytes()));
+        if self.spot.holds == Holds::OneProgram {
+            let _ = self.client.done(&Request::RemoveDir(self.spot.folder.as_bytes()));
+        }
+    }
+
+    fn fill(
+        &self,
+        program: &Program,
+        file: &File,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), NotStored> {
+        let (client, path) = (self.client, self.path.as_str());
+        let mode = Attributes { mode: Some(self.spot.mode), ..Attributes::default() };
+        let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
+        let open = Request::Open { path: path.as_bytes(), flags, attributes: mode };
+        let handle = client.open(&open).map_err(refused("make", path))?;
+        let written =
+            write_all(client, (program, file), (&handle, path), progress).and_then(|()| {
+                // The server has taken its umask away from the mode.
+                let set = client.ask(&Request::FSetStat(handle.bytes(), mode));
+                if client.version().has(Extension::Sync) {
+                    client.done(&Request::Sync(handle.bytes())).map_err(refused("sync", path))?;
+                }
+                client.is_done(set).map_err(refused("set the mode of", path))
+            });
+        let closed = client.close(&handle).map_err(refused("write", path));
+        written.and(closed)
+    }
 }
 
 /// Makes a directory, unless it is there.
-fn make_folder(client: &Client, path: &str) -> Result<(), NotStored> {
-    let attributes = Attributes { mode: Some(PRIVATE), ..Attributes::default() };
+fn make_folder(client: &Client, path: &str, mode: u32) -> Result<(), NotStored> {
+    let attributes = Attributes { mode: Some(mode), ..Attributes::default() };
     let Err(error) = client.done(&Request::MakeDir(path.as_bytes(), attributes)) else {
         return Ok(());
     };
@@ -160,39 +215,23 @@ fn make_folder(client: &Client, path: &str) -> Result<(), NotStored> {
     }
 }
 
-fn write(client: &Client, program: &Program, file: &File, draft: &str) -> Result<(), NotStored> {
-    let mode = Attributes { mode: Some(PRIVATE), ..Attributes::default() };
-    let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
-    let open = Request::Open { path: draft.as_bytes(), flags, attributes: mode };
-    let handle = client.open(&open).map_err(refused("make", draft))?;
-    let written = write_all(client, program, file, (&handle, draft)).and_then(|()| {
-        // The server has taken its umask away from the mode.
-        let set = client.ask(&Request::FSetStat(handle.bytes(), mode));
-        if client.version().has(Extension::Sync) {
-            client.done(&Request::Sync(handle.bytes())).map_err(refused("sync", draft))?;
-        }
-        client.is_done(set).map_err(refused("set the mode of", draft))
-    });
-    let closed = client.close(&handle).map_err(refused("write", draft));
-    written.and(closed)
-}
-
 fn write_all(
     client: &Client,
-    program: &Program,
-    file: &File,
+    (program, file): (&Program, &File),
     (handle, draft): (&Handle, &str),
+    progress: &dyn Fn(u64),
 ) -> Result<(), NotStored> {
-    let mut under_way: VecDeque<Ticket> = VecDeque::new();
-    let settle = |under_way: &mut VecDeque<Ticket>, most: usize| {
+    let mut under_way: VecDeque<(Ticket, u64)> = VecDeque::new();
+    let settle = |under_way: &mut VecDeque<(Ticket, u64)>, most: usize| {
         while under_way.len() > most
-            && let Some(ticket) = under_way.pop_front()
+            && let Some((ticket, end)) = under_way.pop_front()
         {
             client.is_done(ticket)?;
+            progress(end);
         }
         Ok(())
     };
-    let (mut buffer, mut offset) = (vec![0; DATA_BYTES_MAX], 0);
+    let (mut buffer, mut offset) = (vec![0; DATA_BYTES_MAX], 0_u64);
     loop {
         let length = file.read_at(&mut buffer, offset);
         let length =
@@ -203,8 +242,9 @@ fn write_all(
             return Ok(());
         }
         let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
-        under_way.push_back(client.ask(&write));
+        let ticket = client.ask(&write);
         offset += length as u64;
+        under_way.push_back((ticket, offset));
     }
 }
 

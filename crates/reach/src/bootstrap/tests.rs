@@ -8,6 +8,7 @@ use hikyaku_console::Scope;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A directory that is gone when the test is over.
 struct Scratch(PathBuf);
@@ -51,7 +52,7 @@ const INTERPRETER: u8 = 3;
 const STACK: u8 = 4;
 
 #[test]
-fn only_static_programs_are_sent_by_themselves() {
+fn programs_are_known_by_their_headers() {
     let scratch = Scratch::new("kinds");
     let big_endian = |mut bytes: Vec<u8>| {
         bytes[5] = 2;
@@ -61,7 +62,7 @@ fn only_static_programs_are_sent_by_themselves() {
     let cases = [
         ("static", elf(62, 3, STACK), Some((ours, Linkage::Static))),
         ("fixed", elf(62, 2, STACK), Some((ours, Linkage::Static))),
-        ("dynamic", elf(62, 3, INTERPRETER), Some((ours, Linkage::Dynamic))),
+        ("dynamic", elf(62, 3, INTERPRETER), Some((ours, Linkage::Dynamic(None)))),
         ("arm", elf(183, 3, STACK), Some((Architecture::Aarch64, Linkage::Static))),
         ("object", elf(62, 1, STACK), None),
         ("vax", elf(75, 3, STACK), None),
@@ -75,10 +76,8 @@ fn only_static_programs_are_sent_by_themselves() {
         fs::write(scratch.at(name), bytes).unwrap();
         let found = elf::kind(&fs::File::open(scratch.at(name)).unwrap()).unwrap();
         assert_eq!(found, wanted, "{name}");
-        // What the user names may be dynamic.
         assert_eq!(Programs::named(&scratch.at(name)).is_ok(), wanted.is_some(), "{name}");
-        let is_sent = matches!(wanted, Some((_, Linkage::Static)));
-        assert_eq!(!Programs::beside(&scratch.at(name)).is_empty(), is_sent, "{name}");
+        assert_eq!(!Programs::beside(&scratch.at(name)).is_empty(), wanted.is_some(), "{name}");
     }
     assert!(matches!(Programs::named(&scratch.at("none")), Err(NoPrograms::Read { .. })));
     assert!(matches!(Programs::named(&scratch.0), Err(NoPrograms::Other(_))));
@@ -104,13 +103,19 @@ fn programs_for_other_processors_are_installed_beside() {
     for own in ["bin/hikyaku", "hscp"] {
         let programs = Programs::beside(&scratch.at(own));
         let found = Architecture::ALL.map(|of| programs.of(of).map(|found| found.path.clone()));
-        assert_eq!(found, [None, Some(shared.join("aarch64/hikyaku")), None], "{own}");
+        let own_path = scratch.at("bin/hikyaku").canonicalize().unwrap();
+        assert_eq!(found, [Some(own_path), Some(shared.join("aarch64/hikyaku")), None], "{own}");
     }
-    fs::write(scratch.at("bin/hikyaku"), elf(62, 3, STACK)).unwrap();
-    let programs = Programs::beside(&scratch.at("bin/hikyaku"));
-    let own = programs.of(Architecture::X86_64).unwrap();
-    assert_eq!(own.path, scratch.at("bin/hikyaku").canonicalize().unwrap());
-    assert_eq!(programs.hashes().len(), 2);
+    // A static one for the own processor is better than a dynamic program, and its own static program is the best.
+    fs::write(shared.join("x86_64/hikyaku"), elf(62, 2, STACK)).unwrap();
+    for (own, best) in
+        [(INTERPRETER, shared.join("x86_64/hikyaku")), (STACK, scratch.at("bin/hikyaku"))]
+    {
+        fs::write(scratch.at("bin/hikyaku"), elf(62, 3, own)).unwrap();
+        let programs = Programs::beside(&scratch.at("bin/hikyaku"));
+        let found = programs.of(Architecture::X86_64).unwrap();
+        assert_eq!(found.path, best.canonicalize().unwrap());
+    }
 }
 
 #[test]
@@ -172,9 +177,9 @@ const SERVERS: [&str; 3] = [
     "/usr/lib/ssh/sftp-server",
 ];
 
-/// A far side on this machine, with this login shell, whose `uname` is this command of sh; `None` where there is no SFTP
-/// server.
-fn far(scratch: &Scratch, shell: &str, uname: &str) -> Option<SshOptions> {
+/// A far side on this machine, with this login shell, whose `uname` and `getconf` are these commands of sh; `None` where there
+/// is no SFTP server.
+fn far(scratch: &Scratch, shell: &str, (uname, getconf): (&str, &str)) -> Option<SshOptions> {
     let server = SERVERS.iter().find(|path| Path::new(path).exists());
     let Some(server) = server else {
         eprintln!("\n*** SKIPPED for want of sftp-server ***\n");
@@ -182,6 +187,7 @@ fn far(scratch: &Scratch, shell: &str, uname: &str) -> Option<SshOptions> {
     };
     fs::create_dir_all(scratch.at("bin")).unwrap();
     scratch.script("bin/uname", uname);
+    scratch.script("bin/getconf", getconf);
     let [home, bin] = ["home", "bin"].map(|name| scratch.at(name).display().to_string());
     let text = format!(
         "[ \"$1\" = -G ] && exit 0\nfor last; do :; done\nHOME={home}; PATH={bin}:$PATH; export HOME PATH; \
@@ -195,8 +201,11 @@ fn far(scratch: &Scratch, shell: &str, uname: &str) -> Option<SshOptions> {
 struct Case<'a> {
     shell: &'a str,
     uname: &'a str,
+    getconf: &'a str,
     /// The script that is sent as the program.
     program: &'a str,
+    linkage: Linkage,
+    place: Place,
 }
 
 /// Sends the program. Gives what came of it, and its hash.
@@ -204,26 +213,35 @@ fn installed(
     scratch: &Scratch,
     case: &Case<'_>,
 ) -> Option<(Result<Installed, NotInstalled>, Hash)> {
-    let ssh = far(scratch, case.shell, case.uname)?;
+    let ssh = far(scratch, case.shell, (case.uname, case.getconf))?;
     let login = Destination::parse(b"far").unwrap();
     let scope = Scope::default();
     let server = SftpServer::open(&ssh, &login, Login::Shared, &scope).unwrap();
     let path = scratch.script("program", case.program);
     let bytes = fs::read(&path).unwrap();
     let (size, hash) = (bytes.len() as u64, blake3::hash(&bytes));
-    let programs = Programs::for_test(Program { path, architecture: Architecture::X86_64, size });
+    let (architecture, linkage) = (Architecture::X86_64, case.linkage);
+    let programs = Programs::for_test(Program { path, architecture, linkage, size });
     let ssh = server.ssh(&ssh);
     assert!(ssh.options.iter().any(|option| option == "ControlMaster=no"), "{ssh:?}");
-    let sending = |sent| assert_eq!(sent, size);
+    let sending = |sent, all| assert!(sent <= size && all == size);
     let (login, programs, scope) = (&login, &programs, &scope);
-    let install = Install { ssh: &ssh, login, programs, scope, sending: &sending };
+    let install =
+        Install { ssh: &ssh, login, programs, place: &case.place, scope, sending: &sending };
     Some((install.run(server.client()), hash))
 }
 
 /// A program that tells its hash: it is the name of its directory.
 const HONEST: &str = "echo hikyaku-program 1 \"$(basename \"$(dirname \"$0\")\")\"";
 const UNAME: &str = "echo Linux x86_64";
-const SOUND: Case<'_> = Case { shell: "sh", uname: UNAME, program: HONEST };
+const SOUND: Case<'_> = Case {
+    shell: "sh",
+    uname: UNAME,
+    getconf: "echo glibc 2.28",
+    program: HONEST,
+    linkage: Linkage::Static,
+    place: Place::Cache,
+};
 
 /// What is in the directory of programs.
 fn names(scratch: &Scratch) -> Vec<String> {
@@ -279,7 +297,7 @@ fn a_program_is_sent_once_and_old_versions_go() {
     kept.sort();
     assert_eq!(names(&scratch), kept);
     // They can be listed and removed.
-    let ssh = far(&scratch, "sh", UNAME).unwrap();
+    let ssh = far(&scratch, "sh", (UNAME, "")).unwrap();
     let login = Destination::parse(b"far").unwrap();
     let server = SftpServer::open(&ssh, &login, Login::Alone, &Scope::default()).unwrap();
     let all = sent(server.client()).unwrap();
@@ -326,8 +344,8 @@ fn any_login_shell_runs_what_was_sent() {
 fn what_does_not_run_is_removed() {
     let other = format!("echo hikyaku-program 1 {}", blake3::hash(b"other"));
     for (text, wanted) in [
-        ("exit 126", "does not run a program below ~/.cache (exit code 126)"),
-        ("echo hikyaku 1", "does not run a program below ~/.cache (exit code 0)"),
+        ("exit 126", "does not run a program at ~/.cache/hikyaku/bin (exit code 126)"),
+        ("echo hikyaku 1", "does not run a program at ~/.cache/hikyaku/bin (exit code 0)"),
         (other.as_str(), "what far runs is not what was sent to it"),
         ("head -c 10000000 /dev/zero", "it says more than 64 KiB"),
     ] {
@@ -370,4 +388,120 @@ fn a_place_that_cannot_be_written_is_named() {
         error.starts_with("hikyaku was not sent to far: cannot make ~/.cache there"),
         "{error}"
     );
+}
+
+#[test]
+fn a_dynamic_program_is_sent_where_the_c_library_is_new_enough() {
+    let needs =
+        |text: &str| Linkage::Dynamic(Version::answered(format!("glibc {text}").as_bytes()));
+    let old = "far: needs a static hikyaku: its C library is 2.28, this program needs 2.34";
+    let cases = [
+        ("echo glibc 2.34", needs("2.34"), None),
+        ("echo Welcome; echo glibc 2.39", needs("2.34"), None),
+        ("echo glibc 3.1", needs("2.34"), None),
+        ("echo glibc 2.28", needs("2.34"), Some(old)),
+        // No number is a fraction: 2.4 is before 2.34.
+        ("echo glibc 2.4", needs("2.34"), Some("its C library is 2.4, this program needs 2.34")),
+        ("echo undefined", needs("2.34"), Some("its C library is not that of GNU")),
+        ("exit 127", needs("2.34"), Some("its C library is not that of GNU")),
+        // Built for another library: whether it starts shows when it is run.
+        ("exit 127", Linkage::Dynamic(None), None),
+    ];
+    for (getconf, linkage, wanted) in cases {
+        let scratch = Scratch::new("libc");
+        let Some((result, _)) = installed(&scratch, &Case { getconf, linkage, ..SOUND }) else {
+            return;
+        };
+        match (result, wanted) {
+            (Ok(installed), None) => assert_eq!(installed.was, Was::Sent, "{getconf}"),
+            (Err(error), Some(wanted)) => {
+                assert!(error.to_string().contains(wanted), "{getconf}: {error}");
+                let remedy = error.remedy().unwrap();
+                assert_eq!(remedy, "try: cargo xtask install, or --far-binary FILE");
+                assert!(!scratch.at("home/.cache").exists(), "{getconf}");
+            }
+            (result, _) => panic!("{getconf}: {result:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_version_that_this_program_needs_is_read() {
+    let own = fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    let Some((_, Linkage::Dynamic(Some(needs)))) = elf::kind(&own).unwrap() else {
+        return eprintln!("\n*** SKIPPED for want of a test program that needs glibc ***\n");
+    };
+    let text = Command::new("getconf").arg("GNU_LIBC_VERSION").output().unwrap().stdout;
+    let has = Version::answered(&text).unwrap();
+    let first = Version::answered(b"glibc 2.2").unwrap();
+    // It runs here, and every program for this processor names a version of its first library or a later one.
+    assert!(needs > first && needs <= has, "{needs} {has}");
+    // A table of versions that ends too early, or whose numbers lead out of the file, has none.
+    let bytes = fs::read(std::env::current_exe().unwrap()).unwrap();
+    let scratch = Scratch::new("needs");
+    let sections = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    for change in 0..8_usize {
+        let mut broken = bytes.clone();
+        match change {
+            0 => broken.truncate(sections),
+            1 => broken[40..48].fill(0xff),
+            2 => broken[60..62].fill(0xff),
+            _ => {
+                broken[sections..].iter_mut().skip(change).step_by(8).for_each(|byte| *byte = 0xff)
+            }
+        }
+        fs::write(scratch.at("broken"), broken).unwrap();
+        let found = elf::kind(&fs::File::open(scratch.at("broken")).unwrap()).unwrap();
+        assert_eq!(found.map(|(_, linkage)| linkage), Some(Linkage::Dynamic(None)), "{change}");
+    }
+}
+
+#[test]
+fn versions_are_those_of_the_gnu_library() {
+    for (name, wanted) in [
+        ("GLIBC_2.34", Some("2.34")),
+        ("GLIBC_2.2.5", Some("2.2")),
+        ("GLIBC_ABI_DT_RELR", Some("2.36")),
+        ("GLIBC_PRIVATE", None),
+        ("GCC_3.0", None),
+        ("GLIBC_", None),
+    ] {
+        let found = Version::of_symbol(name.as_bytes()).map(|version| version.to_string());
+        assert_eq!(found.as_deref(), wanted, "{name}");
+    }
+}
+
+#[test]
+fn a_program_goes_to_a_path_and_is_there_the_second_time() {
+    let scratch = Scratch::new("path");
+    fs::create_dir_all(scratch.at("home/.local/bin")).unwrap();
+    let place = || Place::at("~/.local/bin/hikyaku").unwrap();
+    let there = scratch.at("home/.local/bin/hikyaku");
+    // It prints the hash that it finds beside it.
+    let honest = "echo hikyaku-program 1 \"$(cat ~/hash)\"";
+    let program = format!("#!/bin/sh\n{honest}\n");
+    let hash = blake3::hash(program.as_bytes());
+    fs::write(scratch.at("home/hash"), hash.to_string()).unwrap();
+    let case = || Case { program: honest, place: place(), ..SOUND };
+    let Some((first, _)) = installed(&scratch, &case()) else { return };
+    let first = first.unwrap();
+    assert_eq!((first.path.as_str(), first.was), ("~/.local/bin/hikyaku", Was::Sent));
+    assert_eq!(fs::metadata(&there).unwrap().permissions().mode() & 0o7777, 0o755);
+    let (again, _) = installed(&scratch, &case()).unwrap();
+    assert_eq!(again.unwrap().was, Was::There);
+    // One that does not start replaces nothing, and nothing of it stays.
+    let broken = Case { program: "exit 1", place: place(), ..SOUND };
+    let (result, _) = installed(&scratch, &broken).unwrap();
+    let error = result.unwrap_err().to_string();
+    assert_eq!(error, "far does not run a program at ~/.local/bin/hikyaku (exit code 1)");
+    assert_eq!(fs::read(&there).unwrap(), program.as_bytes());
+    assert_eq!(fs::read_dir(scratch.at("home/.local/bin")).unwrap().count(), 1);
+    // The directories are made.
+    let deep = Case { place: Place::at("opt/a/hikyaku").unwrap(), ..case() };
+    let (made, _) = installed(&scratch, &deep).unwrap();
+    assert_eq!(made.unwrap().path, "~/opt/a/hikyaku");
+    assert!(scratch.at("home/opt/a/hikyaku").exists());
+    for bad in ["", "~", "~/", "~other/hikyaku", "a b", "bin/", "/", "..", "$HOME/x", "-x"] {
+        assert!(Place::at(bad).is_err(), "{bad}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Why a far side was not reached, and what its user can do.
 
+use crate::bootstrap::NotInstalled;
 use crate::hello::NoHello;
 use crate::meet::{DoorError, MeetError};
 use crate::ssh::BadRemotePath;
@@ -52,6 +53,16 @@ pub enum ReachError {
         program: String,
         /// What was heard.
         source: NoHello,
+        /// What to try.
+        remedy: String,
+    },
+    /// The far side has no program that could be used, and none could be sent.
+    #[error("{why}")]
+    NotDelivered {
+        /// What the far side has.
+        lacked: Box<ReachError>,
+        /// Why none was sent.
+        why: Box<NotInstalled>,
     },
     /// The far side admits SFTP, and starts no program.
     #[error("cannot start hikyaku on {host}: it admits SFTP only")]
@@ -127,8 +138,8 @@ pub enum Commands {
 impl ReachError {
     /// What is known of commands of a machine that SFTP may serve, as hikyaku cannot be started there; `None` where
     /// something else is wrong.
-    pub const fn no_program(&self) -> Option<Commands> {
-        match self {
+    pub fn no_program(&self) -> Option<Commands> {
+        match self.without_delivery() {
             Self::NotThere { .. } => Some(Commands::Run),
             Self::OnlySftp { .. } => Some(Commands::Refused),
             // It has started something else in the place of the command, or nothing, and said so in words of its own.
@@ -139,16 +150,27 @@ impl ReachError {
         }
     }
 
+    /// Whether another hikyaku on the far side would help: there is none, or it uses another protocol.
+    pub(crate) const fn lacks_hikyaku(&self) -> bool {
+        matches!(
+            self,
+            Self::NotThere { .. } | Self::NoHello { source: NoHello::Version { .. }, .. }
+        )
+    }
+
+    /// The error as it was before a program could not be sent.
+    pub fn without_delivery(&self) -> &Self {
+        if let Self::NotDelivered { lacked, .. } = self { lacked } else { self }
+    }
+
     /// What the user can do, as a text that begins with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::NoConnection { remedy, .. }
             | Self::Silent { remedy, .. }
+            | Self::NotThere { remedy, .. }
             | Self::NoHello { remedy, .. } => Some(remedy.clone()),
-            Self::NotThere { host, .. } => Some(format!(
-                "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
-                 where it is: --remote-path PATH"
-            )),
+            Self::NotDelivered { why, .. } => why.remedy(),
             Self::OnlySftp { host } => Some(format!(
                 "try: hikyaku cp, which copies by SFTP; all else needs hikyaku on {host}"
             )),

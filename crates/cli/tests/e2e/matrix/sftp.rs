@@ -134,6 +134,7 @@ impl Ends for Rig {
             "subsystem" => "sftp",
             "port" => "22",
             "identity" | "config" | "remote_path" => "list",
+            "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "jump" => "hop",
             "option" => "LogLevel=ERROR",
             "program" => "ssh",

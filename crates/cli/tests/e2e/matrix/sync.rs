@@ -156,6 +156,7 @@ impl Ends for Rig {
             "suffix" => ".bak",
             "rsh" => "ssh",
             "remote_path" => "none",
+            "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "timeout" => "60",
             _ => "",
         }
