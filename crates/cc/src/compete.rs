@@ -1,8 +1,8 @@
-//! The window beside flows that fill every queue: what one more of their kind would take.
+//! The window beside flows that fill every queue: that of one more flow of their kind.
 //!
-//! Beside TCP a small queue cannot be held: TCP fills what there is, and who gives way for a queue gives
-//! way for good. So while others hold the queue, the window is that of one CUBIC flow (RFC 9438): it
-//! shrinks when the queue overflows, and then grows by the clock, not by round trips.
+//! Beside TCP a small queue cannot be held: TCP fills every buffer, and a flow that reduces its rate because of a queue
+//! never gets it back. So while other flows hold the queue, the window is that of one CUBIC flow (RFC 9438): it shrinks
+//! when the queue overflows, and then grows by the clock, not by round trips.
 
 pub(crate) mod deaf;
 
@@ -12,31 +12,31 @@ use libm::{cbrt, fmax, fmin};
 /// RFC 9438, 4.1 and 4.6.
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
-/// RFC 9438, 4.3: what keeps pace with Reno.
+/// RFC 9438, 4.3: growth at the pace of Reno.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// So much more a round trip, where no overflow has said what is too much.
+/// Factor of growth a round trip before the first overflow.
 const BEGIN: f64 = 1.1;
-/// Beside one flow that overflows nothing this share of the path is ours. One of BBR that knows how short the path is holds
-/// a base round trip of a queue at the most: in the lab, in a queue of two, 13 - 40 of 40 ms.
+/// Share of this flow beside one flow that causes no overflow. A BBR flow that knows the base delay holds a queue of at
+/// most one base round trip: in the lab, in a buffer of two, 13 to 40 ms of 40 ms.
 const BESIDE_ONE: f64 = 0.5;
-/// And this where the queue is longer: there are several, each of which takes for its own rate what it had when others
-/// paused (four: 47 - 63 ms), or one that takes the queue that we hold for a longer path.
+/// Share of this flow if the queue is longer: either several flows hold it, each of which overestimates its rate by that in
+/// the pauses of the others (four flows: 47 to 63 ms), or one flow takes this flow's queue for a longer path.
 const AMONG_MANY: f64 = 1.0 / 3.0;
-/// By an eighth.
+/// Queue in base round trips above which it counts as longer.
 const LONG: f64 = 1.125;
-/// No step of a round is larger (RFC 9438, 4.4).
+/// Largest factor of growth in a round (RFC 9438, 4.4).
 const STEP: f64 = 1.5;
 
-/// The window of one more.
+/// The window of one more flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Compete {
     window: f64,
     growth: Growth,
-    /// Bytes a second, where others do not answer to loss.
+    /// Bytes a second beside flows that do not respond to loss.
     pace: Option<f64>,
-    /// When the queue last overflowed, of all the times that others were seen.
+    /// The last overflow, earlier competitions included.
     overflowed: Option<Instant>,
-    /// The share that the last drain left of what should have been gone at its half.
+    /// Missing part of the expected decrease at the middle of the last drain.
     kept: f64,
 }
 
@@ -44,41 +44,41 @@ pub(crate) struct Compete {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside {
     pub(crate) now: Instant,
-    /// With the queue.
+    /// Including the queue.
     pub(crate) round_trip: f64,
     pub(crate) packet: f64,
-    /// A window that leaves others enough, however many they are.
+    /// A window that leaves any number of other flows enough.
     pub(crate) modest: f64,
-    /// A window that is not to be passed fast.
+    /// The window above which growth is slow.
     pub(crate) plenty: f64,
-    /// What to send at, and to have under way, where others do not answer to loss.
+    /// Rate and data in flight beside flows that do not respond to loss.
     pub(crate) among_deaf: Option<(f64, f64)>,
-    /// Something overflowed.
+    /// A queue overflowed.
     pub(crate) overflowed: bool,
-    /// The window was what held the sender back.
+    /// The window was the limit of the sender.
     pub(crate) is_used: bool,
 }
 
-/// A common drain beside others that overflow nothing. Seconds, shares.
+/// A common drain beside flows that cause no overflow. Seconds, shares.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drained {
     pub(crate) now: Instant,
-    /// Before it.
+    /// The queue before the drain.
     pub(crate) queue: f64,
-    /// The round trip without one.
+    /// The round trip without a queue.
     pub(crate) base: f64,
-    /// Of what should have been gone at its half this was still there: that much of the path is theirs.
+    /// Missing part of the expected decrease at the middle of the drain: the share of the other flows.
     pub(crate) kept: f64,
-    /// Our rate, of what the path carries for all.
+    /// Rate of this flow, as a part of the path's total rate.
     pub(crate) had: f64,
 }
 
 /// How the window grows.
 #[derive(Clone, Copy, Debug)]
 enum Growth {
-    /// Until something overflows: it never has. Since there was plenty by the clock.
+    /// Until the first overflow. From a window of `plenty` on, by the clock since then.
     Begun(Option<Cut>),
-    /// Back to what an overflow at this window left. Meanwhile there was nobody, or so it looked.
+    /// Back to the window of an overflow in an earlier competition. In between no other flow was detected.
     Resumed(f64),
     /// By the clock.
     Cubic(Cut),
@@ -90,7 +90,7 @@ struct Cut {
     at: Instant,
     /// The window before it.
     most: f64,
-    /// What was left of it.
+    /// The window after it.
     left: f64,
 }
 
@@ -99,8 +99,8 @@ impl Compete {
         Self { window, growth: Growth::Begun(None), pace: None, overflowed: None, kept: 1.0 }
     }
 
-    /// The others are back. They have not changed: a flow that was pushed to the wall by each new begin
-    /// would be pushed there every ten seconds, for who has half of the path sees nobody else.
+    /// Continues this competition after a pause. A new one would start from a small window, every ten seconds, because a
+    /// flow with half of the path detects no other flow.
     pub(crate) const fn resumed(&self, window: f64) -> Self {
         let growth = match self.growth {
             Growth::Cubic(cut) => Growth::Resumed(cut.most),
@@ -114,12 +114,12 @@ impl Compete {
         self.overflowed
     }
 
-    /// The rate to send at, if it is not what the window gives.
+    /// The sending rate, if the window does not determine it.
     pub(crate) const fn pace(&self) -> Option<f64> {
         self.pace
     }
 
-    /// A round is over.
+    /// Adjusts the window after a round.
     pub(crate) fn on_round(&mut self, round: &Beside) {
         let before = self.pace.take();
         if let Some((pace, window)) = round.among_deaf {
@@ -136,8 +136,8 @@ impl Compete {
         self.window
     }
 
-    /// Gives what is beyond what is due. Two drains in a row must say that it is ours, for pauses of theirs fall into every
-    /// other of them; and no more is ours than our rate is of what the path carries.
+    /// Yields the part of the path above the fair share. The flow's share is the smaller one of two consecutive drains,
+    /// since pauses of other flows coincide with every second drain, and at most its part of the path's total rate.
     pub(crate) fn make_room(&mut self, drained: &Drained) {
         let kept = fmax(drained.kept, core::mem::replace(&mut self.kept, drained.kept));
         let ours = fmin(1.0 - kept, drained.had);
@@ -156,11 +156,11 @@ impl Compete {
         self.window = left;
         self.overflowed = Some(round.now);
         self.growth = match self.growth {
-            // Who has given way to others until next to nothing was left meets their overflows, and would
-            // take that little for what the path bears.
+            // A flow that reduced its rate almost to zero meets overflows of the others, and must not take its small
+            // window for the one that the path carries.
             Growth::Begun(_) if most < BETA * round.modest => Growth::Resumed(round.modest),
             Growth::Resumed(to) if most < BETA * to => Growth::Resumed(to),
-            // RFC 9438, 4.7: who has less than before makes room for others.
+            // RFC 9438, 4.7: a flow with a smaller window than before releases more of it.
             Growth::Cubic(cut) if most < cut.most => {
                 Growth::Cubic(Cut { at: round.now, most: most * (1.0 + BETA) / 2.0, left })
             }
@@ -168,7 +168,7 @@ impl Compete {
         };
     }
 
-    /// A round without an overflow is over.
+    /// Grows after a round without an overflow.
     fn grow(&mut self, round: &Beside) {
         let wanted = match self.growth {
             Growth::Begun(_) if self.window < round.plenty => {
@@ -194,7 +194,7 @@ impl Compete {
 }
 
 impl Drained {
-    /// The share of the path that is ours.
+    /// The fair share of this flow.
     fn due(&self) -> f64 {
         if self.queue > LONG * self.base { AMONG_MANY } else { BESIDE_ONE }
     }

@@ -37,7 +37,7 @@ pub struct Controller {
     brake: Brake,
     commons: Commons,
     share: Share,
-    /// What common drains have shown of others lately.
+    /// Weights of the last common drains that detected other flows.
     sights: u32,
     compete: Option<Compete>,
     /// The last competition, which goes on if others are back.
@@ -47,14 +47,14 @@ pub struct Controller {
     /// Packets below this took another path.
     path_from: u64,
     queue: f64,
-    /// What hosts make of an empty path: the smallest delay of all is rare on a fast one.
+    /// Delay that hosts add on an empty path: on a fast one, few packets have the smallest delay.
     floor: f64,
     known_rtt: f64,
     restore: Option<f64>,
     loss_is_ours: bool,
     /// The window was cut for loss when the last round ended.
     was_cut: bool,
-    /// What there was before less was sent to look at the path.
+    /// The round before the probe.
     before_less: Option<Before>,
     /// The rate of the last round in which nothing was amiss.
     good: Option<f64>,
@@ -66,20 +66,19 @@ enum Mode {
     Cruise,
 }
 
-/// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
-/// it only sizes the first train).
+/// Assumed round trip before the handshake has measured one (333 ms in RFC 9002; it only determines the size of the first
+/// train).
 const ASSUMED_RTT: Duration = Duration::from_millis(100);
 /// A train on a path of which only this is known lasts two milliseconds.
 const SHORT_RTT: Duration = Duration::from_millis(4);
 const MIN_ROUND: Duration = Duration::from_millis(2);
 const MIN_PACKETS_FOR_LOSS: u64 = 50;
-/// A window of which less than this was ever in flight did not hold the sender back: a slow
-/// processor did, and a larger window would mean nothing.
+/// Part of the window that must have been in flight for the window to be the limit. Otherwise a slow processor was, and a
+/// larger window would have no effect.
 const USED: f64 = 0.7;
-/// Half of what is remembered, or what a train that was held up carried, is a better begin than more
-/// trains: growth finds the rest.
+/// Part of a remembered rate that is enough to end start-up: growth reaches the rest sooner than more trains.
 const HINT_PROVEN: f64 = 0.5;
-/// Of the queue that others hold, this is what who gives way to them still holds.
+/// Factor of the target queue for a flow that yields to other flows.
 const SCAVENGED: f64 = 0.4;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
@@ -121,9 +120,9 @@ impl Controller {
         }
     }
 
-    /// The handshake is over; a round trip takes between `least` and `most`, which differ if a
-    /// flight was repeated. The acknowledgements will tell; until then timers go by the most and
-    /// the first train by the least, but as if it were four milliseconds: a train is not to be a burst.
+    /// The handshake is complete. A round trip takes between `least` and `most`, which differ if a flight was repeated. Until
+    /// the first acknowledgements, timers use `most`, and the first train uses `least`, but at least four milliseconds,
+    /// since a train must not be a burst.
     pub fn on_handshake(&mut self, least: Duration, most: Duration) {
         self.known_rtt = most.as_secs_f64();
         let rtt = least.max(SHORT_RTT.min(most));
@@ -157,8 +156,8 @@ impl Controller {
         }
     }
 
-    /// Packets from number `from` on take another path, of which a round trip takes about `rtt`. What the
-    /// last one carried is tried first, as if it were remembered.
+    /// Packets from number `from` on take another path with a round trip of about `rtt`. The rate of the last path is tried
+    /// first, like a remembered one.
     pub fn on_new_path(&mut self, from: u64, rtt: Duration) {
         let hint = self.hint().or(self.config.hint);
         let commons = self.commons.afresh();
@@ -220,7 +219,7 @@ impl Controller {
         finding: Finding,
         path_loss: Option<(u64, u64)>,
     ) -> Option<f64> {
-        // What a first train lost where it met the capacity may be an overflow.
+        // The loss of a first train that met the capacity may be an overflow.
         let telling = match finding {
             Finding::Waiting => false,
             Finding::Proven(_) => true,
@@ -233,7 +232,7 @@ impl Controller {
         let target = self.config.target.map(Rate::bytes_per_sec);
         match finding {
             Finding::Waiting => None,
-            // What is remembered is proven again, or all that was asked for: no need for more trains.
+            // The remembered rate, or the requested one, is proven: no more trains are needed.
             Finding::Proven(rate) => {
                 target.filter(|&target| rate >= target).or_else(|| self.remembered(now, rate))
             }
@@ -241,8 +240,8 @@ impl Controller {
         }
     }
 
-    /// What is proven, if it is enough of what is remembered. A host may have held a part of the train
-    /// up: while there is no queue, all of what is remembered is the goal of growth.
+    /// The proven rate, if it is enough of the remembered one. A host may have delayed a part of the train, so growth
+    /// continues to the whole remembered rate while no queue stands.
     fn remembered(&mut self, now: Instant, proven: f64) -> Option<f64> {
         let hint = self.config.hint.filter(|hint| hint_applies(hint, self.srtt()))?;
         let rate = hint.rate.bytes_per_sec();
@@ -315,12 +314,12 @@ impl Controller {
                 }
                 Looked::On | Looked::Over | Looked::Disproved => 0.0,
             };
-            // A mark says what a loss would have said, before it had to be one (RFC 3168).
+            // A mark counts as a loss, without the loss (RFC 3168).
             let mut excess = fmax(lost, self.round.marks());
             if used && excess == 0.0 && self.probe.is_idle() && !drained {
                 self.good = round.rate.or(self.good);
             }
-            // What was on the way when the window was cut met the same queue: one cut is for all.
+            // Packets in flight at the time of the cut met the queue that caused it: one cut is enough.
             let was_cut = core::mem::take(&mut self.was_cut);
             let is_asked = !matches!(self.config.policy, Policy::Fixed(_));
             let look = Look {
@@ -337,19 +336,19 @@ impl Controller {
             };
             self.note_neighbours(seen, used && !drained);
             if self.is_among_deaf() {
-                // What is lost there is their doing as much as ours: less of ours would tell nothing.
+                // All flows cause the loss there, so a lower rate of this flow would measure nothing.
                 self.probe.stop();
                 self.before_less = None;
             } else if is_asked {
                 self.probe.on_round(&look);
             }
-            // While the path is looked into, it is not steered by what is to be looked into.
+            // The window is not adjusted by the quantity that a probe in progress measures.
             if was_cut || tested || self.probe.is_draining() {
                 excess = 0.0;
             }
             self.was_cut = excess > 0.0;
             if looked == Looked::Disproved {
-                // The window is what the delivery rate says.
+                // The window is set by the delivery rate.
             } else if self.compete.is_some() {
                 self.compete(event.now, excess, used && !drained);
             } else if (!drained || excess > 0.0) && round.arrivals > 0 && rate > 0.0 {
@@ -372,8 +371,7 @@ impl Controller {
         self.start_round(event);
     }
 
-    /// What the last train lost by overflowing the queue says nothing of the path's own loss, and
-    /// is reported until the end of the round after it.
+    /// Losses of the last train by overflow are no ambient loss, and are reported until the end of the next round.
     fn end_loss_round(&mut self, queue: Queue) -> f64 {
         if core::mem::take(&mut self.loss_is_ours) {
             self.loss.discard();
@@ -443,9 +441,9 @@ impl Controller {
         }
     }
 
-    /// The path was dead, or took no packets of this size: what was lost says nothing of its
-    /// capacity. Half of what it carried before is tried for a round, then all of it. Packets below `from`
-    /// were sent before that was known: what arrives of them says nothing of the rate.
+    /// The path was interrupted, or dropped packets of this size: the losses are no measure of its capacity. Half of the
+    /// earlier rate is tried for a round, then all of it. Packets below `from` were sent before, and their arrivals are not
+    /// used for the rate.
     pub fn on_outage(&mut self, now: Instant, from: u64) {
         let known = self.good.or_else(|| self.path.rate());
         if let (Mode::Cruise, Some(rate)) = (&self.mode, known) {
@@ -461,7 +459,7 @@ impl Controller {
         self.path.forget_round(from);
     }
 
-    /// What must be sent for `rate` to be delivered.
+    /// The sending rate for a delivery rate of `rate`.
     fn to_send(&self, rate: f64) -> f64 {
         rate / (1.0 - self.loss.ambient())
     }
@@ -474,12 +472,12 @@ impl Controller {
         fmax(1.0 - self.loss.ambient(), FIXED_MIN_DELIVERY)
     }
 
-    /// Base round trip with what the receiver waits before it acknowledges, in seconds.
+    /// Base round trip including the receiver's acknowledgement delay, in seconds.
     fn round_trip(&self) -> f64 {
         self.known_rtt + self.ack_interval().as_secs_f64() / 2.0
     }
 
-    /// What the receiver waits before it acknowledges.
+    /// The receiver's acknowledgement delay.
     fn ack_interval(&self) -> Duration {
         ack_interval(Duration::from_secs_f64(self.known_rtt))
     }

@@ -1,9 +1,8 @@
-//! Telling the loss that a path has anyway from the loss that we cause.
+//! Distinguishes ambient loss, which a path has at every rate, from overflow that the sender causes.
 //!
-//! Loss of its own the path has at every rate; loss by overflow comes when we send more than it
-//! carries. The median of the last rounds is taken as the path's own, as far as it was shown to be: by trains of
-//! start-up each faster than the last, or by a look at the path with less under way. What stands out of it by
-//! more than chance is ours.
+//! The median loss of the last rounds is the ambient loss, as far as it was confirmed: by trains of the start-up, each
+//! faster than the last, or by a probe with less data in flight. Loss above it by more than chance is excess loss, caused
+//! by the sender.
 
 use crate::filters::quantile;
 use crate::sample::Settled;
@@ -13,32 +12,33 @@ use libm::sqrt;
 
 /// Rounds of memory. A new level of ambient loss is believed after half of them.
 const ROUNDS: usize = 8;
-/// Loss above this is no longer taken for the path's own: with nearly half of everything gone, to
-/// send more is wrong whatever the cause.
+/// Largest ambient loss: if nearly half of all packets are lost, sending more is wrong whatever the cause.
 const MAX_AMBIENT: f64 = 0.45;
-/// More than this is not taken for the path's own before it has been looked into,
+/// Largest ambient loss before a probe has confirmed it.
 const UNPROVEN: f64 = 0.1;
-/// and more than this is looked into, once so many packets have been seen.
+/// Packets counted before loss above [`DOUBTFUL`] makes a probe due; with fewer, only loss above [`UNPROVEN`] does.
 const FIRST: u64 = 512;
+/// Loss rate above which a probe is due.
 const DOUBTFUL: f64 = 0.02;
 /// Excess below this is never acted on.
 const NEGLIGIBLE: f64 = 0.005;
-/// Standard deviations that chance is granted: at ten rounds a second it deceives us once an hour.
+/// Standard deviations of chance: at ten rounds a second, chance exceeds them once an hour.
 const SIGMAS: f64 = 4.0;
-/// Beside others to overlook an overflow is worse than to see one where none is.
+/// Standard deviations beside other flows: there, a missed overflow is worse than a false one.
 const SIGMAS_SHARED: f64 = 2.0;
 
-/// What one look is granted: who grants more sends more, loses more by that, and grants still more.
+/// Largest increase of the confirmed loss by one probe: a larger one would lead to a higher rate, more loss, and a further
+/// increase.
 const SIGMAS_TESTED: f64 = 2.0;
 
-/// What is known of the queue in which packets may have been lost.
+/// The state of the queue in which packets may have been lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Queue {
-    /// There was room.
+    /// The queue had room.
     Free,
-    /// It may have been full: what was lost is never taken for the path's own.
+    /// The queue may have been full: the losses never count as ambient.
     Full,
-    /// Others fill it until it overflows, and answer to every single overflow.
+    /// Other flows fill the queue until it overflows, and respond to each overflow.
     Shared,
 }
 
@@ -51,13 +51,12 @@ pub struct LossModel {
     lost: u64,
     /// Packets below this number are of no interest.
     from: u64,
-    /// The path's own loss is at most this, as a round with less under way has shown, or trains one faster
-    /// than the other.
+    /// Upper bound of the ambient loss, confirmed by a probe or by trains of increasing rates.
     most: Option<f64>,
 }
 
 impl LossModel {
-    /// One to which all loss is the path's own, whatever is done to the queue.
+    /// A model that takes all loss for ambient loss.
     pub(crate) fn trusting() -> Self {
         Self { most: Some(MAX_AMBIENT), ..Self::default() }
     }
@@ -100,15 +99,14 @@ impl LossModel {
         if excess > chance.max(NEGLIGIBLE) { excess } else { 0.0 }
     }
 
-    /// Closes a round in which less was under way, so that nothing overflowed: what was lost is the
-    /// path's own, and it has no more than that.
+    /// Closes a round of a probe, in which no queue overflowed: its loss is ambient loss, and bounds it.
     pub(crate) fn end_test(&mut self, enough: u64) {
         let n = self.arrived + self.lost;
         if n < enough.max(1) {
             return;
         }
         let p = self.lost as f64 / n as f64;
-        // Where nearly nothing arrives, it is no question of the rate.
+        // If nearly all packets are lost, the rate is not the cause.
         if p < MAX_AMBIENT {
             self.most = Some(at_most(p, n, SIGMAS_TESTED));
             self.rounds.clear();
@@ -117,25 +115,25 @@ impl LossModel {
         self.discard();
     }
 
-    /// Packets of the round under way, and of them lost.
+    /// Packets of the current round, and the lost ones among them.
     pub(crate) const fn seen(&self) -> (u64, u64) {
         (self.arrived + self.lost, self.lost)
     }
 
-    /// What was lost in the round under way, as a share.
+    /// Loss rate of the current round.
     pub(crate) fn of_this_round(&self) -> f64 {
         let (packets, lost) = self.seen();
         lost as f64 / packets.max(1) as f64
     }
 
-    /// None of it was the path's own, which has at most `most` until it is looked into again.
+    /// None of the loss is ambient: the bound is `most` until the next probe.
     pub(crate) fn disprove(&mut self, most: f64) {
         self.most = Some(most);
         self.rounds.clear();
         self.discard();
     }
 
-    /// What has been counted was lost at quite different rates alike.
+    /// Confirms the counted loss: it was equal at very different rates.
     pub(crate) fn believe(&mut self) {
         self.most = Some(at_most(self.suspected(), self.known(), SIGMAS));
     }
@@ -148,12 +146,12 @@ impl LossModel {
         }
     }
 
-    /// Nothing is known of the path.
+    /// Whether no round has been counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.rounds.is_empty()
     }
 
-    /// Forgets the round under way.
+    /// Discards the current round.
     pub(crate) const fn discard(&mut self) {
         self.arrived = 0;
         self.lost = 0;
@@ -164,19 +162,18 @@ impl LossModel {
         self.rounds.iter().map(|round| round.0).sum()
     }
 
-    /// The path's own loss, 0 to 0.45. Rounds of few packets say little of it: those below a
-    /// quarter of the largest are left out of the median.
+    /// The ambient loss, 0 to 0.45. The median ignores rounds with less than a quarter of the packets of the largest one.
     pub fn ambient(&self) -> f64 {
         self.suspected().min(self.most.unwrap_or(UNPROVEN))
     }
 
-    /// Whether more is lost than has been shown to be the path's own.
+    /// Whether the loss is above the confirmed ambient loss.
     pub(crate) fn is_doubted(&self) -> bool {
         let first = || if self.known() < FIRST { UNPROVEN } else { DOUBTFUL };
         self.suspected() > self.most.unwrap_or_else(first).max(DOUBTFUL)
     }
 
-    /// The same, if nothing of it were ours.
+    /// The ambient loss if the sender caused none of the losses.
     pub(crate) fn suspected(&self) -> f64 {
         let largest = self.rounds.iter().map(|round| round.0).max().unwrap_or(0);
         let mut shares: Vec<f64> = self
@@ -189,7 +186,7 @@ impl LossModel {
     }
 }
 
-/// What a path may lose by itself of which `p` of `n` packets were lost.
+/// Upper limit of the ambient loss of a path that lost the part `p` of `n` packets.
 fn at_most(p: f64, n: u64, sigmas: f64) -> f64 {
     let n = n.max(1) as f64;
     p + sigmas * sqrt(p.max(1.0 / n) / n)

@@ -29,15 +29,15 @@ const SURELY: f64 = 0.6;
 /// deviations and a hundredth.
 const SIGMAS: f64 = 3.0;
 const SAME_LOSS: f64 = 0.01;
-/// So much of a train's size may be sent before it.
+/// Part of a train's size that may be sent before it.
 const WORDS: f64 = 0.25;
-/// A first train of which less than this arrived is sent again at a quarter of the rate, where the loss
-/// of an overflow is gone. No path in our range loses so much by itself.
+/// Part of the first train that must arrive. Otherwise it is sent again at a quarter of the rate, at which no queue
+/// overflows. No path in the supported range loses half of all packets by itself.
 const HEAVY: f64 = 0.5;
 const SLOWER: u32 = 4;
-/// So many slower trains may be sent.
+/// Maximum number of slower trains.
 const SLOWER_TRAINS: u32 = 2;
-/// A train of fewer packets says too little, however short it is.
+/// Minimum number of packets of a train.
 const LEAST_PACKETS: f64 = 32.0;
 /// A train may take this many times its length before the sender is called too slow for it: less
 /// would mistake a descheduled process for a slow one.
@@ -45,13 +45,13 @@ const SLOW_SENDER: u32 = 8;
 /// A train that was held up like the one before, but carried this many times as much, met jitter and
 /// not a bottleneck.
 const MORE: f64 = 1.3;
-/// So many trains in a row may go without.
+/// Maximum number of consecutive trains without enough known arrivals.
 const MAX_UNSEEN: u32 = 3;
 
-/// What a round of start-up found.
+/// The result of a round of start-up.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Finding {
-    /// The train is still under way.
+    /// The train is in flight.
     Waiting,
     /// The link carried this many bytes a second, and perhaps carries more.
     Proven(f64),
@@ -73,20 +73,20 @@ pub(crate) struct Startup {
     as_before: bool,
     /// Packets and losses of the train judged last.
     judged: (u64, u64),
-    /// What a train carried that was held up, but not clearly.
+    /// Delivery rate of a train that was delayed, but not clearly.
     doubtful: Option<f64>,
-    /// Trains in a row of which too few arrivals were known.
+    /// Consecutive trains without enough known arrivals.
     unseen: u32,
-    /// What a first train lost of which little arrived.
+    /// The first train, if most of it was lost.
     heavy: Option<Heavy>,
     /// Bytes sent before the first train: an application's first words.
     words: u64,
-    /// What is known of each packet by itself, and what the receiver's counts made of all trains.
+    /// Packets of all trains by acknowledgements, and by the receiver's counts.
     settled: Settled,
     counted: Counted,
 }
 
-/// What a receiver counted of all trains.
+/// The receiver's counts of all trains.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     packets: f64,
@@ -172,8 +172,8 @@ impl Startup {
         self.train.sent += bytes;
     }
 
-    /// The sender had nothing to send: a train with a hole in it says nothing about the link. An
-    /// application's first words are no train yet, as long as they are few.
+    /// The sender had no data: a train with a gap is no measurement of the link. A few bytes that an application sends
+    /// first do not begin a train.
     pub(crate) fn on_starved(&mut self) {
         if self.train.sent == 0 || !self.allowance_left() {
             return;
@@ -197,7 +197,7 @@ impl Startup {
         self.as_before.then_some(self.judged)
     }
 
-    /// Whether the last train may have overflowed a queue. The first one cannot tell.
+    /// Whether the last train may have overflowed a queue. The first one always may.
     pub(crate) const fn may_have_overflowed(&self) -> bool {
         !self.as_before || self.proven.is_none()
     }
@@ -243,8 +243,8 @@ impl Startup {
         slow.then(|| self.train.sent as f64 / elapsed.as_secs_f64())
     }
 
-    /// Judges the round with what is known. What a train was seen to carry no later one takes back:
-    /// it was a host that held that one up.
+    /// Judges the round with the known arrivals. A rate that a train has proven stays proven if a later train is slower:
+    /// then a host has delayed that one.
     pub(crate) fn judge(&mut self) -> Finding {
         match self.judge_train() {
             Finding::Capacity(rate) => {
@@ -267,7 +267,7 @@ impl Startup {
         {
             return finding;
         }
-        // The first train knows no other: what it lost is taken for the path's own.
+        // The first train has no train to compare with, so its loss counts as ambient.
         let expected = self.arrived.unwrap_or(arrived);
         let rate = self.rate();
         let chance = SIGMAS * sqrt(expected * (1.0 - expected) / packets);
@@ -289,10 +289,9 @@ impl Startup {
         Finding::Proven(rate)
     }
 
-    /// A receiver that counts far more than it acknowledges is not to be believed: what arrived is what
-    /// was acknowledged, a share of all that was sent. There are no more trains, and the last one that was
-    /// true may have been the one before. Acknowledgements settle later than counts are told, hence the
-    /// lesser of what was counted with this train and without.
+    /// The acknowledged share of packets, if the receiver counts far more than it acknowledges. Its counts are false then,
+    /// start-up ends, and only the rate of the train before may be true. Acknowledgements settle later than counts arrive,
+    /// hence the smaller one of the counted shares with this train and without.
     fn contradiction(&mut self, arrived: f64, packets: f64) -> Option<f64> {
         let (before, counted) = (self.counted.share(), self.counted.with(arrived, packets));
         self.counted = counted;
@@ -302,10 +301,10 @@ impl Startup {
         (known >= LEAST_PACKETS && share < HELD * told).then_some(share)
     }
 
-    /// A first train of which little arrived may have met others where there is no room for all. As
-    /// many packets, slower, tell that from a path that loses so much. Where they arrive, trains go on
-    /// from there: what the first one met was the end of another one's growth, or its own speed. Where
-    /// they lose a part as well, they are sent once more, for such an end is over after two round trips.
+    /// A first train with heavy loss may have met other flows in a full queue. A slower train of as many packets
+    /// distinguishes that from a path with heavy loss. If it arrives, trains continue from its rate: the first one met the
+    /// overflow of another flow's growth, or was too fast itself. If a part of it is lost as well, it is sent once more,
+    /// because such an overflow ends within two round trips.
     fn among_others(&mut self, arrived: f64, packets: f64) -> Option<Finding> {
         let Some(heavy) = self.heavy.take() else {
             if arrived >= HEAVY {
@@ -330,8 +329,8 @@ impl Startup {
         Some(Finding::Capacity(arrived * self.rate()))
     }
 
-    /// A train with a hole in it proves no rate; but if what there was of it was clearly held up, by
-    /// half as much again as would do for a whole one, it has met the capacity.
+    /// A train with a gap proves no rate. But if its packets were clearly delayed, by half as much again as a whole train
+    /// needs, it has met the capacity.
     fn judge_cut_short(&mut self, train: &Train) -> Finding {
         let long = train.sent as f64 >= self.size / 4.0;
         let held = |spread: &Spread| spread.carried < SURELY * SURELY / HELD * spread.offered;
@@ -357,9 +356,8 @@ impl Startup {
         self.proven.map_or(Finding::Waiting, Finding::Proven)
     }
 
-    /// A train that was held up. Clearly, or for the second time without carrying more than the
-    /// first time: that is the capacity. Otherwise jitter may have done it: what it carried is
-    /// proven, and a faster train tells the two apart.
+    /// Judges a delayed train. If the delay is clear, or repeated without a higher rate, the rate is the capacity.
+    /// Otherwise jitter may be the cause: the rate is proven, and a faster train distinguishes the two.
     fn held(&mut self, spread: &Spread, expected: f64) -> Finding {
         let sure = spread.carried < SURELY * expected * spread.offered;
         let before = self.doubtful.replace(spread.carried);
@@ -376,7 +374,7 @@ impl Startup {
         }
     }
 
-    /// The next train.
+    /// Prepares the next train.
     fn go_on(&mut self, proven: f64, rate: f64) {
         self.proven = Some(proven);
         self.length = self.next_length;

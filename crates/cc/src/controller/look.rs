@@ -1,4 +1,4 @@
-//! What a look at the path with less under way has shown of its loss.
+//! The result of a probe with less data in flight for the loss of a path.
 
 use super::{Controller, MIN_PACKETS_FOR_LOSS};
 use crate::law::TARGET_MIN;
@@ -6,7 +6,7 @@ use crate::path::RoundPath;
 use hikyaku_units::Instant;
 use libm::{fmax, fmin, sqrt};
 
-/// A round before less was sent.
+/// A round before the probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     /// Delivery rate in bytes a second.
@@ -15,39 +15,39 @@ pub(super) struct Before {
     best: f64,
     /// Seconds.
     queue: f64,
-    /// The share that was lost, of how many packets.
+    /// The loss rate, and the number of packets.
     lost: f64,
     packets: u64,
 }
 
-/// Of what kind a round was that is over.
+/// The kind of a completed round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Looked {
-    /// One like all others.
+    /// A round without a probe.
     No,
-    /// Less has been sent in it, but what arrived was sent before.
+    /// The probe was sent in it, but the arrived packets were sent before.
     Begun,
-    /// What arrived was sent while less was under way, and more of it is to come.
+    /// The arrived packets belong to the probe, and more of them are expected.
     On,
-    /// The last one: what is the path's own is known.
+    /// The last round of a probe that measured the ambient loss.
     Over,
-    /// The last one: what was lost was not the path's own, and the window is what the path carries.
+    /// The last round of a probe that found no ambient loss. The window is set to the rate of the path.
     Disproved,
 }
 
-/// A round of less in which so much of what arrived before arrives is one of a bottleneck that is still full,
-/// if no queue of this share of a round trip was drained meanwhile.
+/// Part of the earlier delivery rate from which on the bottleneck is still busy during a probe, unless a queue of this part
+/// of a round trip was drained.
 const AS_BEFORE: f64 = 0.9;
 pub(super) const NO_QUEUE: f64 = 0.1;
-/// With less loss than this there is nothing to disprove.
+/// Loss rate below which a probe has no result.
 const DOUBTFUL: f64 = 0.02;
-/// Standard deviations that chance is granted.
+/// Standard deviations of chance.
 const SIGMAS: f64 = 2.0;
-/// A queue of which more than this is still there, though all of ours was drained, is filled by others.
+/// Part of a queue that remains after this flow's part was drained, from which on other flows fill the queue.
 const STAYED: f64 = 0.5;
 
 impl Controller {
-    /// Ends a round of a look.
+    /// Ends a round of a probe.
     // spec: rate-2
     pub(super) fn look(&mut self, now: Instant, round: &RoundPath) -> Looked {
         if self.probe.is_draining() {
@@ -65,7 +65,7 @@ impl Controller {
         if before.is_some_and(|before| self.disprove(now, &before, round)) {
             return Looked::Disproved;
         }
-        // Loss beside others who keep the queue full is theirs as well as ours.
+        // Beside other flows that keep the queue full, all flows cause the loss.
         let is_shared =
             before.is_some_and(|before| self.queue > fmax(STAYED * before.queue, 2.0 * TARGET_MIN));
         let ambient = self.loss.ambient();
@@ -78,10 +78,10 @@ impl Controller {
         Looked::Over
     }
 
-    /// Less is under way. `before` is the delivery rate of the round before the last.
+    /// Begins a probe. `before` is the delivery rate of the round before the last.
     pub(super) fn begin_look(&mut self, before: f64) {
         let rate = self.path.rate().unwrap_or(0.0);
-        // What was sent earlier is settled only a while after the first of what was sent since has come.
+        // Packets sent before the probe are judged some time after the first packet of the probe has arrived.
         self.loss.count_from(self.round.end);
         self.before_less = Some(Before {
             rate,
@@ -92,9 +92,8 @@ impl Controller {
         });
     }
 
-    /// Less was sent, and a smaller share of it was lost, or as much as before arrives: all that was lost met
-    /// a bottleneck that has next to no queue, a policer, however much it was. What a path loses by itself is
-    /// the same share of less.
+    /// Whether the losses were drops of a policer, a bottleneck with almost no queue: with the lower rate of the probe the
+    /// loss rate fell, or the delivery rate stayed. Ambient loss is an equal part of a lower rate.
     fn disprove(&mut self, now: Instant, before: &Before, round: &RoundPath) -> bool {
         let Some(rate) = round.rate else { return false };
         let is_short = before.queue < NO_QUEUE * self.round_trip();
@@ -112,9 +111,9 @@ impl Controller {
         } else {
             return false;
         }
-        // What is under way is still of the old window.
+        // The data in flight are still those of the old window.
         self.loss_is_ours = true;
-        // More was carried once; now it is not.
+        // The path carried more before, and no longer does.
         self.path.give(now, rate);
         let bearable = if is_short { 0.0 } else { before.queue };
         self.law.on_overflow(bearable, rate, self.round_trip());

@@ -1,4 +1,4 @@
-//! Who else is at the bottleneck, and what is done about it.
+//! Detection of other flows at the bottleneck, and the response to them.
 
 use super::Controller;
 use crate::common::{Sight, TELLING};
@@ -11,66 +11,70 @@ use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::{fmax, fmin};
 
-/// More than this of a queue stays when we all drain twice as much: it is not ours. Of what up to sixteen of ours
-/// hold a fifth stays at the most, three tenths where round trips are 200 ms; beside TCP, whose own cut may fall into
-/// a drain, less than this is rare.
+/// Part of a queue that must remain after a common drain of twice the queue for it to belong to other flows. Of the queue
+/// of up to 16 hikyaku flows at most a fifth remains, three tenths with round trips of 200 ms. Beside TCP, whose own
+/// reduction may coincide with a drain, less than this is rare.
 const OTHERS: f64 = 0.35;
-/// Who competes holds a part of it, of which twice as much is drained: only where less than this stays are
-/// the others gone.
+/// A competing flow holds a part of the queue and drains twice that part: the other flows have ended only if less than this
+/// part of the queue remains.
 const NOBODY: f64 = 0.15;
-/// Others with whom nothing has overflowed for so long are not of the kind that fills every queue. Flows of CUBIC that
-/// share 1 Gbit/s and 40 ms overflow any queue in less, and with them who holds most of the path is to make room: gone from
-/// the competition every other drain, it has a third of the path beside four in place of two fifths.
+/// Other flows without an overflow for this time do not fill every queue. CUBIC flows on 1 Gbit/s and 40 ms overflow any
+/// queue within it. Beside them a flow that holds most of the path must make room: if it stopped competing every second
+/// drain, it would have a third of the path beside four flows instead of two fifths.
 const QUIET: Duration = Duration::from_secs(20);
-/// Beside those, who holds more than two fifths of the path empties the queue in any drain: they show only in how slowly it
-/// goes. Where less than this of what should be gone is still there, they are gone.
+/// Beside such flows, a flow with more than two fifths of the path empties the queue in every drain. The others are
+/// detected only by how slowly the queue drains: they have ended if less than this part of the expected decrease is
+/// missing.
 const SLOWLY: f64 = 0.2;
-/// Where so much is left of that, they are there whatever stays in the end: every ten seconds BBR sends next to nothing for
-/// a fifth of a second, and it does so in common drains, for an empty queue is what it counts from.
+/// Missing part of the expected decrease from which on the other flows are active, whatever remains at the end: every ten
+/// seconds BBR reduces its rate to almost zero for a fifth of a second. It does so in common drains, because it measures
+/// that interval from an empty queue.
 const RATHER_SLOWLY: f64 = 0.3;
-/// Who is left next to nothing, and loses packets all the time, believes the mean: one flow of BBR after the other
-/// fills the queue and empties it again, several times in a drain (in the lab 23 - 97 % stay on average, 0 - 30 % at
-/// the least). Of ours a twentieth stays, and rarely more than this; but they are not starved.
+/// Mean part of the queue during a drain that is enough for a starved flow which keeps losing packets: several BBR flows
+/// fill the queue and empty it in turn, several times in a drain (in the lab the mean is 23 to 97 %, the minimum 0 to
+/// 30 %). Of the queue of hikyaku flows a twentieth remains, rarely more than this; but they are not starved.
 const STARVED: f64 = 0.3;
-/// Two drains in a row must show them: a queue may have been about to grow, or those with longer round trips may have
-/// known of a shorter one. One that does not takes back half of one that did: TCP cuts its windows when it likes, at
-/// times in every other drain.
+/// Weight of a drain that detects other flows; two consecutive ones are needed. A single one may coincide with a growing
+/// queue, or flows with longer round trips may have drained a shorter queue. A drain without detection cancels half of one
+/// with it: TCP reduces its windows at any time, sometimes in every second drain.
 const SIGHT: u32 = 2;
 const SIGHTS: u32 = 2 * SIGHT;
-/// One is enough where next to all stays, at the half of it and in the end: of what ours hold never so much does. Beside TCP
-/// that has just begun nine tenths stay, and who waits for a second drain comes to a queue that TCP has filled meanwhile.
+/// Remaining part of the queue, at the middle and at the end of a drain, from which on one drain is enough: of the queue of
+/// hikyaku flows less always remains. Beside TCP flows that have just started it is nine tenths, and until a second drain
+/// they would fill the queue.
 const SURE: f64 = 0.7;
-/// Of what the path has carried, this leaves others enough.
+/// Part of the largest rate that leaves other flows enough.
 const MODEST: f64 = 0.2;
-/// And of what it carries for all, this is no little: beside one flow four fifths of an equal share, while four keep three
-/// quarters of theirs. Without it four that began with us left us half of the path.
+/// Part of the path's total rate that is enough for this flow: four fifths of an equal share beside one flow, while four
+/// flows keep three quarters of theirs. Without this bound, four flows that started at the same time left half of the
+/// path.
 const PLENTY: f64 = 0.4;
-/// Who has more than is due grows only when the others have had time for it: so many rounds without a
-/// queue if nothing is due, none if all is.
+/// Rounds without a queue for which a flow above its fair share leaves growth to others: this number if its fair share is
+/// zero, none if it has exactly its fair share.
 const GIVEN: f64 = 16.0;
-/// Nor so many rounds that they take longer than this, in seconds: nobody else may be there.
+/// Bound of that time in seconds, because there may be no other flow.
 const WAITED: f64 = 2.0;
 
-/// Those with whom we compete.
+/// The kind of the other flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Others {
-    /// They overflow the queue and give way then, as we do.
+    /// They overflow the queue and reduce their rate then, as this flow does.
     Brisk,
-    /// Nothing has overflowed for a while: they hold a queue and no more, as BBR does in a deep one.
+    /// No overflow for [`QUIET`]: they hold a bounded queue, as BBR does in a deep one.
     Patient,
-    /// They overflow it, do not mind, and leave us next to nothing.
+    /// They overflow the queue, do not respond to loss, and starve this flow.
     Deaf,
 }
 
 impl Controller {
-    /// Nanoseconds of the calendar at [`Instant::ZERO`]: by it flows that know nothing of each other look
-    /// at their common path at the same time. Without it they share less evenly, and give way to TCP.
+    /// Sets the nanoseconds of the calendar at [`Instant::ZERO`]: by the calendar, flows without any other communication
+    /// probe their common path at the same time. Without it they share less evenly, and TCP displaces them.
     pub const fn set_calendar(&mut self, at_zero: u64) {
         self.commons.set_calendar(at_zero);
     }
 
     // spec: rate-4
-    /// Looks whether it is time to drain, and at what that has shown.
+    /// Begins or ends a common drain by the calendar, and responds to its result.
     pub(super) fn look_for_others(&mut self, now: Instant) {
         let round_trip = Duration::from_secs_f64(self.round_trip());
         let latest = self.path.smooth_queue() - self.floor;
@@ -102,7 +106,7 @@ impl Controller {
                 if self.compete.is_none() {
                     self.even_out(now);
                 } else if self.sights == 0 {
-                    // One drain is enough to see them again.
+                    // The next drain that detects other flows is enough.
                     self.sights = SIGHT;
                     self.paused = self.compete.take();
                     let rate = self.path.rate().unwrap_or(0.0);
@@ -115,12 +119,12 @@ impl Controller {
         self.share.restart();
     }
 
-    /// How packets are to leave.
+    /// The granularity of pacing.
     pub const fn grain(&self) -> Grain {
         if self.compete.is_some() { Grain::Fine } else { Grain::Usual }
     }
 
-    /// Whether others hold a queue of which these shares stayed: at the least, and after half of the time.
+    /// Whether a queue belongs to other flows, by the parts that remained: at the minimum, and at the middle of the drain.
     fn is_held(&self, now: Instant, stayed: f64, kept: f64) -> bool {
         match self.others(now) {
             None => stayed > OTHERS,
@@ -130,8 +134,8 @@ impl Controller {
         }
     }
 
-    /// Who overflows nothing does not take from us what is theirs. A drain of this queue has left the share `kept` of what
-    /// should have been gone at its half.
+    /// Reduces the rate to leave other flows their share, if they cause no overflow. At the middle of a drain of the queue
+    /// `before`, the part `kept` of the expected decrease was missing.
     fn make_room(&mut self, now: Instant, kept: f64, queue: f64) {
         let had = self.path.rate().unwrap_or(0.0) / fmax(self.neighbours.bottleneck(), 1.0);
         let drained = Drained { now, queue, base: self.round_trip(), kept, had };
@@ -143,10 +147,10 @@ impl Controller {
         }
     }
 
-    /// What one drain that shows nobody takes back of those that showed others.
+    /// The weight of a drain without detection.
     fn doubt(&self, now: Instant) -> u32 {
         match self.others(now) {
-            // BBR sends next to nothing in every other drain, and its probes say that it is there.
+            // BBR sends almost nothing in every second drain, and its probes are a sign of it.
             None if self.neighbours.pulse() => 0,
             None | Some(Others::Deaf) => 1,
             Some(Others::Patient) => SIGHT,
@@ -154,12 +158,12 @@ impl Controller {
         }
     }
 
-    /// Whether we compete.
+    /// Whether this flow competes.
     const fn company(&self) -> Company {
         if self.compete.is_some() { Company::Others } else { Company::None }
     }
 
-    /// With whom we compete, if we do.
+    /// The kind of flows with which this flow competes.
     fn others(&self, now: Instant) -> Option<Others> {
         let compete = self.compete.as_ref()?;
         if self.neighbours.starve_us() {
@@ -169,8 +173,8 @@ impl Controller {
         Some(if has_overflowed { Others::Brisk } else { Others::Patient })
     }
 
-    /// The queue is ours alone: whoever has more than the others gives, whoever has less takes. Everybody
-    /// sees the same median of it, so all go by it or nobody does.
+    /// Moves the rate towards the fair share, if only hikyaku flows hold the queue. All of them measure one median, so
+    /// either all of them correct their rates or none does.
     fn even_out(&mut self, now: Instant) {
         let Some(Seen { queue, rate }) = self.share.seen().filter(|seen| seen.queue > TELLING)
         else {
@@ -179,13 +183,13 @@ impl Controller {
         let (target, round_trip) = (self.target(rate), self.round_trip());
         let Due { factor, due } = self.share.even(target, queue, round_trip);
         if factor < 1.0 {
-            // What is given is not taken back as something known.
+            // The released rate must not be taken back as the known rate of the path.
             self.path.give(now, factor * rate);
         }
         if factor != 1.0 {
             self.law.set_window(fmax(factor * self.law.window(), self.min_window()));
         }
-        // Nor is what becomes free at once: it is for those who have less.
+        // Free capacity is for flows with smaller rates first.
         let most = fmin(GIVEN, WAITED / fmax(self.round_trip(), 1e-3));
         self.law.wait((most * fmax(1.0 - due, 0.0)) as u32);
         if due > 1.0 {
@@ -193,19 +197,19 @@ impl Controller {
         }
     }
 
-    /// A round is over: packets `seen`, and how many of them were lost.
+    /// Adds a round: packets `seen`, and the lost ones among them.
     pub(super) fn note_neighbours(&mut self, seen: (u64, u64), is_used: bool) {
         let (Some(rate), true) = (self.path.rate(), is_used) else { return };
         self.neighbours.carried(self.path.largest_rate());
         self.neighbours.on_round(Heard { seen, queue: self.queue, rate }, self.company());
     }
 
-    /// Whether others do not answer to loss, so that we do not either.
+    /// Whether other flows do not respond to loss, so that this flow does not either.
     pub(super) fn is_among_deaf(&self) -> bool {
         self.compete.as_ref().is_some_and(|compete| compete.pace().is_some())
     }
 
-    /// A round beside others is over.
+    /// Adjusts the window after a round beside other flows.
     pub(super) fn compete(&mut self, now: Instant, excess: f64, is_used: bool) {
         let base_rtt = self.round_trip();
         let round = Beside {

@@ -1,4 +1,4 @@
-//! What the controller says: how much may leave, and how fast.
+//! The outputs of the controller: window and pacing rate.
 
 use super::{Controller, Mode};
 use crate::law::DAMPING;
@@ -11,8 +11,8 @@ use libm::{fmax, fmin};
 /// the limit, every gap in the stream of packets would come back with the acknowledgements, round
 /// after round.
 const WINDOW_SLACK: f64 = 0.02;
-/// Nor may a lost acknowledgement be the limit, or one that a busy host delays: the window lets the
-/// pacer go on through so many missing reports and so much delay, up to a part of the round trip.
+/// Missing acknowledgements, and delay of acknowledgements by a busy host, that must not stop the pacer. The window allows
+/// for both, up to a part of the round trip.
 const MISSING_REPORTS: u32 = 2;
 const HOST_DELAY: Duration = Duration::from_millis(1);
 const MAX_SLACK: f64 = 0.25;
@@ -51,7 +51,7 @@ impl Controller {
         }
     }
 
-    /// What may be in flight beyond the law's window, as a share of it.
+    /// Data that may be in flight beyond the law's window, as a part of it.
     fn window_slack(&self) -> f64 {
         let missing = (self.ack_interval() * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
         WINDOW_SLACK + fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK)

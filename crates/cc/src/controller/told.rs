@@ -1,4 +1,4 @@
-//! What the controller tells of the path.
+//! Figures of the path from the controller.
 
 use super::{Controller, Mode};
 use crate::path::PathHint;
@@ -27,12 +27,12 @@ impl Controller {
         Duration::from_secs_f64(self.path.jitter())
     }
 
-    /// What packets wait for each other, in the last round.
+    /// The queueing delay of the last round.
     pub fn queue(&self) -> Duration {
         Duration::from_secs_f64(self.queue)
     }
 
-    /// What to remember of this path, once start-up has found its capacity.
+    /// Figures to keep for the next connection, once start-up has found the capacity.
     pub fn hint(&self) -> Option<PathHint> {
         match &self.mode {
             Mode::Startup(_) => None,
