@@ -1,4 +1,4 @@
-//! The port, and who may come in.
+//! The daemon: its ports, and the admission of clients.
 
 use crate::authorized::Permit;
 use crate::log;
@@ -28,49 +28,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a daemon is to do.
+/// Settings of a daemon.
 pub struct Settings {
-    /// The address and port. Port 0 takes any that is free.
+    /// Address and port, for UDP and TCP. Port 0 takes any free port.
     pub listen: SocketAddr,
     /// The key by which clients know the daemon.
     pub identity: Identity,
-    /// Who may come in.
+    /// Decides which clients are admitted.
     pub admission: Box<dyn Admission>,
-    /// What makes windows of pictures, if clients may have them.
+    /// Decodes windows of pictures, if clients may request them.
     pub render: Option<Render>,
-    /// What reads the state of this machine, which clients may ask for.
+    /// Reads the state of this machine, which clients may request.
     pub probe: Arc<SharedProbe>,
-    /// What is told of this machine and of the sessions is written there.
+    /// The log for samples of this machine and of the sessions.
     pub recorder: Option<Recorder>,
     /// The leases of all clients, if all changes of the files go through this daemon.
     pub leases: Option<Arc<Leases>>,
-    /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
+    /// Maximum number of concurrent sessions. Default of `hikyaku serve`: 200.
     pub sessions: usize,
-    /// Bytes that clients have sent and nothing here has read, of all sessions together. Beyond it, those that hold most
-    /// end. Default of `hikyaku serve`: half of the memory that the process may take.
+    /// Maximum of received and unread bytes of all sessions. Above it, the sessions that hold most are closed. Default of
+    /// `hikyaku serve`: half of the memory that the process may take.
     pub unread: DataSize,
-    /// Attends to clients whose flows are forwarded.
+    /// Runs sessions with forwarded flows.
     pub forward: Forward,
-    /// What is served.
+    /// The services of the daemon.
     pub carries: Carries,
-    /// How long sessions may go on after the daemon was told to end. Default: 30 s.
+    /// Time for which sessions may continue after the daemon was stopped. Default: 30 s.
     pub drain: Duration,
 }
 
-/// Who may come in, and what they get. It is asked again as long as a session lasts.
+/// Decides which clients are admitted, and with which rights. It is called again while a session lasts.
 pub trait Admission: Send + Sync {
-    /// What the holder of a key is permitted; `None` for one that may not come in.
+    /// The rights of the holder of a key; `None` if the holder is not admitted.
     fn permit(&self, key: &Fingerprint) -> Option<Permit>;
 
-    /// What the holder of a key gets with this permit.
+    /// The files, flows and limits of the holder of a key with this permit.
     ///
     /// # Errors
     ///
-    /// It cannot be had. The text is for the client, which is not let in.
+    /// A directory or list of the key cannot be opened. The text is sent to the client, which is not admitted.
     fn grant(&self, key: &Fingerprint, permit: &Permit) -> Result<Grant, String>;
 }
 
-/// Everybody may come in, and gets what the function says.
+/// Admits every key for which the function returns a grant.
 impl<F: Fn(&Fingerprint) -> Option<Grant> + Send + Sync> Admission for F {
     fn permit(&self, _: &Fingerprint) -> Option<Permit> {
         Some(Permit { max_sessions: Some(usize::MAX), ..Permit::default() })
@@ -81,10 +81,10 @@ impl<F: Fn(&Fingerprint) -> Option<Grant> + Send + Sync> Admission for F {
     }
 }
 
-/// Attends to a client whose flows are forwarded, as far as the lists permit it, until it is gone.
+/// Runs a session with forwarded flows, as far as the lists permit them, until its connection ends.
 pub type Forward = fn(Carried, Permits) -> anyhow::Result<()>;
 
-/// What a daemon serves.
+/// The services of a daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carries {
     /// Files.
@@ -95,11 +95,11 @@ pub enum Carries {
     Both,
 }
 
-/// What the holder of a key may do.
+/// Files, flows and limits of the holder of a key.
 pub struct Grant {
-    /// The files that it sees, if any.
+    /// The visible files, if any.
     pub store: Option<Arc<dyn Store>>,
-    /// What is forwarded of it; `None` if nothing is.
+    /// The flows that are forwarded; `None` if none are.
     pub flows: Option<Permits>,
     /// Limits that the client cannot raise.
     pub limits: Limits,
@@ -114,7 +114,7 @@ pub struct Daemon {
     attendance: Attendance,
 }
 
-/// What a session needs. Clones share it.
+/// State that all sessions share.
 #[derive(Clone)]
 pub(crate) struct Attendance {
     settings: Arc<Settings>,
@@ -151,11 +151,11 @@ impl BindDaemon {
     }
 }
 
-/// A client says within this what it wants.
+/// Time within which a client must choose a service.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked whether the sessions are still permitted.
+/// Interval between checks whether the sessions are still permitted.
 const REVIEW_EVERY: Duration = Duration::from_secs(2);
-/// How often the thread that looks is asked whether the daemon ends.
+/// Interval at which that thread checks whether the daemon ends.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Daemon {
@@ -249,8 +249,8 @@ fn ports(
         config.transport.idle_timeout = SILENCE_OF_FLOWS;
     }
     if carries == Carries::Flows {
-        // A server that reads nothing must not keep the other flows of the client from being sent. Where files are
-        // written as well, a slow disk would look the same.
+        // A destination that reads nothing must not block the other flows of the client. This is not used where files are
+        // written as well, because a slow disk would have the same effect.
         config.transport.stalled = StalledStreams::Stop;
     }
     let listener = Listener::bind(address, config)?;
@@ -258,7 +258,7 @@ fn ports(
     Ok((listener, door))
 }
 
-/// What a client has sent that is not read. Pipes have small windows of their own.
+/// Received and unread bytes of a client. Connections over pipes have small windows of their own, and count as zero.
 fn unread(guest: &Guest) -> DataSize {
     let seen = block_on(guest.connection.seen());
     DataSize::from_bytes(seen.and_then(|seen| seen.unread).map_or(0, |unread| unread.bytes))
@@ -278,7 +278,7 @@ impl Attendance {
         }
     }
 
-    /// Lets a client in, or tells it why not.
+    /// Admits a client, or closes its connection with the reason.
     pub(crate) fn admit(&self, connection: &Carried, key: Option<Fingerprint>) {
         let refuse = |code, text: &str| connection.close(code, text);
         let Some(key) = key else {
@@ -305,7 +305,7 @@ impl Attendance {
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
         let processes = self.processes.clone();
         let attend = move || {
-            // A client that asks for nothing, or for something else, has been told.
+            // `offer` has sent the reason to a client that requests no service, or one that is not offered.
             let changes = Changes::of(grant.limits.writes, grant.store.as_ref());
             let features = features(render.is_some(), leases.is_some(), changes);
             let store = Offered { features: &features, ..STORE };
@@ -342,7 +342,7 @@ impl Attendance {
     }
 }
 
-/// What a client may change.
+/// The changes that a client may make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Changes {
     Nothing,
@@ -363,7 +363,7 @@ impl Changes {
     }
 }
 
-/// What a client may ask of the files.
+/// The features of the files that are offered to a client.
 fn features(has_images: bool, has_leases: bool, changes: Changes) -> Vec<&'static str> {
     let is_offered = |feature: &&str| match *feature {
         IMAGES => has_images,

@@ -27,7 +27,7 @@ const ROOT: &str = "/";
 const LINE_BYTES_MAX: u64 = 200;
 /// Connections of the client at once: one for each session, and those that replace lost ones.
 const SESSIONS_MAX: usize = 8;
-/// When its standard input ends, nobody waits for the rest.
+/// Time for open sessions once standard input has ended: the client is gone by then.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Ports that are tried before any that is free is taken.
 const TRIES: usize = 8;

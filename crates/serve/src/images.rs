@@ -7,12 +7,12 @@ use hikyaku_remote::{Render, Rendered, View};
 use hikyaku_store::Open;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is made at once, for all clients together. A window that takes long to decode holds up no other one that does not:
-/// each kind has its own places.
+/// Places for windows that are decoded concurrently, for all clients together. Each kind has its own places, so that a slow
+/// window does not delay fast ones.
 struct Places {
-    /// Of windows of little work, and of what the head of a picture says.
+    /// For fast windows, and for reading heads of pictures.
     light: Slots,
-    /// Of all other windows.
+    /// For all other windows.
     heavy: Slots,
 }
 
@@ -26,10 +26,10 @@ struct Slots {
 const PIXELS_MAX: u64 = 32 << 20;
 /// Pixels of the part of the picture, or of its overview, of which a smaller window is made.
 const REGION_PIXELS_MAX: u64 = 1 << 30;
-/// Pixels of which at most are decoded for a window of little work: a fraction of a second.
+/// Maximum of decoded pixels of a fast window: a fraction of a second.
 const LIGHT_PIXELS: u64 = 16 << 20;
 
-/// What makes windows: so many that take long at once, and beside them as many others.
+/// Returns a function that decodes windows: at most `threads` slow ones and as many fast ones concurrently.
 pub(crate) fn render(threads: usize) -> Render {
     let places = Places { light: Slots::new(threads), heavy: Slots::new(threads) };
     Arc::new(move |open, view| make(open, view, &places))

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const IDLE: Duration = Duration::from_secs(60);
 /// It is looked this often whether the daemon ends, and whether samples are due.
 const LOOK: Duration = Duration::from_millis(100);
-/// The transport tells of a session within this, or the sample is without it.
+/// Time within which the transport must report a session. Otherwise the sample is written without it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A session that was seen.

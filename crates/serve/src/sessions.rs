@@ -1,4 +1,4 @@
-//! The sessions that are there.
+//! The current sessions.
 
 use crate::authorized::Permit;
 use hikyaku_crypto::Fingerprint;
@@ -22,12 +22,12 @@ struct State {
     all: HashMap<u64, Guest>,
 }
 
-/// A client that was let in.
+/// An admitted client.
 #[derive(Clone)]
 pub(crate) struct Guest {
     pub(crate) connection: Connection,
     pub(crate) key: Fingerprint,
-    /// What it was permitted when it came.
+    /// Its rights at admission.
     pub(crate) permit: Permit,
 }
 
@@ -50,17 +50,16 @@ pub(crate) enum Full {
     Key { key: Fingerprint, most: usize },
 }
 
-/// After the connections were closed, their threads end within this.
+/// Time within which the threads of closed connections end.
 const LAST: Duration = Duration::from_secs(2);
 /// Why a session ends that holds most of what is not read.
 const MEMORY_EXHAUSTED: &str =
     "the memory of this server was exhausted, and this session held most of what was not read";
-/// One key has at most this part of the places, unless the list says otherwise.
+/// One key may have the number of places divided by this, unless its line in the list has `max-sessions`.
 const SHARE_OF_KEY: usize = 4;
-/// One key has at least so many, where that leaves a place to others: a mount, and a command beside it.
+/// Minimum of sessions that one key may have, if a place remains for other keys: a mount, and a command beside it.
 const SESSIONS_OF_KEY_MIN: usize = 2;
-/// The threads of a session whose connection has ended may still wait for the disk. Beside each session that may be there, so
-/// many places may have threads.
+/// Places for each allowed session: threads of a session whose connection has ended may still wait for the disk.
 const PLACES_OF_SESSION: usize = 2;
 
 impl Sessions {
@@ -68,8 +67,8 @@ impl Sessions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more, if there are fewer than `most`, and of its key fewer than that may have. A session counts as
-    /// long as its connection is there.
+    /// Takes a place for a session, if there are fewer than `most` sessions, and fewer of its key than the key may have. A
+    /// session counts while its connection is open.
     pub(crate) fn enter(self: &Arc<Self>, guest: Guest, most: usize) -> Result<Place, Full> {
         let mut state = self.state();
         let of_key = guest.permit.max_sessions.unwrap_or_else(|| share_of_key(most));
@@ -85,12 +84,12 @@ impl Sessions {
         Ok(Place { sessions: self.clone(), number })
     }
 
-    /// The sessions that are there, and their numbers.
+    /// The current sessions, and their numbers.
     pub(crate) fn list(&self) -> Vec<(u64, Guest)> {
         self.state().all.iter().map(|(number, guest)| (*number, guest.clone())).collect()
     }
 
-    /// Ends the sessions of keys that may not come in any more, or of which another thing is permitted than before.
+    /// Closes the sessions of keys that are no longer admitted, or whose rights have changed.
     pub(crate) fn review(&self, permitted: impl Fn(&Fingerprint) -> Option<Permit>) {
         for (_, Guest { connection, key, permit }) in self.list() {
             match permitted(&key) {
@@ -104,7 +103,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions that hold most of what is not read, until the others hold at most `most`.
+    /// Closes the sessions with most unread bytes, until the others hold at most `most`.
     pub(crate) fn relieve(&self, most: DataSize, unread: impl Fn(&Guest) -> DataSize) {
         let mut all: Vec<(DataSize, Guest)> =
             self.list().into_iter().map(|(_, guest)| (unread(&guest), guest)).collect();
@@ -119,7 +118,7 @@ impl Sessions {
         }
     }
 
-    /// Waits until all sessions have ended, at most `time`; then it ends them.
+    /// Waits at most `time` until all sessions have ended, then closes them.
     pub(crate) fn drain(&self, time: Duration) {
         self.wait(Instant::now() + time);
         for guest in self.state().all.values() {
@@ -140,7 +139,7 @@ impl Sessions {
     }
 }
 
-/// How many of `most` sessions one key may have, of which the list says nothing.
+/// Maximum number of sessions of one key without `max-sessions` in the list, if the daemon allows `most`.
 fn share_of_key(most: usize) -> usize {
     let for_others = most.saturating_sub(1).max(1);
     (most / SHARE_OF_KEY).max(SESSIONS_OF_KEY_MIN).min(for_others)
@@ -156,7 +155,7 @@ fn is_full<'a>(guests: impl Iterator<Item = &'a Guest>, most: usize) -> bool {
     connected >= most || places >= most.saturating_mul(PLACES_OF_SESSION)
 }
 
-/// What the holder of a key is told that is not in the list.
+/// The reason for the holder of a key that is not in the list.
 pub(crate) fn not_authorised(key: &Fingerprint) -> String {
     format!("the key {key} is not authorised here")
 }

@@ -1,4 +1,4 @@
-//! What all sessions of one key have in common: its connections' rate, and the number of its flows.
+//! Limits that all sessions of one key share: the rate of its connections, and the number of its flows.
 
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::{Connection, Pace};

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 /// A pause after an error of the system, such as too many open files, which would come again at once.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a client that is refused may take to hear it.
+/// Time for sending the reason to a refused client.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Lets clients in until `is_over` is set.
@@ -37,7 +37,7 @@ pub(crate) fn accept(door: &TcpDoor, attendance: &Attendance, is_over: &AtomicBo
             let shake = move || {
                 let shaken = door.admit(stream, &place, PATIENCE);
                 drop(place);
-                // Who is no client hears nothing.
+                // A peer without a completed handshake receives no answer.
                 if let Ok(Admitted::New(connection, key)) = shaken {
                     attendance.admit(&connection, key);
                     if connection.close_reason().is_some() {
