@@ -180,7 +180,6 @@ fn check(tree: &Tree) -> Vec<Finding> {
     with(pages::LIST, &|list| pages::check(list, &tree.files));
     with(translations::TRANSLATION, &|translation| {
         let original = tree.document(translations::ORIGINAL);
-        let original = original.filter(|_| translations::is_marked(translation));
         original.map_or_else(Vec::new, |original| translations::check(original, translation))
     });
     let documents: Vec<_> =

@@ -39,11 +39,6 @@ pub(super) fn check(original: &TextFile, translation: &TextFile) -> Vec<Finding>
     findings
 }
 
-/// Whether a text is a translation that is kept equal: it has a mark.
-pub(super) fn is_marked(translation: &TextFile) -> bool {
-    translation.text.lines().any(|line| mark_in(line).is_some())
-}
-
 /// The translation with the marks of the original's sections of today; or where the two differ.
 pub(super) fn marked(original: &str, translation: &str) -> Result<String, Vec<Finding>> {
     let (english, japanese) = (sections(original), sections(translation));
