@@ -1,5 +1,4 @@
-//! Writing: a pool that hashes and writes what arrives. What is whole waits for its name in
-//! `naming.rs`.
+//! Writing: a pool of threads that hash and write arriving segments. Complete files wait for their names in `naming.rs`.
 
 use super::failure::{failure, place};
 use super::fault::{Fault, Stopped};
@@ -30,19 +29,19 @@ pub(crate) enum Job {
     Segment(Arc<Incoming>, Whole, Arc<SegQueue<Vec<u8>>>),
     /// A small file.
     Small(Small),
-    /// A large file that is all there.
+    /// A large file whose segments are all proven.
     Finish(Arc<Incoming>),
-    /// The same of a stream.
+    /// A complete file that came as a stream.
     Poured(Poured),
 }
 
-/// A small file as it came.
+/// A small file as it arrived.
 pub(crate) struct Small {
     pub(crate) plan: Plan,
     pub(crate) bytes: Vec<u8>,
-    /// The one that it must have.
+    /// The expected hash.
     pub(crate) hash: FileHash,
-    /// What to write into, if that is no plain file.
+    /// The destination, if it is no regular file.
     pub(crate) stream: Option<Stream>,
     pub(crate) slot: Slot,
 }
@@ -56,7 +55,7 @@ pub(crate) struct Poured {
     pub(crate) slot: Slot,
 }
 
-/// What all who write share.
+/// State that all writing threads share.
 pub(crate) struct Disk<'a> {
     pub(crate) options: &'a Options,
     pub(crate) journal: &'a JournalFile,
@@ -66,7 +65,7 @@ pub(crate) struct Disk<'a> {
     pub(crate) out: Out,
     pub(crate) active: Active,
     pub(crate) volumes: Volumes,
-    /// Where the copy lands, as this machine's user would write it.
+    /// The destination directory, as a user of this host writes it.
     pub(crate) base: PathBuf,
     /// For files that wait for their names.
     pub(crate) unnamed: Room,
@@ -76,8 +75,7 @@ pub(crate) struct Disk<'a> {
 }
 
 impl Disk<'_> {
-    /// What a thread of the pool does, until nobody can give it work. What it has written waits at
-    /// `names` for its name.
+    /// Runs a thread of the pool until the queue of jobs is closed. Written files go to `names`.
     pub(crate) fn work(&self, queue: &Mutex<Receiver<Job>>, names: &SyncSender<Written>) {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -93,7 +91,7 @@ impl Disk<'_> {
             };
             if let Some(written) = written {
                 self.unnamed.take(written.plan.held());
-                // The thread that takes these lives as long as anybody who gives them.
+                // The receiving thread outlives all senders.
                 let _ = names.send(written);
             }
         }
@@ -119,12 +117,12 @@ impl Disk<'_> {
         if self.on_news(incoming, news) == Next::Finish { self.finish(incoming) } else { None }
     }
 
-    /// Journals what was written and asks for what is wrong.
+    /// Journals proven segments and requests damaged ones again.
     pub(crate) fn on_news(&self, incoming: &Incoming, news: News) -> Next {
         let path = incoming.plan.path.as_bytes();
         if news.is_damaged {
             if incoming.give_up() {
-                // It is of no use to anybody.
+                // A damaged file cannot be resumed.
                 incoming.draft.discard();
                 let why = "does not arrive as it was read; run the same command again";
                 self.lose(path, FailureKind::Damaged, why);
@@ -153,14 +151,14 @@ impl Disk<'_> {
     }
 
     fn finish(&self, incoming: &Incoming) -> Option<Written> {
-        // If it fails the place is free.
+        // If this fails, the place is released.
         let slot = incoming.take_slot();
         let (plan, draft) = (incoming.plan.clone(), incoming.draft.clone());
-        // Who still writes the same bytes again has done so by now.
+        // Wait for a thread that still writes a segment that was sent twice.
         drop(incoming.turn());
         let dressed = draft.set_length(plan.size).map(|()| self.dress(&plan, &draft));
         let ready = dressed.and_then(|()| {
-            // Each file of this size is worth a wait of its own, beside others that are written.
+            // A file of this size is synced by itself, while other threads write.
             if self.options.durable { draft.sync() } else { Ok(()) }
         });
         if let Err(error) = ready {
@@ -186,7 +184,7 @@ impl Disk<'_> {
         Some(self.written(plan, draft, hash, slot))
     }
 
-    /// What waits for its name and is synced with others.
+    /// A file that waits for its name, and is synced together with others.
     fn written(&self, plan: Plan, draft: Arc<Draft>, hash: FileHash, slot: Slot) -> Written {
         self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
         let (hash, slot) = (Some(hash), Some(slot));
@@ -212,7 +210,7 @@ impl Disk<'_> {
             self.dress(&plan, &draft);
             Ok(Arc::new(draft))
         });
-        // It waits for its name without them.
+        // The attributes are set. The plan waits without them.
         plan.attributes = Vec::new();
         match written {
             Ok(draft) => {
@@ -228,7 +226,7 @@ impl Disk<'_> {
         }
     }
 
-    /// Begins a file. Where its directory may not be written to and the old file may, there is a way.
+    /// Begins a file. If the directory is not writable but the old file is, the error names `--inplace`.
     pub(crate) fn create(&self, plan: &Plan, stream: Option<Stream>) -> Result<Draft, FsError> {
         plan.open(&self.token, stream).map_err(|error| {
             let is_denied = error.errno() == Some(rustix::io::Errno::ACCESS);
@@ -239,8 +237,8 @@ impl Disk<'_> {
         })
     }
 
-    /// Reads a file again, where that is asked for and possible. If it is not what was written, it is of no use to
-    /// anybody: a bad disk, or somebody else who writes to the file.
+    /// Reads a file again, if the user asked for it. If the bytes differ, the disk is bad or another process writes to the
+    /// file, and the file is discarded.
     fn check(
         &self,
         plan: &Plan,
@@ -265,7 +263,7 @@ impl Disk<'_> {
         None
     }
 
-    /// Attributes, by the open file. The file is there without them, too: a file system may have none.
+    /// Sets extended attributes. Without them the file is complete as well: some file systems support none.
     pub(crate) fn attach(&self, plan: &Plan, draft: &Draft) {
         if plan.manner == Manner::Stream {
             return;
@@ -278,7 +276,7 @@ impl Disk<'_> {
         }
     }
 
-    /// Owner, mode and times, in the same way.
+    /// Sets owner, mode and times.
     fn dress(&self, plan: &Plan, draft: &Draft) {
         if plan.manner == Manner::Stream {
             return;
@@ -300,7 +298,7 @@ impl Disk<'_> {
         }
     }
 
-    /// A mode that cannot be set is a failure where its user wants it kept, and else a remark.
+    /// Reports a mode that cannot be set: as a failure if the user asked to keep modes, otherwise as a remark.
     pub(crate) fn on_mode(&self, path: &[u8], set: Result<(), FsError>) {
         match set {
             Err(error) if self.options.preserve.modes() => self.undressed(path, &error),
@@ -316,7 +314,7 @@ impl Disk<'_> {
         }
     }
 
-    /// A file is there, but not all that belongs to it.
+    /// Reports a file without some of its metadata.
     pub(crate) fn undressed(&self, path: &[u8], error: &FsError) {
         let failure = failure(&self.base, path, error);
         if self.said.is_news(path, failure.kind) {
@@ -327,7 +325,7 @@ impl Disk<'_> {
         }
     }
 
-    /// A file that is under way cannot be written: it is no more, and what comes of it is not wanted.
+    /// Gives up a file that cannot be written. Further bytes of it are discarded.
     pub(crate) fn give_up(&self, incoming: &Incoming, error: &FsError) {
         if !incoming.give_up() {
             return;
@@ -338,7 +336,7 @@ impl Disk<'_> {
         self.fail(incoming.plan.path.as_bytes(), error);
     }
 
-    /// A sync of a file that was given up failed: nothing that was written to it can be believed.
+    /// Gives up a file whose sync failed: none of its written bytes can be relied on.
     pub(crate) fn void(&self, incoming: &Incoming, error: &FsError) {
         let path = incoming.plan.path.as_bytes();
         self.journal.append(&[Record::Void { path: path.to_vec() }]);
@@ -346,7 +344,7 @@ impl Disk<'_> {
         self.fail(path, error);
     }
 
-    /// One file cannot be made; where the next would meet the same it is the end of all.
+    /// Reports a file that cannot be written. If further files would fail for the same reason, the copy ends.
     pub(crate) fn fail(&self, path: &[u8], error: &FsError) {
         let failure = failure(&self.base, path, error);
         if error.is_fatal() {
@@ -357,14 +355,14 @@ impl Disk<'_> {
         self.pending.done();
     }
 
-    /// One file is lost, for this reason.
+    /// Reports a file that is lost for this reason.
     pub(crate) fn lose(&self, path: &[u8], kind: FailureKind, why: &str) {
         let place = place(&self.base, path);
         self.complain(path, Failure { place, kind, text: why.to_owned() });
         self.pending.done();
     }
 
-    /// Tells both ends. A cause that many files of a directory have in common is told once.
+    /// Reports a failure at both ends. A cause that many files of a directory share is reported once.
     pub(crate) fn complain(&self, path: &[u8], failure: Failure) {
         self.meter.remove_hash(path);
         let failure = self.said.is_news(path, failure.kind).then_some(failure);
@@ -375,29 +373,29 @@ impl Disk<'_> {
         self.tell(&FromReceiver::Failed { path: path.to_vec(), failure });
     }
 
-    /// Tells the sender.
+    /// Sends a message to the sender.
     pub(crate) fn tell(&self, message: &FromReceiver) {
         if let Err(error) = self.out.say(message) {
             self.fault.report(error);
         }
     }
 
-    /// The sender lies: that ends the copy.
+    /// Ends the copy, because the sender breaks the protocol.
     pub(crate) fn caught(&self, lie: Lie) -> Stopped {
         self.fault.report(lie)
     }
 }
 
-/// What follows for a file.
+/// The next step for a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Something is still missing, or it is over.
+    /// Segments are missing, or the file was given up.
     GoOn,
-    /// It is whole.
+    /// The file is complete.
     Finish,
 }
 
-/// The hash of what the disk gives back.
+/// The hash of a file's bytes on the disk.
 fn hash_of(draft: &Draft, size: u64) -> Result<FileHash, FsError> {
     draft.sync()?;
     draft.forget_cache()?;

@@ -1,4 +1,4 @@
-//! The end that writes.
+//! The receiving end of a copy.
 
 mod before;
 mod budget;
@@ -44,30 +44,30 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// Threads that hash and write. Two fill a disk; more wait for one together.
+/// Threads that hash and write. Two saturate a disk; more of them wait for its latency concurrently.
 const WRITERS: usize = 4;
-/// Jobs that wait for them: 8 MB.
+/// Maximum number of queued jobs: 8 MB.
 const JOBS: usize = 8;
-/// Files that wait for their names, at most.
+/// Maximum number of files that wait for their names.
 const NAMES: usize = 8192;
-/// A copy that gets nothing for so long gives way to another attempt at the same: the sender may have
-/// moved to another network, and ssh not noticed yet.
+/// Time without data after which a copy ends in favour of a newer attempt at the same copy: the sender may have moved to
+/// another network, which ssh has not noticed yet.
 const STILL: Duration = Duration::from_secs(3);
-/// How often the sender is told how far we are.
+/// Interval between reports of progress to the sender.
 const TELL_EVERY: Duration = Duration::from_millis(100);
-/// A fault does not wake who waits for a file to be closed; it is looked for this often.
+/// Interval between checks for a fault while the receiver waits for a place: a fault does not wake it.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How this end writes.
+/// Settings of the receiving end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Writing {
     pub(crate) descriptors: Descriptors,
     pub(crate) sync_every: SyncEvery,
-    /// Files that are open at once.
+    /// Maximum number of open files.
     pub(crate) places: usize,
 }
 
-/// Receives what comes into `target`; returns when all of it is there, or at a fault.
+/// Receives a copy into `target`. Returns when it is complete, or at a fault.
 pub(crate) fn receive(ends: Ends<'_>, target: &Path, writing: Writing) {
     let Ends { connection, mut incoming, outgoing, fault, meter, options, allowed, claims } = ends;
     let begun = begin(connection, &mut incoming, target, options, writing.descriptors);
@@ -109,7 +109,7 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path, writing: Writing) {
     }
 }
 
-/// Whether this attempt leaves something to a later one.
+/// Whether a later attempt has to continue this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sequel {
     None,
@@ -117,7 +117,7 @@ enum Sequel {
     Wanted,
 }
 
-/// Where a copy lands, and what may land there.
+/// The destination of a copy, and the entries that are allowed there.
 #[derive(Clone, Copy)]
 struct Scene<'a> {
     landing: &'a Landing,
@@ -127,7 +127,7 @@ struct Scene<'a> {
     writing: Writing,
 }
 
-/// The first message, what the target means by it, and what earlier attempts have left.
+/// Reads the first message. Returns the destination, and the unfinished files of earlier attempts.
 fn begin(
     connection: &Connection,
     incoming: &mut In,
@@ -235,7 +235,7 @@ fn accept<'scope>(
     }
 }
 
-/// Tells the sender how far we are, until it is over.
+/// Reports progress to the sender until the copy ends.
 fn tell(disk: &Disk<'_>, stop: &Stop) {
     let (mut bytes, mut files, mut moved) = (0, 0, Instant::now());
     loop {
@@ -275,20 +275,20 @@ struct Receiver<'a> {
     slots: Arc<Slots>,
     remains: BTreeMap<Vec<u8>, Remains>,
     files: HashMap<EntryId, Arc<Incoming>>,
-    /// The file without a length that is under way.
+    /// The current file without a known length.
     pouring: Option<Pouring>,
-    /// Runs of holes that the sender has told of files that were under way.
+    /// Runs of holes from the sender, of files that are not complete.
     holes: usize,
-    /// Hashes that it has told of them, since those were counted whose segments have not come.
+    /// Hashes from the sender since the last count of those whose segments have not arrived.
     expected: usize,
-    /// Bytes that all files under way take, whatever has come of them, since those were counted that are not over.
+    /// Memory of files that began since the last count of those that are not complete, in bytes.
     held: usize,
     dirs: Dirs,
-    /// Unfinished files of which the journal tells.
+    /// Names of unfinished files in the journal.
     partials: BTreeSet<Vec<u8>>,
-    /// Directories in which leftovers were looked for.
+    /// Directories that were searched for leftovers.
     swept: BTreeSet<(u64, u64)>,
-    /// Those of them that could not be listed.
+    /// Number of them that could not be listed.
     unswept: usize,
     umask: u32,
 }
@@ -298,8 +298,8 @@ impl Receiver<'_> {
         self.disk.out.say(message).map_err(|error| self.disk.fault.report(error))
     }
 
-    /// A place for one more open file. Meanwhile nothing more is heard of the sender, so that there must be
-    /// one that comes to its end without.
+    /// Takes a place for one more open file. No message of the sender is read meanwhile, so one of the open files must be
+    /// able to become complete without one.
     fn slot(&self) -> Result<Slot, Stopped> {
         loop {
             if let Some(slot) = self.slots.take(LOOK) {
@@ -319,8 +319,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// Whether a later attempt is to end what this one could not. What an earlier one has left, in directories too of
-    /// which this one saw nothing, is of use as long as something failed, and only its journal tells of it.
+    /// Whether a later attempt has to continue this one. Unfinished files of earlier attempts, also in directories that this
+    /// attempt did not reach, are useful while anything has failed, and only the journal names them.
     fn sequel(&self) -> Sequel {
         let is_all_done = self.disk.meter.kinds().is_empty() && self.unswept == 0;
         match self.attempt {
@@ -357,7 +357,7 @@ impl Receiver<'_> {
                     }
                     self.disk.meter.set_counted();
                     has_ended = true;
-                    // What did not arrive as it was read is sent again behind this.
+                    // Damaged segments are sent again after this message.
                     self.disk.pending.watch(&all_named);
                 }
                 message => self.one(message, tail)?,
@@ -386,7 +386,7 @@ impl Receiver<'_> {
             FromSender::Last { id, size, hash } => self.end_stream(id, size, hash)?,
             FromSender::Data { id, object, ranges } => {
                 let cargo = match self.files.get(&id).cloned() {
-                    // It could not be made, or not be read to its end.
+                    // The file could not be created, or the sender could not read it.
                     None => None,
                     Some(incoming) => {
                         let Some(layout) = Layout::new(incoming.file, &ranges) else {
@@ -411,7 +411,7 @@ impl Receiver<'_> {
                 if let Some(incoming) = id.and_then(|id| self.files.remove(&id))
                     && incoming.give_up()
                 {
-                    // What has come of it is void.
+                    // The arrived part of it is invalid.
                     incoming.draft.discard();
                     self.disk.pending.done();
                 }
@@ -433,7 +433,7 @@ impl Receiver<'_> {
         let news = tell(&incoming).map_err(|lie| self.disk.caught(lie))?;
         if self.disk.on_news(&incoming, news) == Next::Finish {
             self.files.remove(&id);
-            // The pool lives as long as this thread.
+            // The pool outlives this thread.
             let _ = self.jobs.send(Job::Finish(incoming));
         }
         Ok(())
@@ -450,7 +450,7 @@ impl Receiver<'_> {
                     self.disk.pending.add();
                     self.disk.fail(path.as_bytes(), &error);
                     if entry.kind == EntryKind::Dir {
-                        // That is why nothing in it can be made either.
+                        // Nothing in it can be created either, for this reason.
                         self.disk.said.is_missing(path.as_bytes());
                     }
                 }
@@ -461,7 +461,7 @@ impl Receiver<'_> {
     }
 }
 
-/// A FIFO is waited for as long as the other end is there: a process that outlived it would have nobody who ends it.
+/// Patience with a FIFO while the connection is open: a process that continued after that would never end.
 fn patience(connection: &Connection) -> Patience {
     let connection = connection.clone();
     Patience::new(move || connection.close_reason().is_none())

@@ -1,5 +1,5 @@
-//! Between two other machines, through this one: what the sending end says goes on to the receiving
-//! end and back, so that both work as if they had met. Nothing is stored here.
+//! Copies between two other hosts through this one: messages of the sender are forwarded to the receiver and back, so that
+//! both work as if they were connected. No data are stored here.
 
 use super::Options;
 use super::board::Board;
@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope};
 
-/// One of the two.
+/// One of the two hosts.
 pub(crate) struct Party<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) incoming: In,
     pub(crate) outgoing: Out,
 }
 
-/// What is copied, and what of it may go by.
+/// Options of the copy, and the limits on the forwarded messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub(crate) options: &'a Options,
@@ -35,10 +35,10 @@ pub(crate) struct Terms<'a> {
     pub(crate) claims: Claimant<'a>,
 }
 
-/// What the sending end says that its objects carry, by their numbers.
+/// Files and ranges that the sender's objects carry, by the objects' numbers.
 type Pairs = Board<(EntryId, Vec<(u64, u64)>)>;
 
-/// Where objects go.
+/// The way of objects to the receiver.
 #[derive(Clone)]
 struct Way<'a> {
     to: &'a Connection,
@@ -50,15 +50,15 @@ struct Way<'a> {
     stop: &'a Stop,
 }
 
-/// Objects that the sending end has spoken of and not opened.
+/// Maximum number of objects that the sender has announced and not opened.
 const MOST_WAITING: usize = 64;
 
-/// Bytes of all objects that wait for earlier ones: more than any window holds.
+/// Maximum of bytes of all objects that wait for earlier bytes: more than any window holds.
 const MOST_EARLY: usize = 1 << 30;
 /// The code of an object that is given up.
 const GIVEN_UP: u64 = 1;
 
-/// Carries a copy from one to the other; returns when the receiving end has finished, or at a fault.
+/// Forwards a copy between two hosts. Returns when the receiver has finished, or at a fault.
 pub(crate) fn through(
     from: Party<'_>,
     to: Party<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn through(
         let _ = answers(to.incoming, &back, terms.claims, meter, (fault, is_all_said, stop));
         stop.set();
         objects.thread().unpark();
-        // The sending end has heard that all is there, or there is a fault: it says nothing more.
+        // The sender has received the end of the copy, or a fault: it sends nothing more.
         from.connection.close(hikyaku_net::code::DONE, "");
     });
 }
@@ -95,7 +95,7 @@ fn forth(
     loop {
         let body = match incoming.hear() {
             Ok(Some(body)) => body,
-            // It ends when all is there.
+            // The connection ends after the copy.
             Ok(None) | Err(_) if stop.is_set() => return Ok(()),
             Ok(None) => {
                 let cut = anyhow!("the sending end stopped before it had finished");
@@ -105,7 +105,7 @@ fn forth(
         };
         let (message, _) = decode::<FromSender>(body).map_err(|error| fault.report(error))?;
         let said = match message {
-            // Said onwards when it comes: who speaks of objects and opens none must hold up nothing.
+            // Forwarded when the object arrives: a sender that announces objects and opens none must not block others.
             FromSender::Data { id, object, ranges } => {
                 if pairs.pin(object, (id, ranges)) > MOST_WAITING {
                     let lie = anyhow!("the sending end speaks of too many objects at once");
@@ -131,7 +131,7 @@ fn forth(
     }
 }
 
-/// What is said in place of an entry whose name another part of the copy has: as if it could not be read.
+/// The message that replaces an entry whose name another part of the copy has: as if the sender could not read it.
 fn taken(message: &FromSender, claims: Claimant<'_>) -> anyhow::Result<Option<FromSender>> {
     let (FromSender::Entry(entry) | FromSender::Small { entry, .. } | FromSender::Stream(entry)) =
         message
@@ -146,7 +146,7 @@ fn taken(message: &FromSender, claims: Claimant<'_>) -> anyhow::Result<Option<Fr
     })
 }
 
-/// What concerns us of what goes by.
+/// Checks and counts a forwarded message of the sender.
 fn note(message: &FromSender, terms: Terms<'_>, meter: &Meter) -> anyhow::Result<()> {
     match message {
         FromSender::Entry(entry) | FromSender::Small { entry, .. } | FromSender::Stream(entry)
@@ -155,7 +155,7 @@ fn note(message: &FromSender, terms: Terms<'_>, meter: &Meter) -> anyhow::Result
             let shown = Shown::new(&entry.path);
             Err(anyhow!("the other end sends {shown}, which was not asked for"))
         }
-        // In a rehearsal the receiving end may have a word on each.
+        // In a dry run the receiver may answer each entry.
         FromSender::Entry(_) if terms.options.rehearsal => {
             meter.add_rehearsed();
             Ok(())
@@ -206,7 +206,7 @@ fn answers(
             if !is_all_said.load(Ordering::Acquire) {
                 return Err(fault.report(TooSoon));
             }
-            // The sending end may go as soon as it hears of it.
+            // The sender may end as soon as it has received this message.
             stop.set();
         }
         back.repeat(body).map_err(|error| fault.report(error))?;
@@ -225,7 +225,7 @@ fn answers(
                 meter.add_would(&path).map_err(|error| fault.report(error))?;
             }
             FromReceiver::Finished => return Ok(()),
-            // The sending end does not speak of it again.
+            // The sender does not mention the file again.
             FromReceiver::Has { path, kept: Kept::Whole(_), .. } => {
                 claims.claim(&path, Kind::File).map_err(|error| fault.report(error))?;
             }
@@ -241,12 +241,12 @@ fn accept<'scope>(scope: &'scope Scope<'scope, '_>, from: &'scope Connection, wa
     }
 }
 
-/// Runs of an object that wait for earlier ones.
+/// Runs of an object that wait for earlier bytes.
 struct Early<'a> {
     runs: BTreeMap<u64, Vec<u8>>,
     /// Bytes of all of them.
     held: usize,
-    /// The same of all objects.
+    /// Bytes of such runs of all objects.
     all: &'a AtomicUsize,
 }
 
@@ -278,7 +278,7 @@ impl<'a> Early<'a> {
         self.all.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Whether too much of all objects waits.
+    /// Whether the waiting bytes of all objects exceed their maximum.
     fn is_too_much(&self) -> bool {
         self.all.load(Ordering::Relaxed) > MOST_EARLY
     }
@@ -291,7 +291,7 @@ impl Drop for Early<'_> {
 }
 
 impl Way<'_> {
-    /// Carries one object: it leaves in order, however it came.
+    /// Forwards an object in order of its bytes.
     fn carry(&self, mut object: ObjectReceiver) -> Result<(), Stopped> {
         let (id, ranges) = self.pairs.take(object.id().0, self.fault, self.stop)?;
         let mut pair = wait_for(self.to.open_object(), self.stop)?
@@ -309,7 +309,7 @@ impl Way<'_> {
                     pair.reset(GIVEN_UP);
                     return Ok(());
                 }
-                // All is there: the connection was closed because of that.
+                // The copy is complete, and the connection was closed.
                 Err(_) if self.stop.is_set() => return Ok(()),
                 Err(error) => return Err(self.fault.report(error)),
             }
@@ -317,7 +317,7 @@ impl Way<'_> {
                 next += bytes.len() as u64;
                 match block_on(pair.write_chunk(Bytes::from(bytes))) {
                     Ok(()) => {}
-                    // The receiving end does not want it, and has said why.
+                    // The receiver has refused the object and sent the reason.
                     Err(WriteError::Stopped(code)) => {
                         object.stop(code.number());
                         return Ok(());
