@@ -1,4 +1,4 @@
-//! Objects on their way in: parts in any order become segments, segments become work for the disk.
+//! Arriving objects: parts in any order are assembled into segments, and segments become jobs of the disk.
 
 use super::board::Board;
 use super::disk::Job;
@@ -15,20 +15,20 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-/// What the sender said an object carries: a file, and ranges of it one after the other.
+/// The contents of an object: a file, and consecutive ranges of it.
 pub(crate) struct Cargo {
     pub(crate) incoming: Arc<Incoming>,
     pub(crate) layout: Layout,
 }
 
-/// Cargo by the object's number, from the stream of messages to whoever reads the object; nothing if
-/// nobody wants it.
+/// Cargo by the object's number, from the stream of messages to the thread that reads the object; `None` if the object is
+/// to be refused.
 #[derive(Default)]
 pub(crate) struct Manifest(Board<Option<Cargo>>);
 
-/// The code with which an object is refused whose file could not be made.
+/// Code that refuses an object whose file could not be created.
 const UNWANTED: u64 = 2;
-/// Objects that wait for a word of the sender: it says it before it opens the next.
+/// Maximum number of objects that the sender has announced and not opened. An honest sender announces one at a time.
 const MOST_WAITING: usize = 64;
 
 impl Manifest {
@@ -45,8 +45,8 @@ impl Manifest {
     }
 }
 
-/// Reads one object to its end, or until all is there: a sender may have opened one that it speaks of never, or
-/// leave one open.
+/// Reads an object to its end, or until the copy is complete: a sender may open an object without announcing it, or never
+/// end one.
 pub(crate) fn gather(
     mut object: ObjectReceiver,
     manifest: &Manifest,
@@ -64,12 +64,12 @@ pub(crate) fn gather(
         let part = match wait_for(object.next(), stop)? {
             Ok(Some(part)) => part,
             Ok(None) => return Ok(()),
-            // The sender gave it up, and says why in a message.
+            // The sender gave the file up, and sends the reason in a message.
             Err(ReadError::Reset(_)) => return Ok(()),
             Err(error) => return Err(fault.report(error)),
         };
         if incoming.is_over() {
-            // It could not be written, and the sender has been told why.
+            // The file could not be written, and the reason was sent to the sender.
             object.stop(UNWANTED);
             return Ok(());
         }
@@ -94,10 +94,10 @@ pub(crate) fn gather(
     }
 }
 
-/// A stop does not wake who waits for the other end; it is looked for this often.
+/// Interval between checks for a stop, which does not wake a thread that waits for the other end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What comes of a future, unless nobody wants it any more.
+/// Waits for a future, unless the copy is stopped.
 pub(crate) fn wait_for<T>(future: impl Future<Output = T>, stop: &Stop) -> Result<T, Stopped> {
     let mut future = pin!(future);
     loop {
@@ -115,6 +115,6 @@ fn give(
     back: &Arc<SegQueue<Vec<u8>>>,
     jobs: &SyncSender<Job>,
 ) {
-    // The pool lives as long as anybody who gives it work.
+    // The pool outlives all senders of jobs.
     let _ = jobs.send(Job::Segment(incoming.clone(), whole, back.clone()));
 }

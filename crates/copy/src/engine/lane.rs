@@ -1,5 +1,5 @@
-//! Large files on their way out: read and hashed ahead on several threads, sent in order as an object
-//! of the transport.
+//! Sending of large files: several threads read and hash segments ahead, and the lane sends them in order as an object of
+//! the transport.
 
 use super::buffers::Buffers;
 use super::fault::{Fault, Stopped};
@@ -32,7 +32,7 @@ pub(crate) enum LoadError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Write(WriteError),
-    /// The other end could not make the file, and has said why.
+    /// The receiver could not create the file, and has sent the reason.
     #[error("the other end does not want it")]
     Unwanted,
 }
@@ -60,9 +60,9 @@ pub(crate) struct Job {
 
 /// Segments that are read ahead: enough to keep the readers busy while one is written, and 8 MB.
 const AHEAD: usize = 8;
-/// Hashes told at once,
+/// Maximum number of hashes in a message.
 const TOGETHER: usize = 64;
-/// or after so long: a segment counts when the copy is taken up only if its hash was told.
+/// Maximum time until a hash is sent: a resumed copy can use only segments whose hash has arrived.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 /// The code of an object that is given up.
 const GIVEN_UP: u64 = 1;
@@ -73,7 +73,7 @@ impl Readers {
         Self { jobs, queue: Arc::new(Mutex::new(queue)) }
     }
 
-    /// What a reading thread does, until the readers are dropped.
+    /// Runs a reading thread, until the readers are dropped.
     pub(crate) fn work(queue: &Mutex<Receiver<Job>>, buffers: &Arc<Buffers>) {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -81,12 +81,12 @@ impl Readers {
             let mut bytes = buffers.take();
             let read = load.source.segment(load.file, index, &mut bytes);
             let read = read.map(|hash| (buffers.lend(bytes), hash));
-            // Whoever asked may have given up.
+            // The lane may have given the file up.
             let _ = reply.send(read);
         }
     }
 
-    /// What [`Readers::work`] is called with.
+    /// The queue for [`Readers::work`].
     pub(crate) fn queue(&self) -> Arc<Mutex<Receiver<Job>>> {
         self.queue.clone()
     }
@@ -136,7 +136,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// All of `load` has been read: says whether it is still what it was.
+    /// Ends `load` after its last segment: an error if the file has changed.
     pub(crate) fn finish(&self, load: &Load) -> Result<(), LoadError> {
         load.source.check_end()?;
         Ok(self.out.say(&FromSender::Read { id: load.id })?)
@@ -158,7 +158,7 @@ impl Lane<'_> {
                 && let Some(&index) = left.next()
             {
                 let (reply, answer) = sync_channel(1);
-                // The readers live as long as the lane.
+                // The readers outlive the lane.
                 let _ = self.readers.jobs.send(Job { load: load.clone(), index, reply });
                 asked.push_back((index, answer));
             }
@@ -172,7 +172,7 @@ impl Lane<'_> {
         Ok(hashes.tell(&self.out)?)
     }
 
-    /// Whether the copy should go on after this; if so, what is to be said of it.
+    /// Whether the copy continues after this error; if so, the failure to report.
     pub(crate) fn judge(&self, error: LoadError) -> Result<Option<ReadSource>, Stopped> {
         match error {
             LoadError::Read(error) => Ok(Some(error)),
@@ -182,10 +182,10 @@ impl Lane<'_> {
     }
 }
 
-/// Gaps that one message may speak of.
+/// Maximum number of gaps in a message.
 const MOST_GAPS: usize = 8192;
 
-/// The segments in portions of so few gaps that a message can speak of them.
+/// Divides the segments into portions with at most [`MOST_GAPS`] gaps.
 fn portions(segments: &[SegmentIndex]) -> impl Iterator<Item = &[SegmentIndex]> {
     let mut gaps = 0;
     let follows = move |a: &SegmentIndex, b: &SegmentIndex| {
@@ -211,7 +211,7 @@ fn ranges(file: Geometry, segments: &[SegmentIndex]) -> Vec<(u64, u64)> {
     ranges
 }
 
-/// Hashes that are yet to be told: of segments that follow each other.
+/// Hashes of consecutive segments that were not sent yet.
 struct Hashes {
     id: EntryId,
     first: SegmentIndex,

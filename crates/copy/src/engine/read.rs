@@ -1,5 +1,5 @@
-//! Reading a source so that a change meanwhile is found out, and so that a file whose size is not what
-//! reading gives is copied whole or not at all.
+//! Reading of sources. A change during the reading is detected, and a file with another length than its size is copied
+//! completely or not at all.
 
 use super::SMALL;
 use super::claims::JUST_MADE;
@@ -11,7 +11,7 @@ use rustix::io::{Errno, pread};
 use std::fs::File;
 use std::os::fd::AsFd;
 
-/// A source, open, and how it was when it was opened.
+/// An open source, and its metadata at that time.
 pub(crate) struct Source {
     file: File,
     before: Meta,
@@ -23,13 +23,13 @@ pub(crate) enum ReadSource {
     /// The system refused.
     #[error("{}", .0.reason())]
     System(FsError),
-    /// Somebody writes to it.
+    /// Another process writes to it.
     #[error("{CHANGED}")]
     Changed,
-    /// A link is where a file or directory was, or on the way there.
+    /// A file or directory, or one above it, was replaced by a link.
     #[error("a symbolic link is in the way, and nothing is read through one with -a")]
     Link,
-    /// Something else is where a file was.
+    /// The file was replaced by an entry of another kind.
     #[error("was exchanged for something that is no file")]
     Exchanged,
     /// An empty argument.
@@ -76,7 +76,7 @@ impl From<FsError> for ReadSource {
 }
 
 impl ReadSource {
-    /// What is said behind the path.
+    /// The text behind the path.
     pub(crate) fn reason(&self) -> String {
         self.to_string()
     }
@@ -86,7 +86,7 @@ impl ReadSource {
     }
 }
 
-/// What the system counts a file's room in (stat(2)).
+/// Bytes of the unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
 
 /// Of all attributes of a file: they must fit into one message with a small file.
@@ -103,7 +103,7 @@ pub(crate) fn named(file: impl AsFd) -> Result<Vec<Attribute>, ReadSource> {
 }
 
 impl Source {
-    /// Opens a file. Whatever is there in its place meanwhile is not read, and not waited for.
+    /// Opens a file. If it was replaced by an entry of another kind, that is neither read nor waited for.
     pub(crate) fn open(spot: &Spot) -> Result<Self, ReadSource> {
         let file = spot.open()?;
         let before = Meta::of(&file)?;
@@ -117,19 +117,19 @@ impl Source {
         &self.before
     }
 
-    /// Attributes that its user gave it.
+    /// Its extended attributes.
     pub(crate) fn attributes(&self) -> Result<Vec<Attribute>, ReadSource> {
         named(&self.file)
     }
 
-    /// Runs of segments that nobody has ever written; `None` if there is no hole of any size.
+    /// Runs of segments that are holes; `None` if the file has no hole of any size.
     pub(crate) fn holes(&self, file: Geometry) -> Option<impl Iterator<Item = Hole>> {
         let is_sparse = self.before.blocks * BLOCK < file.size();
         is_sparse.then(|| holes(&self.file, file.size()).filter_map(move |hole| file.hole(hole)))
     }
 
-    /// All of a small file: what reading gives, whatever the size says. The kernel tells files of /proc to be
-    /// empty and files of /sys to be a page.
+    /// Reads a small file to its end, whatever its size: the kernel reports a size of zero for files of /proc, and of a page
+    /// for files of /sys.
     pub(crate) fn read_all(&self) -> Result<Vec<u8>, ReadSource> {
         let mut bytes = Vec::new();
         self.part(0, self.before.size as usize + 1, &mut bytes)?;
@@ -157,8 +157,7 @@ impl Source {
         hash.ok_or_else(|| if self.is_unchanged() { ReadSource::Less } else { ReadSource::Changed })
     }
 
-    /// Reads on until `bytes`, which begin with the byte at `at`, are `length`, or it ends; into memory that
-    /// nobody has cleared before.
+    /// Reads from `at` on into `bytes`, until they are `length` or the file ends. The memory is not cleared before.
     fn part(&self, at: u64, length: usize, bytes: &mut Vec<u8>) -> Result<(), ReadSource> {
         bytes.reserve_exact(length.saturating_sub(bytes.len()));
         while bytes.len() < length {
@@ -169,17 +168,17 @@ impl Source {
                 Err(errno) => return Err(ReadSource::read(errno)),
             }
         }
-        // There may be more room than was asked for.
+        // The capacity may exceed the requested one.
         bytes.truncate(length);
         Ok(())
     }
 
-    /// Whether it is the file that was opened, as it was then.
+    /// Whether the file still has the metadata that it had when it was opened.
     fn is_unchanged(&self) -> bool {
         Meta::of(&self.file).is_ok_and(|now| self.before.is_unchanged(&now))
     }
 
-    /// All of it has been read: whether it is still what it was, and ends where its size says.
+    /// Checks, after reading, that the file has not changed and ends at its size.
     pub(crate) fn check_end(&self) -> Result<(), ReadSource> {
         let mut more = Vec::new();
         self.part(self.before.size, 1, &mut more)?;

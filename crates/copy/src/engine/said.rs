@@ -1,5 +1,5 @@
-//! What a person was told already: a directory that may not be written to is one cause, however many files
-//! were to be made in it.
+//! Causes of failures that were reported: a directory that is not writable is one cause, whatever the number of files in
+//! it.
 
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -7,10 +7,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Causes that were told, by directory.
+/// Reported causes, by directory.
 #[derive(Default)]
 pub(crate) struct Said {
-    /// By a hash of the directory's path, which may be long; of a key that nobody knows.
+    /// By a hash of the directory's path, which may be long. The hash has a random key.
     causes: Mutex<BTreeSet<(u64, Cause)>>,
     key: RandomState,
     remarked: AtomicBool,
@@ -18,18 +18,18 @@ pub(crate) struct Said {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
-    /// All files of the directory meet this.
+    /// A failure of all files of the directory.
     Kind(FailureKind),
-    /// The directory itself could not be made.
+    /// The directory itself could not be created.
     Missing,
 }
 
-/// Causes that are remembered; what comes behind them is told each time.
+/// Maximum number of remembered causes. Further ones are reported each time.
 const MOST: usize = 10_000;
 
 impl Said {
-    /// Whether the failure of `path` is to be told: nothing of its kind was told of this directory or of
-    /// one above it, or it is of a kind that says something of the file alone.
+    /// Whether to report the failure of `path`: no failure of its kind was reported for this directory or one above it, or
+    /// the kind concerns the file alone.
     pub(crate) fn is_news(&self, path: &[u8], kind: FailureKind) -> bool {
         let mut causes = self.causes.lock().unwrap_or_else(PoisonError::into_inner);
         let (parent, above) = self.above(path);
@@ -46,7 +46,7 @@ impl Said {
         true
     }
 
-    /// The directory that `path` is in, and all above that and itself.
+    /// Hashes of the directory of `path`, and of that directory and all above it.
     fn above(&self, path: &[u8]) -> (u64, Vec<u64>) {
         let mut hasher = self.key.build_hasher();
         let mut all = vec![hasher.finish()];
@@ -59,7 +59,7 @@ impl Said {
         (all.last().copied().unwrap_or_default(), all)
     }
 
-    /// A directory could not be made, which was told: that is why nothing in it can be made either.
+    /// Notes a directory that could not be created, which was reported. Nothing in it can be created either.
     pub(crate) fn is_missing(&self, dir: &[u8]) {
         let mut causes = self.causes.lock().unwrap_or_else(PoisonError::into_inner);
         let (dir, _) = self.above(&[dir, b"/"].concat());
@@ -74,7 +74,7 @@ impl Said {
     }
 }
 
-/// Whether all files of a directory meet a failure of this kind alike.
+/// Whether a failure of this kind concerns all files of a directory.
 const fn is_shared(kind: FailureKind) -> bool {
     matches!(
         kind,

@@ -1,25 +1,25 @@
-//! What a person is told, whatever the other end says: so many messages and no more, none of them long.
+//! Messages for the user, bounded in number and length whatever the other end sends.
 
 use hikyaku_fs::cut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Messages that are told; those behind them are only counted. With what is said at the end of a copy that is
-/// no more than a thousand lines.
+/// Maximum number of shown messages; further ones are counted. With the lines at the end of a copy that is at most a
+/// thousand lines.
 // spec: copy-tell-1
 const MOST_TOLD: u64 = 990;
-/// Bytes of a list that wait to be read.
+/// Maximum of bytes of a list that wait to be read.
 const MOST_WAITING: usize = 4 << 20;
 
-/// How many messages of all kinds have come.
+/// The number of messages of all kinds.
 #[derive(Default)]
 pub(super) struct Quota(AtomicU64);
 
-/// What becomes of a message.
+/// Whether a message is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Telling {
     Told,
-    /// It is the first of those that are not.
+    /// It is the first one that is only counted.
     FirstUntold,
     Untold,
 }
@@ -35,7 +35,7 @@ impl Quota {
     }
 }
 
-/// Messages that wait to be told.
+/// Messages that wait to be shown.
 pub(super) struct Messages<T>(Mutex<Vec<T>>);
 
 impl<T> Default for Messages<T> {
@@ -50,13 +50,13 @@ impl<T> Messages<T> {
         lock(&self.0).push(message);
     }
 
-    /// Those that nobody has been told of yet.
+    /// Takes the messages that were not shown yet.
     pub(super) fn take(&self) -> Vec<T> {
         std::mem::take(&mut lock(&self.0))
     }
 }
 
-/// A list that its user asked for: all of it is told, as fast as it is read.
+/// A list that the user asked for. It is shown completely, at the pace of its reader.
 #[derive(Default)]
 pub(super) struct Listing {
     waiting: Mutex<Waiting>,
@@ -67,12 +67,12 @@ pub(super) struct Listing {
 struct Waiting {
     lines: Vec<String>,
     bytes: usize,
-    /// Somebody reads.
+    /// The list has a reader.
     is_read: bool,
 }
 
 impl Listing {
-    /// Waits while much is unread. Where nobody ever reads, as at the far side, what is more is forgotten.
+    /// Adds a line. Waits while the list is full. Without a reader, as on the far side, further lines are dropped.
     pub(super) fn add(&self, line: String) {
         let line = cut(line);
         let is_full = |waiting: &mut Waiting| waiting.is_read && waiting.bytes > MOST_WAITING;
@@ -84,7 +84,7 @@ impl Listing {
         }
     }
 
-    /// Lines that nobody has read yet.
+    /// Takes the lines that were not read yet.
     pub(super) fn take(&self) -> Vec<String> {
         let mut waiting = lock(&self.waiting);
         let lines = std::mem::take(&mut *waiting);

@@ -1,46 +1,46 @@
-//! What the receiver said that it has, before the first byte was sent: in so little memory that a million
-//! files cost little, and no more than a budget whatever it says.
+//! Files and segments that the receiver reported before the first byte was sent. A million files take little memory, and
+//! no report takes more than a budget.
 
 use crate::engine::landing::renamed;
 use hikyaku_transfer::{FileHash, Kept, SegmentHash, SegmentIndex, Version};
 use std::collections::HashMap;
 
-/// What the receiver said before the first byte was sent.
+/// The receiver's reports before the first byte was sent.
 #[derive(Default)]
 pub(super) struct Before {
     whole: HashMap<Key, Option<FileHash>>,
     parts: HashMap<Key, Vec<Run>>,
-    /// Bytes that all of it takes, or somewhat less.
+    /// Lower bound of the memory of all reports, in bytes.
     held: usize,
-    /// The one source's name at the target, where that is another.
+    /// The name of a single source at the destination, if it differs.
     renamed: Option<Vec<u8>>,
 }
 
 /// Segments that follow each other: the first of them, and their hashes.
 pub(super) type Run = (SegmentIndex, Vec<SegmentHash>);
 
-/// A path at the target and a version of its source, as half of a hash: nobody finds two that are alike.
+/// Half of a hash of a path at the destination and the version of its source. No attacker finds two equal ones.
 type Key = [u8; 16];
 
-/// What there is at the target of a file.
+/// The parts of a file that exist at the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum There<'a> {
-    /// All of it; with this hash, if it is known.
+    /// The whole file, with its hash if it is known.
     Whole(Option<FileHash>),
     /// Proven segments.
     Part(&'a [Run]),
 }
 
-/// What is said beyond this is forgotten: such files are sent as if nothing of them were there. It is enough
-/// for a million files that are whole, or for three terabytes of one that is not.
+/// Maximum memory of reports. Files of further reports are sent whole. It is enough for a million complete files, or for
+/// three terabytes of an incomplete one.
 const MOST_HELD: usize = 128 << 20;
-/// What an entry takes, with the room that a table keeps free.
+/// Bytes of an entry, including the free room of a hash table.
 const ENTRY: usize = 112;
-/// What a run takes beside its hashes.
+/// Bytes of a run without its hashes.
 const RUN: usize = 48;
 
 impl Before {
-    /// What there is of a file may be told in portions.
+    /// Adds a report. A file may have several.
     pub(super) fn add(&mut self, path: &[u8], version: Version, kept: Kept) {
         let key = key(path, version);
         let size = match &kept {
@@ -57,12 +57,12 @@ impl Before {
         }
     }
 
-    /// The one source has this name at the target.
+    /// Sets the name of a single source at the destination.
     pub(super) fn rename(&mut self, renamed: Option<Vec<u8>>) {
         self.renamed = renamed;
     }
 
-    /// What `path` is called at the target.
+    /// The path at the destination of `path` at the source.
     pub(super) fn at_target(&self, path: &[u8]) -> Vec<u8> {
         match &self.renamed {
             Some(name) => renamed(path, name),
@@ -70,7 +70,7 @@ impl Before {
         }
     }
 
-    /// What there is at the target of the file that is `path` here, if that is still the same.
+    /// The parts at the destination of the file `path`, if its version is the reported one.
     pub(super) fn kept(&self, path: &[u8], version: Version) -> Option<There<'_>> {
         let key = key(&self.at_target(path), version);
         let whole = self.whole.get(&key).map(|hash| There::Whole(*hash));

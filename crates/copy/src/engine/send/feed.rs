@@ -1,4 +1,5 @@
-//! What goes where: directories and links as messages, small files to their readers, large ones out.
+//! Distribution of the sources: directories and links become messages, small files go to their readers, and large ones to
+//! the lane.
 
 use super::before::{Before, There};
 use super::complaints::Complaints;
@@ -21,10 +22,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-/// Holes that are told at once.
+/// Maximum number of holes in a message.
 const HOLES: usize = 4096;
 
-/// The thread that finds out what goes where.
+/// The thread that distributes the sources.
 pub(super) struct Feeder<'a> {
     pub(super) out: Out,
     pub(super) lane: Lane<'a>,
@@ -50,7 +51,7 @@ impl Feeder<'_> {
             }
             self.one(found)?;
         }
-        // Whoever has nothing to send must not end before the other end has begun.
+        // A sender without files must not end before the receiver has begun.
         self.knowledge.wait().map(drop)
     }
 
@@ -82,7 +83,7 @@ impl Feeder<'_> {
                 return self.pour(entry, &spot, spring);
             }
         };
-        // The list of hashes speaks of names at the target: for it the receiver must have spoken.
+        // The list of hashes has names at the destination, which the receiver reports.
         let known = match self.meter.wants_hashes() {
             true => Some(self.knowledge.wait()?),
             false => self.knowledge.now(size)?,
@@ -93,7 +94,7 @@ impl Feeder<'_> {
         {
             self.meter.add_hash(&before.at_target(&path), || hash);
             self.meter.add_kept(size);
-            // The receiver counts it too, and tells of it with the others.
+            // The receiver counts it as well, and reports it with the others.
             return self.say(&FromSender::Same { bytes: size });
         }
         let (kind, attributes) = (EntryKind::File { size }, Vec::new());
@@ -157,8 +158,8 @@ impl Feeder<'_> {
         }
     }
 
-    /// Sends what the receiver lacks of a file. Before it has said what it has, that is the begin of
-    /// the file, or as much as may be sent for nothing.
+    /// Sends the segments of a file that the receiver lacks. Before its report, that is the beginning of the file, up to the
+    /// amount that may be sent in vain.
     fn segments(
         &mut self,
         load: &Arc<Load>,
@@ -176,7 +177,7 @@ impl Feeder<'_> {
                 self.knowledge.has_sent(first.len() as u64 * SEGMENT);
                 let before = self.knowledge.wait().map_err(|_| TalkError::Closed)?;
                 if let Some(There::Whole(Some(_))) = before.kept(&entry.path, entry.version) {
-                    // The receiver leaves it alone, and tells how much that is.
+                    // The receiver keeps the file, and reports its size.
                     return Ok(before);
                 }
                 self.take_up(&before, entry, proven);
@@ -203,7 +204,7 @@ impl Feeder<'_> {
         self.meter.add_kept(theirs.bytes());
     }
 
-    /// Tells of holes, which are not sent.
+    /// Sends the positions of holes. Their bytes are not sent.
     fn holes(&self, load: &Load, proven: &mut Proven) -> Result<(), Stopped> {
         let Some(mut all) = load.source.holes(load.file) else { return Ok(()) };
         loop {

@@ -1,4 +1,4 @@
-//! What the receiver says: what it has, what did not arrive as it was read, how far it is.
+//! Messages of the receiver: existing files, requests to send segments again, progress, failures.
 
 use super::before::Before;
 use crate::engine::fault::{Fault, Stopped};
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
-/// What the reader of the receiver's messages hands on.
+/// Destinations of the receiver's messages.
 pub(super) struct Replies<'a> {
     pub(super) ready: SyncSender<Before>,
     pub(super) again: Asking,
-    /// Set when the receiver is told that this was all.
+    /// Set when the end of the copy is sent to the receiver.
     pub(super) is_all_said: &'a AtomicBool,
 }
 
-/// The receiver says that all is there before all was sent.
+/// The receiver reports the end of the copy before the sender has sent everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the receiving end says that it has all before it was sent all")]
 pub(crate) struct TooSoon;
@@ -26,25 +26,24 @@ pub(crate) struct TooSoon;
 /// Segments that are to be sent again.
 type Again = (EntryId, Vec<SegmentIndex>);
 
-/// Where they are asked for.
+/// The requesting end of the queue.
 pub(super) struct Asking {
     wishes: Sender<Again>,
     held: Arc<AtomicUsize>,
 }
 
-/// Where they are heard of.
+/// The reading end of the queue.
 pub(super) struct Asked {
     wishes: Receiver<Again>,
     held: Arc<AtomicUsize>,
 }
 
-/// Bytes that all wishes may take that nobody has heeded: an honest receiver asks for a few segments of a
-/// file.
+/// Maximum memory of unanswered requests, in bytes: an honest receiver requests a few segments of a file.
 const MOST_ASKED: usize = 64 << 20;
-/// What a wish takes beside its segments.
+/// Bytes of a request without its segments.
 const WISH: usize = 64;
 
-/// Both ends of the wishes.
+/// Creates the queue of requests.
 pub(super) fn wishes() -> (Asking, Asked) {
     let (give, take) = channel();
     let held = Arc::new(AtomicUsize::new(0));
@@ -52,19 +51,19 @@ pub(super) fn wishes() -> (Asking, Asked) {
 }
 
 impl Asking {
-    /// False, if too much was asked for.
+    /// Adds a request. Returns `false` if the requests exceed [`MOST_ASKED`].
     fn ask(&self, again: Again) -> bool {
         let size = size(&again);
-        // It is counted first: whoever heeds it counts it off.
+        // The size is added first, because the reading thread subtracts it.
         let held = self.held.fetch_add(size, Ordering::Relaxed) + size;
-        // If nobody heeds wishes any more there is a fault.
+        // The reading end is closed only after a fault.
         let _ = self.wishes.send(again);
         held <= MOST_ASKED
     }
 }
 
 impl Asked {
-    /// The next wish; `None`, if there will be none.
+    /// The next request; `None` after the last one.
     pub(super) fn next(&self) -> Option<Again> {
         let again = self.wishes.recv().ok()?;
         self.held.fetch_sub(size(&again), Ordering::Relaxed);
@@ -76,7 +75,7 @@ const fn size(again: &Again) -> usize {
     WISH + again.1.len() * size_of::<SegmentIndex>()
 }
 
-/// Hears the receiver out.
+/// Reads the receiver's messages until the end of the copy.
 pub(super) fn hear(
     mut incoming: In,
     replies: Replies<'_>,
@@ -102,7 +101,7 @@ pub(super) fn hear(
                 }
                 if let Some(mut before) = before.take() {
                     before.rename(renamed);
-                    // The sender may have met a fault.
+                    // The sending thread ends at a fault.
                     let _ = replies.ready.send(before);
                 }
             }

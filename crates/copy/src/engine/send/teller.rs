@@ -1,4 +1,4 @@
-//! What the sending end tells from time to time: how much there is to copy, and how the path is.
+//! Regular reports of the sender: the total of the copy, and the state of the path.
 
 use crate::engine::limit::{Gauge, Waits};
 use crate::engine::meter::Meter;
@@ -8,10 +8,10 @@ use hikyaku_transfer::{FromSender, LimitedBy, PathFigures};
 use hikyaku_units::Rate;
 use std::time::Duration;
 
-/// How often the other end is told.
+/// Interval between reports.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
-/// Tells both ends until it is told to stop. The walk counts ahead of the data, so that the other end knows the whole long
+/// Reports to both ends until `stop` is set. The walk counts ahead of the data, so that the receiver knows the total long
 /// before the last file begins.
 pub(super) fn tell(
     connection: &Connection,
@@ -37,7 +37,7 @@ pub(super) fn tell(
     }
 }
 
-/// What the other end has been told of the whole.
+/// The total that was reported to the receiver.
 #[derive(Default)]
 struct Total {
     told: Option<(u64, u64)>,
@@ -45,7 +45,7 @@ struct Total {
 }
 
 impl Total {
-    /// What is to be said now. The same total twice in a row is the final one.
+    /// The next report, if any. A total that is repeated once is final.
     fn messages(&mut self, meter: &Meter) -> Vec<FromSender> {
         let tally = meter.tally();
         let now = (tally.total_files, tally.total_bytes);
@@ -67,7 +67,7 @@ impl Total {
     }
 }
 
-/// A pipe has no packets, and nobody is told of any.
+/// Figures of the path. Connections over pipes have no packets.
 fn figures(seen: &Seen, limited_by: LimitedBy) -> PathFigures {
     let none = Packets { sent: 0, lost: 0, resent_bytes: 0, payload: 0, queue: 0.0 };
     let Packets { sent, lost, resent_bytes, payload, queue } = seen.packets.unwrap_or(none);
@@ -86,7 +86,7 @@ fn figures(seen: &Seen, limited_by: LimitedBy) -> PathFigures {
 mod tests {
     use super::*;
 
-    /// What the other end has heard after each of these moments of a walk: (files, bytes, whether all is counted).
+    /// The total at the receiver after each of these states of a walk: (files, bytes, whether all is counted).
     fn heard(moments: &[(u64, u64, bool)]) -> Vec<(u64, u64, bool)> {
         let (here, there, mut total) = (Meter::default(), Meter::default(), Total::default());
         let moments = moments.iter().map(|&(files, bytes, is_counted)| {
