@@ -1,4 +1,4 @@
-//! Patterns as shells have them: what a source on the far side means, and which names may come of it.
+//! Shell patterns: the paths that a source on the far side stands for, and the names that may arrive for it.
 
 use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
@@ -22,7 +22,7 @@ pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher> {
     Ok(glob.compile_matcher())
 }
 
-/// A name as it was asked for: itself and, if it is a pattern, what that matches.
+/// A name as the user typed it: it stands for itself and, as a pattern, for the names that it matches.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     literal: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn new(name: &[u8]) -> Self {
         let is_pattern = name.iter().any(|byte| b"*?[".contains(byte));
-        // What cannot be read as a pattern is a name with an odd character.
+        // A text that is no valid pattern is a name with a special character.
         let matcher = is_pattern.then(|| compile(&String::from_utf8_lossy(name)).ok());
         Self { literal: name.to_vec(), pattern: matcher.flatten() }
     }
@@ -42,17 +42,16 @@ impl Asked {
         self.pattern.is_some()
     }
 
-    /// Whether `name` may be meant. A name that begins with a dot is matched only by a pattern that does.
+    /// Whether the text stands for `name`. Only a pattern that begins with a dot matches a name that does.
     pub(crate) fn fits(&self, name: &[u8]) -> bool {
         let is_in_sight = !name.starts_with(b".") || self.literal.starts_with(b".");
-        // What is no text was compiled as the text that stands for it.
+        // A name that is no UTF-8 was compiled in its replaced form.
         let matches = |matcher: &GlobMatcher| matcher.is_match(&*String::from_utf8_lossy(name));
         name == self.literal || (is_in_sight && self.pattern.as_ref().is_some_and(matches))
     }
 }
 
-/// What `path` means: everything that matches it, sorted; or itself, if there is something of that name, or
-/// nothing matches.
+/// The paths that `path` stands for: all that match it, sorted; or itself, if it exists or nothing matches.
 pub(crate) fn expand(path: &Path) -> Vec<PathBuf> {
     let is_pattern = path.components().any(|component| match component {
         Component::Normal(name) => Asked::new(name.as_bytes()).pattern.is_some(),
@@ -75,16 +74,16 @@ pub(crate) fn expand(path: &Path) -> Vec<PathBuf> {
         };
     }
     found.retain(|path| fs::symlink_metadata(path).is_ok());
-    // Whoever reads it says that it is not there.
+    // Reading it then fails with the reason.
     if found.is_empty() { vec![path.to_path_buf()] } else { found }
 }
 
-/// Entries of directories that are matched at once.
+/// Maximum number of matched entries.
 const MATCHING_MAX: usize = 1_000_000;
-/// Entries of a directory that a store is asked for at once.
+/// Maximum number of entries of one request to a store.
 const PAGE_ITEMS: usize = 4096;
 
-/// The same in a store.
+/// The paths in a store that `path` stands for.
 pub(crate) fn in_store(
     store: &dyn Store,
     path: &StorePath,
@@ -94,7 +93,7 @@ pub(crate) fn in_store(
     }
     match store.look(path) {
         Err(error) if is_nothing(error.kind) => {}
-        // There is something of that name, or whoever reads it is told why not.
+        // The path exists, or reading it fails with the reason.
         Ok(_) | Err(_) => return Ok(vec![path.clone()]),
     }
     let mut found = vec![StorePath::ROOT];
@@ -117,13 +116,12 @@ pub(crate) fn in_store(
     Ok(if found.is_empty() { vec![path.clone()] } else { found })
 }
 
-/// Whether nothing has a name: something above it may be a file.
+/// Whether an error means that the path does not exist, including a file in place of a directory above it.
 const fn is_nothing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotDir)
 }
 
-/// The entries of a directory that are meant, in the order of their names. One that cannot be read matches nothing, as in a
-/// shell.
+/// The matching entries of a directory, sorted by name. An unreadable directory has none, as in a shell.
 fn entries(
     store: &dyn Store,
     dir: &StorePath,
@@ -133,7 +131,7 @@ fn entries(
     match store.look(dir) {
         Ok(there) if there.kind == FileKind::Dir => {}
         Err(error) if error.kind.is_worth_retrying() => return Err(error),
-        // What is no directory has no entries; a store may say something else of it.
+        // A path that is no directory has no entries, whichever error a store returns for it.
         Ok(_) | Err(_) => return Ok(found),
     }
     loop {
@@ -162,7 +160,7 @@ fn matching(dirs: &[PathBuf], asked: &Asked) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in dirs {
         let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-        // A directory that cannot be read matches nothing, as in a shell.
+        // An unreadable directory matches nothing, as in a shell.
         let Ok(entries) = fs::read_dir(here) else { continue };
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         names.sort_unstable();
@@ -173,25 +171,25 @@ fn matching(dirs: &[PathBuf], asked: &Asked) -> Vec<PathBuf> {
     found
 }
 
-/// What a far side may send for what was asked of it. One that sends anything else is lying: a file that
-/// nobody asked for must not be written (CVE-2019-6111).
+/// The entries that a far side may send for the requested sources. Others are refused: a file that was not requested must
+/// not be written (CVE-2019-6111).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowed(Set);
 
 #[derive(Clone, Debug, Default)]
 enum Set {
-    /// Its user trusts it, or it has no far side that sends.
+    /// Any entry: the user trusts the far side, or this host sends.
     #[default]
     Anything,
-    /// What has one of these names, and what is below.
+    /// Entries with one of these names, and all below them.
     Named(Vec<Asked>, Depth),
-    /// What is in a directory, of which nobody knows the names.
+    /// All entries of a directory.
     Contents(Depth),
-    /// These paths, the directories above them, and what is below.
+    /// These paths, the directories above them, and all below them.
     Listed { paths: BTreeSet<Vec<u8>>, parents: BTreeSet<Vec<u8>>, depth: Depth },
 }
 
-/// What was asked for of a name.
+/// The requested kind of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Depth {
     /// A file.
@@ -201,17 +199,17 @@ pub(crate) enum Depth {
 }
 
 impl Allowed {
-    /// Whatever comes.
+    /// All entries.
     pub(crate) fn anything() -> Self {
         Self::default()
     }
 
-    /// What may come of these sources.
+    /// The entries that may arrive for these sources.
     pub(crate) fn of(sources: &[Vec<u8>], depth: Depth) -> Self {
         let mut names = Vec::new();
         for source in sources {
             let path = Path::new(OsStr::from_bytes(source));
-            // Where no directory may come, it may be a file of such a name.
+            // If no directory is allowed, a file may have this name.
             let is_users_home = depth == Depth::Tree && is_users_home(source);
             let is_contents = source.ends_with(b"/.") || is_home(source) || is_users_home;
             match path.components().next_back() {
@@ -224,13 +222,13 @@ impl Allowed {
         Self(Set::Named(names, depth))
     }
 
-    /// What may come of a list of paths.
+    /// The entries that may arrive for a list of paths.
     pub(crate) fn listed(paths: &[Vec<u8>], depth: Depth) -> Self {
         let parents = paths.iter().flat_map(|path| dirs_above(path)).map(<[u8]>::to_vec).collect();
         Self(Set::Listed { paths: paths.iter().cloned().collect(), parents, depth })
     }
 
-    /// Whether an entry with this path, of this kind, may come.
+    /// Whether an entry with this path and kind may arrive.
     // fuzz: lines
     pub(crate) fn admits(&self, path: &[u8], kind: Kind) -> bool {
         let is_flat = kind != Kind::Dir && !path.contains(&b'/');
@@ -254,8 +252,7 @@ impl Allowed {
     }
 }
 
-/// Whether a source on the far side is its user's home directory, of which the near side does not know the
-/// name.
+/// Whether a source is the home directory on the far side, whose name the near side does not know.
 pub(crate) fn is_home(source: &[u8]) -> bool {
     matches!(source, b"" | b"~" | b"~/")
 }

@@ -1,4 +1,4 @@
-//! A file of the server that is written on this machine: its requests are sent ahead of the answers.
+//! Download of a file by SFTP. Requests are sent ahead of the answers.
 
 use super::Run;
 use super::fault::{Trouble, stored, there};
@@ -16,17 +16,17 @@ use hikyaku_store_local::Local;
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
 
-/// After so many bytes it is written down how much of a file there is.
+/// Bytes after which the progress of a file is recorded.
 const NOTED_BYTES: u64 = 64 << 20;
 
-/// A file of the server, to be written on this machine.
+/// A file of the server, and its destination on this host.
 pub(super) struct Download {
     pub(super) from: Vec<u8>,
     pub(super) to: StorePath,
     pub(super) found: Known,
 }
 
-/// Reads a file of the server into one of this machine, which gets its name when it is complete.
+/// Downloads a file. The destination gets its name when it is complete.
 pub(super) fn download(
     run: &Run<'_>,
     limit: &Limit,
@@ -40,7 +40,7 @@ pub(super) fn download(
     fetch(run, limit, (store, dress), file)
 }
 
-/// Reads a file whose place here is known to be free, or is to be taken.
+/// Downloads a file whose destination does not exist or is to be replaced.
 pub(super) fn fetch(
     run: &Run<'_>,
     limit: &Limit,
@@ -52,7 +52,7 @@ pub(super) fn fetch(
     let open = Request::Open { path: &file.from, flags, attributes: Attributes::default() };
     let handle = client.open(&open).map_err(there(&file.from))?;
     let done = receive(run, limit, (store, dress), file, &handle);
-    // Nothing was written through it, so nobody waits for the answer.
+    // The handle was not written through, so its answer is not awaited.
     drop(client.ask(&Request::Close(handle.bytes())));
     let named = done?;
     run.journal.iter().for_each(|journal| journal.add(file.key(), &done_of(&named)));
@@ -60,7 +60,7 @@ pub(super) fn fetch(
     Ok(())
 }
 
-/// What is written down of a file that has its name.
+/// The record of a complete file.
 pub(super) const fn done_of(named: &Found) -> Past {
     Past::Done { size: named.size, modified: named.modified.secs }
 }
@@ -75,7 +75,7 @@ impl Download {
     }
 }
 
-/// Whether what has the name here stays: an earlier attempt has copied it, or the user wants that.
+/// Whether the existing file stays: an earlier attempt has copied it, or the user keeps existing files.
 pub(super) fn stays_here(
     run: &Run<'_>,
     store: &Local,
@@ -105,7 +105,7 @@ pub(super) fn stays_here(
     Ok(is_done || older == Older::Kept || file.found.modified.is_some_and(is_kept))
 }
 
-/// Tells what would become of a file.
+/// Reports the result of a dry run for a file.
 pub(super) fn rehearse_download(
     run: &Run<'_>,
     store: &Local,
@@ -117,7 +117,7 @@ pub(super) fn rehearse_download(
     Ok(())
 }
 
-/// An unfinished file here, and how much of it there is.
+/// An unfinished file on this host, and its recorded length.
 fn draft_of(
     run: &Run<'_>,
     store: &Local,
@@ -165,9 +165,10 @@ fn receive(
     draft.name(Naming::Replace, &finish(run, (store, dress), file)).map_err(stored)
 }
 
-/// Checks that the server's file is still what it was when it was found: as far as version 3 tells, whose times are seconds.
+/// Checks that the server's file has not changed since it was found, as far as version 3 shows it: its times are in
+/// seconds.
 fn check_unchanged(run: &Run<'_>, file: &Download, handle: &Handle) -> Result<(), Trouble> {
-    // Files of /proc are told to be empty, and to be new at each look.
+    // Files of /proc have a size of zero, and a new time at each request.
     if file.size() == 0 {
         return Ok(());
     }
@@ -182,7 +183,7 @@ fn check_unchanged(run: &Run<'_>, file: &Download, handle: &Handle) -> Result<()
     }
 }
 
-/// Writes down how much there is of an unfinished file, which outlives this process then.
+/// Records the length of an unfinished file, which then outlives this process.
 fn keep(run: &Run<'_>, file: &Download, draft: &dyn Draft, bytes: u64) {
     let Some(journal) = run.journal.filter(|_| bytes >= RESUMED_BYTES_MIN) else { return };
     if !run.options.durable || draft.sync().is_ok() {
@@ -210,7 +211,7 @@ fn fill(
     let (mut asked, mut noted, mut end) = (begun, begun, None::<u64>);
     while end.is_none() {
         run.go_on()?;
-        // Behind the size that the server told one request asks whether the file goes on.
+        // One request behind the reported size shows whether the file continues.
         while under_way.len() < WINDOW && (asked <= size || under_way.is_empty()) {
             let left = usize::try_from(size.saturating_sub(asked)).unwrap_or(usize::MAX);
             let length = if left == 0 { DATA_BYTES_MAX } else { left.min(DATA_BYTES_MAX) };
@@ -225,7 +226,7 @@ fn fill(
         let data = client.data(ticket, length).map_err(there(&file.from))?;
         let behind = offset + data.len() as u64;
         if !data.is_empty() && file.found.attributes.size.is_some_and(|size| behind > size) {
-            // It may have no end. A small file that is told to be empty is one of /proc.
+            // The file may be endless. A small file with a size of zero may be one of /proc.
             match size == 0 && begun == 0 {
                 true if behind <= SMALL => {}
                 true => return Err(more(&file.from)),
@@ -236,7 +237,7 @@ fn fill(
         run.meter.add_bytes(data.len() as u64);
         *done = offset + data.len() as u64;
         if *done >= noted + NOTED_BYTES {
-            // A process that is killed says nothing more.
+            // A killed process records nothing more.
             keep(run, file, draft, *done);
             noted = *done;
         }
@@ -246,7 +247,7 @@ fn fill(
             under_way.push_front((*done, length - data.len(), ask(*done, length - data.len())));
         }
     }
-    // What was asked for behind the end must be empty too.
+    // The answers behind the end must be empty as well.
     for (_, length, ticket) in under_way {
         if !client.data(ticket, length).map_err(there(&file.from))?.is_empty() {
             return Err(changed(End::There, &file.from));
@@ -259,7 +260,7 @@ fn fill(
     Ok(())
 }
 
-/// The metadata of a new file, which may take the place of one that is there.
+/// The metadata of a new file, which may replace an existing one.
 pub(super) fn finish(run: &Run<'_>, (store, dress): (&Local, Dress), file: &Download) -> Finish {
     let present = store.look(&file.to).ok();
     let told = file.found.attributes.mode.or_else(|| present.map(|found| found.mode));

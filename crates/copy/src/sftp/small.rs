@@ -1,5 +1,5 @@
-//! Small files that go together: requests of the same kind of all of them are sent at once. One by one, each request would
-//! be a packet of ssh and wake four processes.
+//! Groups of small files: requests of one kind for all of them are sent together. Otherwise each request would be a packet
+//! of ssh and wake four processes.
 
 use super::Run;
 use super::download::{Download, fetch, finish, stays_here};
@@ -24,17 +24,17 @@ use std::fs::{File, Metadata};
 use std::mem::take;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-/// Files that go together.
+/// Maximum number of files in a group.
 const TOGETHER: usize = 64;
-/// From so many files on, all of their file system is synced at once.
+/// Number of files from which on their file system is synced as a whole.
 const SYNCED_TOGETHER_MIN: usize = 8;
-/// The largest of them, in bytes: less than one request carries.
+/// Maximum size of a small file in bytes: less than the payload of one request.
 const SMALL_BYTES_MAX: u64 = 16 << 10;
 
 const _: () =
     assert!(SMALL_BYTES_MAX < RESUMED_BYTES_MIN && SMALL_BYTES_MAX < DATA_BYTES_MAX as u64);
 
-/// Small files that were found, and are not under way.
+/// Small files that wait for their group.
 pub(super) struct Small<F>(Vec<F>);
 
 impl<F> Small<F> {
@@ -42,7 +42,7 @@ impl<F> Small<F> {
         Self(Vec::new())
     }
 
-    /// Takes a file of this size, if it is small: gives those that are to go. A large file is given back.
+    /// Adds a file of this size, if it is small, and returns a full group. A large file is returned.
     pub(super) fn add(&mut self, file: F, size: Option<u64>) -> Result<Option<Vec<F>>, F> {
         if size.is_none_or(|size| size > SMALL_BYTES_MAX) {
             return Err(file);
@@ -51,7 +51,7 @@ impl<F> Small<F> {
         Ok((self.0.len() >= TOGETHER).then(|| self.rest()))
     }
 
-    /// Those that are left.
+    /// Takes the remaining files.
     pub(super) fn rest(&mut self) -> Vec<F> {
         take(&mut self.0)
     }
@@ -82,7 +82,7 @@ pub(super) fn upload_together(
             Ok(None) => run.told(upload(run, limit, file)),
             Err(trouble) => run.told(Err(trouble)),
         };
-        // What was read is completed all the same.
+        // Files that were read are completed before the copy ends.
         if done.is_err() {
             break;
         }
@@ -98,7 +98,7 @@ pub(super) fn upload_together(
     done.and(told).and(named)
 }
 
-/// Reads a file. `None` if it is to be looked at more closely first.
+/// Reads a file. `None` if it has to be copied by itself.
 fn read(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Ready>, Trouble> {
     let source = File::open(&file.from).map_err(here("open", &file.from))?;
     let before = source.metadata().map_err(here("look at", &file.from))?;
@@ -107,7 +107,7 @@ fn read(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<Option<Ready>, Tr
     if has_past || may_stay(run, key) || size > SMALL_BYTES_MAX {
         return Ok(None);
     }
-    // One byte more tells whether it has grown.
+    // One byte more shows whether the file has grown.
     let mut contents = vec![0; usize::try_from(size).unwrap_or(0) + 1];
     let mut length = 0;
     loop {
@@ -140,12 +140,12 @@ struct Open {
     complete: Complete,
     contents: Vec<u8>,
     handle: Handle,
-    /// The metadata that it gets; if what has its name is not to be replaced, why.
+    /// Its metadata, or the reason why the existing entry is not replaced.
     kept: Result<Option<Attributes>, Trouble>,
 }
 
 impl Open {
-    /// All that is left to be asked for.
+    /// The remaining requests.
     fn requests(&self, is_synced: bool) -> impl Iterator<Item = Request<'_>> {
         let (handle, data) = (self.handle.bytes(), &self.contents[..]);
         let kept = self.kept.as_ref().ok();
@@ -160,7 +160,7 @@ impl Open {
     }
 }
 
-/// Opens new files, and looks at what has their names.
+/// Opens new files, and requests the metadata of existing ones.
 fn opened(run: &Run<'_>, present: &Present, files: Vec<Ready>) -> (Vec<Open>, Result<(), Trouble>) {
     let names: Vec<&[u8]> = files.iter().map(|file| &file.complete.to[..]).collect();
     let seen = present.of(run, &names);
@@ -188,7 +188,7 @@ fn opened(run: &Run<'_>, present: &Present, files: Vec<Ready>) -> (Vec<Open>, Re
                     .and_then(|replaced| kept(run, &before, (to, &complete.draft), replaced));
                 all.push(Open { complete, contents, handle, kept });
             }
-            // The reason of the name is the better one.
+            // The reason concerning the name is more exact.
             Err(error) => {
                 let trouble = replaced.err().unwrap_or_else(|| there(to)(error));
                 done = done.and(run.told(Err(trouble)));
@@ -206,7 +206,7 @@ fn written(run: &Run<'_>, files: Vec<Open>, until: Until) -> (Vec<Complete>, Res
     let mut answers = run.server.client.all(&all).into_iter();
     let (mut written, mut done) = (Vec::new(), Ok(()));
     for (Open { complete, kept, .. }, count) in files.into_iter().zip(counts) {
-        // All answers are heard, also behind a failure.
+        // All answers are read, also after a failure.
         let heard: Vec<_> = answers.by_ref().take(count).map(Answer::done).collect();
         let heard = heard.into_iter().collect::<Result<(), _>>().map_err(there(&complete.to));
         match kept.and(heard) {
@@ -257,7 +257,7 @@ pub(super) fn download_together(
         }
     }
     let requests = reading.iter().flat_map(|(_, size, handle)| {
-        // A server gives all up to the end of a file (section 6.4): one byte more tells whether the file goes on.
+        // A server sends all bytes up to the end of a file (section 6.4): one byte more shows whether the file continues.
         let (handle, length) = (handle.bytes(), u32::try_from(size + 1).unwrap_or(1));
         [Request::Read { handle, offset: 0, length }, Request::Close(handle)]
     });
@@ -265,14 +265,14 @@ pub(super) fn download_together(
     let (mut whole, mut ended) = (Vec::new(), Ok(()));
     for (file, size, _) in reading {
         let data = answers.next().map_or(Err(Failed::Odd), |answer| answer.data(size + 1));
-        // Nothing was written through the handle, so nobody hears how it was closed.
+        // The handle was not written through, so its answer is not awaited.
         drop(answers.next());
         let done = match data.map_err(there(&file.from)) {
             Ok(data) if data.len() == size => {
                 whole.push((file, data));
                 Ok(())
             }
-            // A server may give less than was asked for, and files of /proc are told to be empty.
+            // A server may send less than requested, and files of /proc have a size of zero.
             Ok(data) if data.len() < size || size == 0 => fetch(run, limit, target, file),
             Ok(_) => Err(changed(End::There, &file.from)),
             Err(trouble) => Err(trouble),
@@ -282,7 +282,7 @@ pub(super) fn download_together(
             break;
         }
     }
-    // What has come is written, also if the copy ends.
+    // Files that have arrived are written, also if the copy ends.
     let group = store(run, target, &whole)?;
     match whole.len() < SYNCED_TOGETHER_MIN || !run.options.durable {
         true => group.name(run),
@@ -291,12 +291,12 @@ pub(super) fn download_together(
     ended
 }
 
-/// How a file is read.
+/// Whether and how a file is read.
 enum Asked {
-    /// Not at all: what is here stays.
+    /// Not at all: the existing file stays.
     Kept,
     Together,
-    /// By itself: an earlier attempt has begun it, or the target is a stream.
+    /// By itself: an earlier attempt has begun it, or the destination is a stream.
     Alone,
 }
 
@@ -312,7 +312,7 @@ fn asked(run: &Run<'_>, store: &Local, file: &Download) -> Result<Asked, Trouble
     Ok(if is_alone { Asked::Alone } else { Asked::Together })
 }
 
-/// Writes files of this machine that are whole. A failure concerns one of them.
+/// Writes complete files on this host. A failure concerns one of them.
 fn store(
     run: &Run<'_>,
     (store, dress): (&Local, Dress),

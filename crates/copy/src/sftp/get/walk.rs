@@ -1,4 +1,4 @@
-//! What there is to be copied of the server: found while the copy is under way.
+//! The walk of the server's trees, in parallel to the copy of the files that it finds.
 
 use super::target::Target;
 use super::{Job, bad_name};
@@ -19,9 +19,9 @@ use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::thread;
 
-/// Directories that are listed at once.
+/// Maximum number of directories that are listed concurrently.
 const LISTED: usize = 32;
-/// Permission bits of a directory of which the server tells none.
+/// Permission bits of a directory if the server sends none.
 const NEW_DIR: u32 = 0o755;
 
 /// A directory of the server that is to be listed.
@@ -42,21 +42,21 @@ struct Directory {
     state: DirState,
 }
 
-/// Where something goes.
+/// The destination of an entry.
 struct At {
     to: StorePath,
     /// Its path beneath the source; empty for the source itself.
     below: Vec<u8>,
     /// The directories above it, which links may lead back to.
     above: Above<Vec<u8>>,
-    /// Where a directory is, if a link may have led to it; it is in the innermost of those above if none has.
+    /// The path of a directory to which a link may lead; otherwise the innermost directory above contains it.
     real: Option<Vec<u8>>,
 }
 
 /// An entry of a directory: its path, that beneath the source, and whether it is known without a further question.
 type Listed = (Vec<u8>, Vec<u8>, Entry, bool);
 
-/// What an entry is, and where a directory is that a link may have led to.
+/// The metadata of an entry, and the path of a directory to which a link may lead.
 type Asked = (Result<Known, Trouble>, Option<Vec<u8>>);
 
 /// Finds the files.
@@ -76,7 +76,7 @@ pub(super) struct Walk<'a> {
 
 type Jobs<'a> = crew::Jobs<'a, Job>;
 
-/// The path of a name that a list has, the name, and what the server tells of it.
+/// The path of a name in a list, the name, and its metadata from the server.
 type Looked<'a> = (Vec<u8>, &'a [u8], Result<Attributes, Trouble>);
 
 impl<'a> Walk<'a> {
@@ -125,14 +125,13 @@ impl<'a> Walk<'a> {
         self.entry(from, Known::of_path(self.run, from, found)?, at, jobs)
     }
 
-    /// Where the directory at `path` is, which was named. Where links are kept, that is its path.
+    /// The real path of the directory `path` that the user named. If links are kept, that is the path itself.
     fn real(&self, path: &[u8], found: &Attributes) -> Option<Vec<u8>> {
         let is_asked = found.kind() == Some(Kind::Dir) && !self.run.options.keep_links;
         is_asked.then(|| self.run.server.client.name(&Request::RealPath(path)).ok()).flatten()
     }
 
-    /// What a list names, with the directories above it. The server is asked for all of it before the first answer is
-    /// waited for.
+    /// Finds the names of a list and the directories above them. All requests are sent before the first answer is awaited.
     pub(super) fn listed(
         &mut self,
         source: &[u8],
@@ -147,7 +146,7 @@ impl<'a> Walk<'a> {
         }
         let mut missing: BTreeSet<&[u8]> = BTreeSet::new();
         for (from, dir, found) in self.looked(source, dirs) {
-            // One that cannot be looked at is a failure of each file in it.
+            // A directory without metadata is a failure of each file in it.
             let Ok(found) = found else { continue };
             if let Err(trouble) = self.above(from, dir, found) {
                 let is_told = dirs_above(dir).any(|dir| missing.contains(dir));
@@ -164,7 +163,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What the server tells of names below `source`.
+    /// Metadata from the server of names below `source`.
     fn looked<'b>(
         &self,
         source: &[u8],
@@ -180,7 +179,7 @@ impl<'a> Walk<'a> {
         told.collect()
     }
 
-    /// Asks for what a name means: links are followed, as scp does, unless they are kept.
+    /// Requests the metadata of a name: links are followed, as in scp, unless they are kept.
     const fn look<'b>(&self, path: &'b [u8]) -> Request<'b> {
         if self.run.options.keep_links { Request::LStat(path) } else { Request::Stat(path) }
     }
@@ -192,7 +191,7 @@ impl<'a> Walk<'a> {
         self.make(from, found, to)
     }
 
-    /// What a list names.
+    /// Adds a name of a list.
     fn named(
         &mut self,
         from: &[u8],
@@ -259,7 +258,7 @@ impl<'a> Walk<'a> {
                 let modified = found.kept_time(self.run, from);
                 jobs.add(Job::Link { from: from.to_vec(), modified, to })
             }
-            // A server that tells no mode has files.
+            // An entry without a mode counts as a file.
             Some(Kind::File) | None => {
                 self.run.meter.add_total(1, found.attributes.size.unwrap_or_default());
                 let size = found.attributes.size.filter(|_| !self.run.options.rehearsal);
@@ -276,7 +275,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes a directory that this end can write to; one that is there stays. A rehearsal only looks.
+    /// Creates a writable directory unless one exists. A dry run only checks.
     fn make(&mut self, from: Vec<u8>, found: Known, to: StorePath) -> Result<(), Trouble> {
         let store = &self.target.store;
         let state = match store.look(&to) {
@@ -306,7 +305,7 @@ impl<'a> Walk<'a> {
             if self.choice.leaves_out(&below, is_dir) {
                 continue;
             }
-            // Links are followed, as scp does, unless they are kept; a server may tell no mode in a listing.
+            // Links are followed, as in scp, unless they are kept. A listing may contain no modes.
             let is_known = match entry.attributes.kind() {
                 Some(Kind::File | Kind::Dir | Kind::Special) => entry.attributes.size.is_some(),
                 Some(Kind::Link) => self.run.options.keep_links,
@@ -318,7 +317,7 @@ impl<'a> Walk<'a> {
             let name = Name::new(&entry.name).map_err(|_| bad_name(path));
             let to = name.and_then(|name| dir.to.join(&name).map_err(|_| bad_name(path)));
             let added = asked.and_then(|known| {
-                // What a link leads to may be a directory that is left out.
+                // The target of a link may be a directory that is left out.
                 let is_dir = known.attributes.kind() == Some(Kind::Dir);
                 if self.choice.leaves_out(below, is_dir) {
                     return Ok(());
@@ -331,8 +330,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What entries of a directory are, links followed; of directories that links may have led to also where they are. The
-    /// server is asked for all of them at once.
+    /// Metadata of the entries of a directory, links followed, and real paths of directories to which links may lead. All
+    /// requests are sent together.
     fn asked(&self, found: &[Listed]) -> Vec<Asked> {
         let client = &self.run.server.client;
         let unknown = found.iter().filter(|(.., is_known)| !is_known);
