@@ -1,6 +1,6 @@
-//! What carries a connection: the transport over UDP, or a reliable pipe such as the channel of ssh.
+//! Carriers of a connection: the transport over UDP, or a reliable pipe such as the channel of ssh.
 //!
-//! Both have streams and objects with the same meaning, so that who uses them does not know which one it is.
+//! Both have streams and objects with one meaning, so that callers need not know the carrier.
 //!
 //! All payload passes through the halves of streams and the objects of this module (`carrier/streams.rs`). The limits of its rate are kept there,
 //! in both directions and on either carrier ([`Pace`]).
@@ -15,10 +15,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 pub use streams::Incoming;
 
-/// How often it is looked whether the other end knows of a close.
+/// Interval between checks whether the other end has acknowledged a close.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The same thing over either carrier, with the limits of its connection.
+/// A connection, stream or object over either carrier, with the limits of its connection.
 #[derive(Clone)]
 pub struct Carried<U, P> {
     by: By<U, P>,
@@ -48,39 +48,39 @@ pub type ObjectSender = Carried<hikyaku_net::ObjectSender, hikyaku_pipes::Object
 pub type ObjectReceiver =
     Incoming<hikyaku_net::ObjectReceiver, hikyaku_pipes::ObjectReceiver, (u64, Run)>;
 
-/// What there is to see of a connection.
+/// Figures of a connection.
 pub struct Seen {
     /// Bytes of packets sent.
     pub sent: u64,
     /// Bytes of payload in them.
     pub sent_payload: u64,
-    /// Something that grows as long as the other end is heard.
+    /// A counter that grows whenever data of the other end arrive.
     pub heard: u64,
     /// The smoothed round-trip time.
     pub round_trip: Duration,
-    /// Whether this end sends as much as it may.
+    /// The limit on what this end sends.
     pub held: Held,
-    /// What the transport over UDP knows besides.
+    /// Further figures of the transport over UDP.
     pub packets: Option<Packets>,
-    /// What waits to be read, as far as the carrier knows it: the transport over UDP does.
+    /// Data that wait to be read; only the transport over UDP knows them.
     pub unread: Option<Unread>,
 }
 
-/// Whether this end sends as much as it may.
+/// The limit on what this end sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Held {
     /// The rate control does not know the path yet.
     Starting,
-    /// The rate control allows so many bytes a second.
+    /// The rate control allows this number of bytes a second.
     ByRate(f64),
-    /// The pipe takes what it takes.
+    /// The pipe itself is the limit.
     ByPipe {
         /// Whether the peer has given no credit for more.
         is_held_by_peer: bool,
     },
 }
 
-/// What has arrived and is not read, of all streams.
+/// Arrived and unread data of all streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unread {
     /// Bytes that are not read, gaps before them included.
@@ -98,7 +98,7 @@ pub struct Packets {
     pub sent: u64,
     /// Packets declared lost.
     pub lost: u64,
-    /// Payload bytes sent again.
+    /// Retransmitted payload bytes.
     pub resent_bytes: u64,
     /// Bytes of payload in a full one.
     pub payload: u16,
@@ -119,7 +119,8 @@ impl From<hikyaku_pipes::Connection> for Connection {
 }
 
 impl<U, P> Carried<U, P> {
-    /// What the transport over UDP has of it, without the limits of this connection; `None` on another carrier.
+    /// The connection, stream or object of the transport over UDP, without the limits of this connection; `None` on another
+    /// carrier.
     pub fn into_udp(self) -> Option<U> {
         match self.by {
             By::Udp(udp) => Some(udp),
@@ -188,8 +189,8 @@ impl Connection {
         }
     }
 
-    /// Waits until a pipe has taken what remains to be said, at most so long. The transport over UDP does so when its
-    /// endpoint is dropped.
+    /// Waits at most `time` until a pipe has taken all queued data. The transport over UDP does so when its endpoint is
+    /// dropped.
     pub fn flush(&self, time: Duration) {
         match &self.by {
             By::Udp(_) => {}
@@ -197,8 +198,8 @@ impl Connection {
         }
     }
 
-    /// Waits until the other end knows that this connection was closed here, at most so long. A process that ends before has
-    /// told nothing, and the other end waits for its idle time-out.
+    /// Waits at most `time` until the other end has acknowledged the close of this connection. If the process ends before,
+    /// the other end waits for its idle time-out.
     pub fn tell_end(&self, time: Duration) {
         match &self.by {
             By::Udp(udp) => {
@@ -219,14 +220,14 @@ impl Connection {
         self.tell_transport();
     }
 
-    /// Keeps the payload that this end sends within `sent`, and what it takes from the other end within `received`. The
-    /// connections that have the same pace keep its rate together.
+    /// Limits the payload that this end sends to `sent`, and the payload that it receives to `received`. Connections with a
+    /// common pace share its rate.
     pub fn limit(&self, sent: &Arc<Pace>, received: &Arc<Pace>) {
         self.paces.share((sent, received), || self.is_over());
         self.tell_transport();
     }
 
-    /// What tells whether it has ended.
+    /// A function that returns whether the connection has ended.
     fn is_over(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
         match self.by.clone() {
             By::Udp(udp) => Box::new(move || udp.close_reason().is_some()),
@@ -234,8 +235,8 @@ impl Connection {
         }
     }
 
-    /// The rate control of the transport need not look for more than what this end may send, and spreads the packets of a
-    /// piece evenly.
+    /// Passes the limit to the rate control of the transport, which then does not probe for more, and spreads the packets of
+    /// a piece evenly.
     fn tell_transport(&self) {
         if let By::Udp(udp) = &self.by {
             udp.set_payload_rate(self.paces.least_sent());
@@ -258,7 +259,7 @@ impl Connection {
         }
     }
 
-    /// What there is to see; `None` when the transport has ended.
+    /// The figures; `None` when the transport has ended.
     pub async fn seen(&self) -> Option<Seen> {
         match &self.by {
             By::Udp(udp) => {

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The first word of the line by which such a daemon tells its port and its key.
+/// The first word of the line in which such a daemon prints its port and its key.
 pub const LAUNCHED: &str = "hikyaku-session";
 /// The option of `hikyaku serve` for it.
 const VERB: &str = "serve --for-session";
@@ -33,7 +33,7 @@ pub struct Launcher {
     pub remote_path: Option<String>,
     /// The host through which all others are logged in to.
     pub primary: Option<String>,
-    /// A signal ends ssh while it logs in.
+    /// Interrupts logins by ssh.
     pub scope: Scope,
 }
 
@@ -51,29 +51,29 @@ struct Launched {
 /// Why a server was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The path of the program there cannot be told to a shell.
+    /// The path of the program cannot be passed to a shell.
     #[error(transparent)]
     Path(#[from] BadRemotePath),
     /// ssh cannot be run.
     #[error("cannot run ssh")]
     Ssh(#[source] io::Error),
-    /// ssh did not get in; it has said why.
+    /// ssh did not log in, and has printed the reason.
     #[error(transparent)]
     NotIn(SshFailed),
     /// There is no such program.
     #[error("there is no hikyaku on {0}; try: hikyaku far install {0}, or --remote-path PATH")]
     NotThere(String),
-    /// The program there does not know this, or something else answered.
+    /// The program there is too old, or another program answered.
     #[error("hikyaku on {0} did not start a server; try: the same version of hikyaku there")]
     NoServer(String),
 }
 
-/// So many are logged in to at once: sshd drops more than ten that have not logged in yet (`MaxStartups`), and with a primary
-/// it is one sshd that sees them all.
+/// Maximum number of concurrent logins: sshd drops connections if more than ten have not logged in (`MaxStartups`), and
+/// with a primary one sshd receives all of them.
 const LOGINS_MAX: usize = 8;
-/// A person may have to type a password.
+/// Time for a login: the user may have to type a password.
 const LOGIN: Duration = Duration::from_secs(180);
-/// ssh ends at once when the far side's shell has.
+/// Time for the end of ssh: it ends immediately after the far side's shell.
 const END: Duration = Duration::from_secs(2);
 /// Bytes that start-up files of a shell may print before.
 const NOISE_BYTES_MAX: u64 = 64 << 10;
@@ -123,7 +123,7 @@ impl Launcher {
         };
         let spawned = Ssh::spawn(&words, sharing, &self.scope);
         let (mut ssh, output) = spawned.map_err(LaunchError::Ssh)?;
-        // If ssh is gone already, how it ended is the better error.
+        // If ssh has ended already, its exit status is the more exact error.
         let _ = ssh.say(format!("{client}\n").as_bytes());
         let (tell, told) = channel();
         let listener = thread::Builder::new().name("reach-launch".to_owned()).spawn(move || {
@@ -153,7 +153,7 @@ impl Launcher {
     /// The ssh that starts a server on a host.
     fn words(&self, host: &Destination, count: usize) -> Result<Vec<OsString>, BadRemotePath> {
         let mut ssh = self.ssh.clone();
-        // Nobody can answer several questions at once.
+        // A user cannot answer several questions at once.
         ssh.batch |= count > 1;
         if let Some(primary) = self.primary.as_ref().filter(|primary| **primary != host.host) {
             let before = ssh.jump.map(|jump| [jump, ",".into()].into_iter().collect::<OsString>());
@@ -163,7 +163,7 @@ impl Launcher {
     }
 }
 
-/// The port and the key that the server tells, after what start-up files print.
+/// The port and the key that the server prints, after the output of start-up files.
 // fuzz: none, a host that the user logs in to
 fn first_line(output: &mut impl BufRead) -> Option<(u16, Fingerprint)> {
     let mut output = output.take(NOISE_BYTES_MAX);

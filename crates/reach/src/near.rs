@@ -32,40 +32,40 @@ use std::ops::RangeInclusive;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How the far side is reached.
+/// Settings for starting and connecting to a far side.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// What is wanted of the far side.
+    /// The requested service.
     pub service: Service,
-    /// What `ssh` is told.
+    /// Options of `ssh`.
     pub ssh: SshOptions,
-    /// Where the program is on the far side; `None` looks for `hikyaku` in PATH, ~/.local/bin and ~/.cargo/bin.
+    /// Path of the program on the far side; `None` searches `hikyaku` in PATH, ~/.local/bin and ~/.cargo/bin.
     pub remote_path: Option<String>,
     /// What a far side without hikyaku is offered. Programs that may have been sent before are looked for there, too.
     pub offer: Offer,
     /// UDP ports of which each side takes one.
     pub ports: RangeInclusive<u16>,
-    /// What may carry the session.
+    /// The allowed carriers.
     pub carriers: Carriers,
     /// How many TCP connections carry it, if TCP does.
     pub pipes: Pipes,
-    /// What the user has set of the transport.
+    /// The user's settings of the transport.
     pub tuning: Tuning,
-    /// What this process may take: a quarter of it may hold data under way.
+    /// Memory that this process may take: a quarter of it may contain data in flight.
     pub memory: DataSize,
-    /// Who is told how the far side is reached.
+    /// Receives messages about the way to the far side.
     pub observer: Observer,
     /// Ends `ssh` when it is stopped while `ssh` logs in.
     pub scope: Scope,
 }
 
-/// What may carry a session.
+/// The allowed carriers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carriers {
-    /// The transport over UDP; where no UDP gets through, TCP connections to the far side's port; where none comes
-    /// about, the channel of ssh.
+    /// The transport over UDP; if UDP is blocked, TCP connections to the far side's port; if they fail as well, the channel
+    /// of ssh.
     Auto,
-    /// The same without UDP.
+    /// TCP connections; if they fail, the channel of ssh.
     NoUdp,
     /// The transport over UDP only.
     Udp,
@@ -86,11 +86,11 @@ impl Carriers {
 pub struct Reached {
     /// Streams and objects to and from it. The near side opens the first stream.
     pub connection: Connection,
-    /// What both ends can say.
+    /// The common protocol version and features.
     pub agreed: Agreed,
-    /// What is found out of the far side when the connection ends.
+    /// Why the far side has ended, once the connection ends.
     pub fate: Fate,
-    /// What would make it faster, in words for the user.
+    /// Advice for the user that would make the session faster.
     pub advice: Option<String>,
     /// Keeps it running.
     pub side: FarSide,
@@ -105,7 +105,7 @@ pub struct FarSide {
     _login: Option<SftpServer>,
 }
 
-/// What runs the far side.
+/// The process or thread that runs the far side.
 enum FarEnd {
     There { _ssh: Ssh },
     Here { _thread: Neighbour },
@@ -123,12 +123,11 @@ impl FarSide {
     }
 }
 
-/// UDP is blocked, or slower than anything we know of, if nothing has come back for so long.
+/// Time without an answer after which UDP counts as blocked.
 const UDP_PATIENCE: Duration = Duration::from_millis(2500);
-/// A connection over UDP on which nothing was heard for so long may be blocked: three times the interval of signs of
-/// life.
+/// Time of silence after which a connection over UDP may be blocked: three times the interval of keep-alive packets.
 const UDP_SILENCE: Duration = Duration::from_secs(6);
-/// What remains to be said when all is done leaves within this.
+/// Time for sending queued data at the end of a session.
 const LAST_WORD: Duration = Duration::from_millis(20);
 
 impl Way {
@@ -162,7 +161,7 @@ impl Way {
             tuning: &self.tuning,
             service: &self.service,
             memory: self.memory,
-            // The far side has its last word, or finds out when ssh ends.
+            // The far side has received the reason, or notices the end of ssh.
             closing: LAST_WORD,
         })?;
         let host = &destination.host;
@@ -232,7 +231,7 @@ impl Way {
         Ok(Reached { connection, agreed, fate, advice, side })
     }
 
-    /// What to say when the data do not go by UDP: that it is slower, unless the user wanted that, and what has no effect.
+    /// Messages if UDP is not the carrier: that the session is slower, unless the user chose that, and options without effect.
     fn without_udp(
         &self,
         destination: &Destination,
@@ -254,7 +253,7 @@ impl Way {
         ))
     }
 
-    /// Where the far side may be reached.
+    /// Addresses at which the far side may listen.
     fn addresses(
         &self,
         hello: &Hello,
@@ -268,7 +267,7 @@ impl Way {
         Ok(all.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
 
-    /// Uses the channel of ssh itself: the far side hears of it by [`SWITCH`].
+    /// Uses the channel of ssh itself. The near side sends [`SWITCH`] for it.
     fn through_ssh(
         &self,
         (ssh, output): (&mut Ssh, BufReader<Output>),

@@ -1,5 +1,5 @@
-//! Who notices that the other end is gone: the channel of ssh ends at once when a program is killed,
-//! but it also ends when only ssh's own connection was lost, and then the session goes on.
+//! Watching for the end of the other program: the channel of ssh ends when that program is killed, but also when only the
+//! connection of ssh was lost, and then the session continues.
 
 use crate::carrier::Connection;
 use hikyaku_net::blocking::{Stop, wait};
@@ -8,44 +8,44 @@ use std::io::Read;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Something is heard from a living end at least this often.
+/// Maximum interval between packets of a running end.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// From the end of the channel on, silence for so long is the end.
+/// Time of silence after the end of the channel that means the end of the other program.
 const SILENCE: Duration = Duration::from_secs(5);
-/// How long a path over UDP may take to be heard again after the other carrier has connected.
+/// Time for packets over UDP to arrive again after the other carrier has connected.
 const COME_BACK: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Code with which an end closes an idle connection. A peer that receives it may connect again.
 pub const GONE: u64 = code::APPLICATION + 1;
 
-/// Why the other end is gone.
+/// Why the other end has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Gone {
-    /// Its program has ended; who it was.
+    /// Its program has ended. Contains its name.
     Ended(String),
-    /// Nobody knows: ssh's connection was lost, and ours is silent.
+    /// Unknown: the connection of ssh was lost, and the session is silent.
     Lost,
 }
 
-/// What a watcher has found out.
+/// The result of a watcher.
 #[derive(Clone, Default, Debug)]
 pub struct Fate(Arc<OnceLock<Gone>>);
 
 impl Fate {
-    /// Notes why the other end is gone, unless that is known.
+    /// Sets why the other end has ended, unless that is known.
     pub(crate) fn set(&self, gone: Gone) {
         let _ = self.0.set(gone);
     }
 
-    /// Why the other end is gone, if that is known.
+    /// Why the other end has ended, if that is known.
     pub fn get(&self) -> Option<&Gone> {
         self.0.get()
     }
 }
 
-/// Reads `channel` to its end, then listens to the connection until that is over or silent. `why` says what
-/// the end of the channel meant.
+/// Reads `channel` to its end, then watches the connection until it ends or is silent. `why` explains the end of the
+/// channel.
 pub(crate) fn watch(
     mut channel: impl Read,
     connection: &Connection,
@@ -55,22 +55,22 @@ pub(crate) fn watch(
     let mut rest = [0; 512];
     while channel.read(&mut rest).is_ok_and(|length| length > 0) {}
     if listen(connection, SILENCE) == Ended::Silent {
-        // Known before the connection is closed by it.
+        // Set before the connection is closed.
         fate.set(why());
         give_up(connection);
     }
 }
 
-/// How listening to a connection ends.
+/// The end of watching a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Ended {
-    /// The connection is over, for this reason; or nothing can be seen of it any more.
+    /// The connection has ended, with its close reason if it is known.
     Over(Option<CloseReason>),
-    /// Nothing was heard for too long.
+    /// The connection was silent for too long.
     Silent,
 }
 
-/// Listens to a connection until it is over, or silent for so long.
+/// Watches a connection until it ends, or is silent for `silence`.
 fn listen(connection: &Connection, silence: Duration) -> Ended {
     let (mut heard, mut last) = (None, Instant::now());
     loop {
@@ -88,8 +88,8 @@ fn listen(connection: &Connection, silence: Duration) -> Ended {
     }
 }
 
-/// Watches a connection over UDP, and gives it up when nothing is heard for so long while the other end `is_there` by another
-/// carrier: then UDP does not get through any more, and a new connection can use the other one.
+/// Watches a connection over UDP, and closes it if it is silent while the other end answers by another carrier
+/// (`is_there`): then UDP is blocked, and a new connection can use the other carrier.
 pub(crate) fn watch_udp(
     connection: &Connection,
     silence: Duration,
@@ -97,7 +97,7 @@ pub(crate) fn watch_udp(
     is_there: impl Fn() -> bool,
 ) {
     while listen(connection, silence) == Ended::Silent {
-        // The path may have come back while the other carrier connected.
+        // UDP may work again since the other carrier has connected.
         if is_there() && listen(connection, COME_BACK) == Ended::Silent {
             fate.set(Gone::Lost);
             return give_up(connection);
@@ -109,8 +109,8 @@ fn give_up(connection: &Connection) {
     connection.close(GONE, "nothing was heard for too long");
 }
 
-/// Watches a connection through a pipe, and notes what its end means for the far side. A pipe has no time-out of its own:
-/// while TCP retransmits nothing is heard and nothing ends.
+/// Watches a connection through a pipe, and sets the fate of the far side at its end. A pipe has no time-out of its own:
+/// while TCP retransmits, it is silent and does not end.
 pub(crate) fn watch_pipe(
     connection: &Connection,
     silence: Duration,
