@@ -1,6 +1,7 @@
 //! Tests of the command line.
 
 mod documents;
+mod trouble;
 
 use crate::alias::Alias;
 use crate::args;
