@@ -11,10 +11,11 @@ mod product;
 mod rpm;
 mod tar;
 mod target;
+mod tools;
 mod tree;
 
 pub use product::{Product, Texts, commit_time};
-pub use target::{Libc, TARGETS, Target};
+pub use target::{Libc, TARGETS, Target, Tools, target_folder};
 
 use anyhow::{Context, Result, ensure};
 use flate2::Compression;
@@ -62,6 +63,11 @@ pub fn pack(product: &Product, folder: &Path) -> Result<Packages> {
     write(&packages.rpm, &rpm::write(product)?)?;
     write(&packages.parts, &product.parts)?;
     Ok(packages)
+}
+
+/// Writes the files of `product` below a prefix such as `/usr/local`. A file that is replaced is never half written.
+pub fn install(product: &Product, prefix: &Path) -> Result<()> {
+    contents::installed(product)?.write(prefix)
 }
 
 /// Writes `SHA256SUMS` for files of `folder`, as `sha256sum --check` reads it.

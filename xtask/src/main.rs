@@ -3,6 +3,7 @@
 
 mod calls;
 mod first_contact;
+mod install;
 mod macos;
 mod nightly;
 mod package;
@@ -39,6 +40,8 @@ enum Task {
     Faults(calls::Passed),
     /// Cut the power at every point of a copy, and judge what is left.
     Crash(calls::Passed),
+    /// Build hikyaku, and install it for this user: a static program, manual pages, completions.
+    Install(install::InstallArgs),
     /// Build the program for users, and make packages of it.
     Dist(package::DistArgs),
     /// Run README's commands in a fresh Debian, from the clone to the first copy, and time them.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Task::Red(args) => red::run(&args),
         Task::Faults(args) => calls::faults("faults", &args),
         Task::Crash(args) => calls::faults("crash", &args),
+        Task::Install(args) => install::run(&args),
         Task::Dist(args) => package::run(&args),
         Task::FirstContact(args) => first_contact::run(&args),
         Task::CheckMacos => macos::run(),

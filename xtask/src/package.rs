@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use xtask::dist::{Packages, Product, TARGETS, Target, Texts, checksums, pack};
+use xtask::dist::{Packages, Product, TARGETS, Target, Texts, checksums, commit_time, pack};
 use xtask::{Build, Profile, on_path, workspace};
 
 /// Options of `cargo xtask dist`.
@@ -34,13 +34,13 @@ pub(crate) fn run(args: &DistArgs) -> Result<ExitCode> {
     for target in targets {
         programs.push(match &args.program {
             Some(program) => program.clone(),
-            None => target.build()?,
+            None => target.build(&target.tools()?)?,
         });
     }
     let texts = texts(&programs)?;
     let mut files = Vec::new();
     for (target, program) in targets.iter().zip(&programs) {
-        let product = Product::new(program, *target, texts.clone())?;
+        let product = Product::new(program, *target, texts.clone(), commit_time()?)?;
         let product = product.with_far(targets.iter().zip(&programs))?;
         let packages = pack(&product, &folder)?;
         println!("{}: {}", target.name(), tried(&packages)?);

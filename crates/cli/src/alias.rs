@@ -46,7 +46,7 @@ impl Alias {
         Self::ALL.into_iter().find(|alias| alias.name() == name)
     }
 
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Hscp => "hscp",
             Self::Hsftp => "hsftp",

@@ -67,7 +67,7 @@ fn run() -> u8 {
         Verb::Report(args) => hikyaku_report::run(&args).map(success),
         Verb::Far(args) => far::run(&args).map(success),
         Verb::KnownPeers(args) => keys::run_by_old_name(&args).map(success),
-        Verb::Completions(args) => print(completions::script(args.shell)).map(success),
+        Verb::Completions(args) => completions::run(&args).map(success),
         Verb::Man(args) => man::run(&args).map(success),
     };
     let code = done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {

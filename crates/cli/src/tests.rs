@@ -18,7 +18,7 @@ fn the_command_definitions_are_valid() {
 #[test]
 fn every_completion_script_contains_every_subcommand() {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        let script = String::from_utf8(script(shell)).unwrap();
+        let script = String::from_utf8(script(shell, "hikyaku")).unwrap();
         for verb in args::command().get_subcommands() {
             assert!(script.contains(verb.get_name()), "{shell}: {}", verb.get_name());
         }

@@ -16,6 +16,17 @@ const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// The archive's files: a prefix such as `/usr/local`, and the script that copies them there.
 pub(super) fn archive(product: &Product) -> Result<Tree> {
+    let mut tree = installed(product)?;
+    for licence in LICENCES {
+        tree.file(licence, &document(licence)?);
+    }
+    tree.file("README.md", &document("README.md")?);
+    tree.program("install.sh", &document(INSTALLER)?);
+    Ok(tree)
+}
+
+/// The files below a prefix such as `/usr/local`.
+pub(super) fn installed(product: &Product) -> Result<Tree> {
     let mut tree = Tree::default();
     common(&mut tree, "", product)?;
     for (page, text) in &product.texts.pages {
@@ -24,13 +35,10 @@ pub(super) fn archive(product: &Product) -> Result<Tree> {
     let doc = "share/doc/hikyaku";
     for licence in LICENCES {
         tree.file(format!("{doc}/{licence}"), &document(licence)?);
-        tree.file(licence, &document(licence)?);
     }
     tree.file(format!("{doc}/hikyaku-serve.service"), &document(UNIT)?);
     tree.file(format!("{doc}/hikyaku-serve.default"), &document(UNIT_SETTINGS)?);
     tree.file(format!("{doc}/hikyaku.cdx.json"), &product.parts);
-    tree.file("README.md", &document("README.md")?);
-    tree.program("install.sh", &document(INSTALLER)?);
     Ok(tree)
 }
 
@@ -59,9 +67,11 @@ pub(super) fn rpm(product: &Product) -> Result<Tree> {
     for (page, text) in &product.texts.pages {
         tree.file(format!("usr/share/man/man1/{page}.gz"), &compressed(text)?);
     }
-    for (shell, script) in product.texts.completions.iter().filter(|(shell, _)| *shell == "zsh") {
-        tree.remove(&format!("usr/{}", place_of_completion(shell)));
-        tree.file("usr/share/zsh/site-functions/_hikyaku", script);
+    for ((shell, command), script) in &product.texts.completions {
+        if *shell == "zsh" {
+            tree.remove(&format!("usr/{}", place_of_completion(shell, command)));
+            tree.file(format!("usr/share/zsh/site-functions/_{command}"), script);
+        }
     }
     for licence in LICENCES {
         tree.file(format!("usr/share/licenses/hikyaku/{licence}"), &document(licence)?);
@@ -80,8 +90,8 @@ fn common(tree: &mut Tree, prefix: &str, product: &Product) -> Result<()> {
     for (name, to) in OTHER_NAMES {
         tree.link(format!("{prefix}{name}"), to);
     }
-    for (shell, script) in &product.texts.completions {
-        tree.file(format!("{prefix}{}", place_of_completion(shell)), script);
+    for ((shell, command), script) in &product.texts.completions {
+        tree.file(format!("{prefix}{}", place_of_completion(shell, command)), script);
     }
     let doc = format!("{prefix}share/doc/hikyaku");
     tree.file(format!("{doc}/THIRDPARTY.txt"), &product.licences);
@@ -94,10 +104,10 @@ fn common(tree: &mut Tree, prefix: &str, product: &Product) -> Result<()> {
 }
 
 /// Where shells look for completions by themselves.
-fn place_of_completion(shell: &str) -> &'static str {
+fn place_of_completion(shell: &str, command: &str) -> String {
     match shell {
-        "bash" => "share/bash-completion/completions/hikyaku",
-        "zsh" => "share/zsh/vendor-completions/_hikyaku",
-        _ => "share/fish/vendor_completions.d/hikyaku.fish",
+        "bash" => format!("share/bash-completion/completions/{command}"),
+        "zsh" => format!("share/zsh/vendor-completions/_{command}"),
+        _ => format!("share/fish/vendor_completions.d/{command}.fish"),
     }
 }

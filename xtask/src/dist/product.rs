@@ -34,12 +34,14 @@ pub struct Product {
 pub struct Texts {
     /// Manual pages by their file names.
     pub pages: Vec<(String, Vec<u8>)>,
-    /// Completion scripts by their shells.
-    pub completions: Vec<(&'static str, Vec<u8>)>,
+    /// Completion scripts by their shells and commands.
+    pub completions: Vec<((&'static str, &'static str), Vec<u8>)>,
 }
 
 /// The shells that completion scripts are made for.
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+/// The names under which the program completes arguments.
+const COMMANDS: [&str; 3] = ["hikyaku", "hscp", "hsftp"];
 
 impl Texts {
     /// Asks `program`; `None` if it does not run here.
@@ -57,10 +59,10 @@ impl Texts {
         let pages = pages?;
         ensure!(!pages.is_empty(), "the program has no manual pages");
         let mut completions = Vec::new();
-        for shell in SHELLS {
-            let script = asked(program, &["completions", shell])?;
+        for (shell, command) in SHELLS.into_iter().flat_map(|of| COMMANDS.map(|name| (of, name))) {
+            let script = asked(program, &["completions", shell, "--command", command])?;
             let script = script.context("the program runs no more")?.success()?;
-            completions.push((shell, script.into_bytes()));
+            completions.push(((shell, command), script.into_bytes()));
         }
         Ok(Some(Self { pages, completions }))
     }
@@ -77,15 +79,14 @@ fn read_all(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 impl Product {
-    /// The product around a program that was built for `target`.
+    /// The product around a program that was built for `target`. Its files have this time, in seconds since 1970.
     ///
     /// # Errors
     ///
     /// The program cannot be read, or cargo does not tell the parts of it.
-    pub fn new(program: &Path, target: Target, texts: Texts) -> Result<Self> {
+    pub fn new(program: &Path, target: Target, texts: Texts, time: u64) -> Result<Self> {
         let cannot = || format!("cannot read {}", program.display());
         let program = fs::read(program).with_context(cannot)?;
-        let time = commit_time()?;
         let graph = parts::Graph::of(target.triple)?;
         let (parts, licences) = (graph.document(time)?, licences::text(&graph)?);
         let version = graph.version().to_owned();

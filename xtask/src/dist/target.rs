@@ -1,8 +1,10 @@
 //! What packages are made for, and how their program is built.
 
+use super::tools;
 use crate::process::Finished;
-use crate::{on_path, run, workspace};
+use crate::{run, workspace};
 use anyhow::{Context, Result, bail, ensure};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -19,6 +21,10 @@ pub struct Target {
     /// The C library.
     pub libc: Libc,
 }
+
+/// The search path with which cargo finds what a program is built with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tools(OsString);
 
 /// The C library of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,23 +87,28 @@ impl Target {
         format!("{}-{libc}", self.processor)
     }
 
+    /// What its programs are built with. Missing tools are fetched.
+    ///
+    /// # Errors
+    ///
+    /// A tool cannot be had.
+    pub fn tools(&self) -> Result<Tools> {
+        match self.libc {
+            Libc::Musl => tools::search_path(self.triple).map(Tools),
+            Libc::Glibc => Ok(Tools(std::env::var_os("PATH").unwrap_or_default())),
+        }
+    }
+
     /// Builds the program for it with the profile `dist`. Gives its path.
     ///
     /// # Errors
     ///
-    /// A tool is missing, or the program does not build.
-    pub fn build(&self) -> Result<PathBuf> {
+    /// The program does not build.
+    pub fn build(&self, tools: &Tools) -> Result<PathBuf> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         match self.libc {
             // zig is a C compiler and a linker with musl for all processors.
             Libc::Musl => {
-                ensure!(
-                    on_path("cargo-zigbuild"),
-                    "no cargo-zigbuild, which builds for {}\n\
-                     try: pip install ziglang cargo-zigbuild && rustup target add {}",
-                    self.triple,
-                    self.triple
-                );
                 cargo.arg("zigbuild");
             }
             Libc::Glibc if self.processor == std::env::consts::ARCH => {
@@ -112,7 +123,8 @@ impl Target {
         cargo.args(["--profile", "dist", "--locked", "--package", "hikyaku-cli"]);
         cargo.args(["--bin", "hikyaku", "--target", self.triple]);
         cargo.arg("--config").arg(self.without_own_paths());
-        let status = cargo.current_dir(workspace()).status().context("cannot run cargo")?;
+        cargo.env("PATH", &tools.0).current_dir(workspace());
+        let status = cargo.status().context("cannot run cargo")?;
         ensure!(status.success(), "hikyaku does not build for {}", self.triple);
         let program = target_folder().join(self.triple).join("dist/hikyaku");
         ensure!(program.is_file(), "cargo built no {}", program.display());
@@ -132,7 +144,7 @@ impl Target {
 }
 
 /// Where cargo puts what it builds.
-fn target_folder() -> PathBuf {
+pub fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace().join("target"), |folder| workspace().join(folder))
 }

@@ -4,7 +4,7 @@ use crate::common::{Sshd, listing, random};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use xtask::dist::{Packages, Product, Target, Texts, checksums, pack};
+use xtask::dist::{Packages, Product, Target, Texts, checksums, commit_time, pack};
 
 /// A scratch directory.
 struct Scratch(PathBuf);
@@ -45,7 +45,8 @@ fn product(scratch: &Scratch) -> Product {
     let program = scratch.at("stripped");
     said(Command::new("strip").arg(env!("CARGO_BIN_EXE_hikyaku")).arg("-o").arg(&program));
     let texts = Texts::of(&program).unwrap().expect("the program runs");
-    Product::new(&program, Target::of_this_machine().unwrap(), texts).unwrap()
+    Product::new(&program, Target::of_this_machine().unwrap(), texts, commit_time().unwrap())
+        .unwrap()
 }
 
 /// Installs a package into an empty root: by dpkg itself where this user may, else by unpacking it.
