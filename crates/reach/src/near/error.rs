@@ -60,7 +60,7 @@ pub enum ReachError {
     #[error("{why}")]
     NotDelivered {
         /// What the far side has.
-        lacked: Box<ReachError>,
+        lacked: Box<Self>,
         /// Why none was sent.
         why: Box<NotInstalled>,
     },
