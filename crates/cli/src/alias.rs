@@ -5,7 +5,7 @@ use crate::args::{explain_as, with_version};
 use crate::{failure, serve};
 use anyhow::{Error, Result};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
+use hikyaku_console::{ExitCode as Code, Interrupt, start_logging};
 use hikyaku_copy::CopyArgs;
 use hikyaku_reach::SshFailed;
 use hikyaku_shell::{Outcome, SftpArgs};
@@ -126,14 +126,14 @@ fn run<A: Aliased>(alias: Alias) -> u8 {
     };
     let interrupt = Interrupt::default();
     if let Err(error) = start_logging(cli.verbosity()) {
-        print_error(failure(&error.into()));
+        failure(&error.into()).print();
         return FAILED;
     }
     let code = match cli.run(&interrupt) {
         Ok(Code::Success) => Code::Success.number(),
         Ok(_) => FAILED,
         Err(error) => {
-            print_error(failure(&error));
+            failure(&error).print();
             A::code(&error)
         }
     };

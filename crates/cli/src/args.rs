@@ -6,9 +6,12 @@ use crate::far::FarArgs;
 use crate::keys::{KeysArgs, KnownPeersArgs};
 use crate::man::ManArgs;
 use crate::serve::ServeArgs;
+use clap::builder::EnumValueParser;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
+use clap::{
+    Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
+use hikyaku_console::{Color, ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::{CopyArgs, StatusArgs};
 use hikyaku_doctor::DoctorArgs;
 use hikyaku_guc::GucArgs;
@@ -105,11 +108,31 @@ impl Verb {
     }
 }
 
+/// Chooses the colours by the option `--color`, before the command line is parsed, so that they are those of its errors too.
+/// What follows `--` are words of another program. A wrong value is left to the parser.
+pub(crate) fn choose_color(typed: &[OsString]) {
+    let ours = typed.iter().take_while(|word| *word != "--");
+    let mut words = ours.filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => continue,
+        };
+        if let Some(Ok(color)) = value.map(|value| Color::from_str(value, false)) {
+            color.choose();
+        }
+    }
+}
+
 /// The definition of the command line.
 pub(crate) fn command() -> Command {
     // `-V` prints the version of the program only: some subcommands use it for something else.
     let short = Arg::new("short-version").short('V').action(ArgAction::Version).hide(true);
-    with_version(Cli::command()).arg(short)
+    let color = Arg::new("color").long("color").value_name("WHEN").global(true);
+    let color = color.value_parser(EnumValueParser::<Color>::new()).hide_possible_values(true);
+    let color = color.help("Colours: auto, always or never [default: auto: on a terminal]");
+    with_version(Cli::command()).arg(short).arg(color)
 }
 
 /// Adds the same `--version` flag to every subcommand and program name.
@@ -127,6 +150,7 @@ pub(crate) fn called_as() -> Option<String> {
 /// Parses the command line.
 pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut typed: Vec<OsString> = typed.into_iter().collect();
+    choose_color(&typed);
     if typed.get(1).is_some_and(|verb| verb == "guc") {
         typed = hikyaku_guc::with_long_options(typed);
     }

@@ -5,9 +5,9 @@ mod install;
 use anyhow::{Context, Error, Result};
 use blake3::Hasher;
 use clap::{Args, Subcommand};
-use hikyaku_console::{ExitCode, Scope, print, with_remedy};
+use hikyaku_console::{At, ExitCode, Scope, print, with_remedy};
 use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
-use hikyaku_reach::{Destination, Login, NO_CONNECTION, NoSftp, SftpServer, SshOptions};
+use hikyaku_reach::{Destination, Login, NO_CONNECTION, NoSftp, SftpServer, SshFailed, SshOptions};
 use hikyaku_sftp::{Client, Failed};
 use hikyaku_units::DataSize;
 use install::Install;
@@ -94,6 +94,9 @@ pub(crate) fn run(args: &FarArgs) -> Result<()> {
             let (server, _) = there.open()?;
             let own = Programs::own().hashes();
             let all = sent(server.client()).map_err(refused)?;
+            if all.is_empty() {
+                return print("no hikyaku was copied to this host\n");
+            }
             let lines = all.iter().map(|sent| {
                 let mark = if own.contains(&sent.hash) { "  this version" } else { "" };
                 format!("{}{mark}\n", line(sent))
@@ -116,7 +119,7 @@ pub(crate) fn run(args: &FarArgs) -> Result<()> {
                 hasher.update_reader(file)?;
                 Ok(hasher.finalize())
             });
-            print(identity(&read.with_context(|| format!("cannot read {}", own.display()))?))
+            print(identity(&read.at(own.display())?))
         }
     }
 }
@@ -178,11 +181,12 @@ fn no_server(error: NoSftp, (ssh, login): (&SshOptions, &Destination)) -> Error 
     match error {
         error @ NoSftp::Spawn { .. } => error.into(),
         NoSftp::NoServer { code, source } => {
-            let host = &login.host;
-            let text = format!("{host} has no SFTP server that can be reached: {source}");
-            let is_lost = code == Some(NO_CONNECTION);
-            let code = if is_lost { ExitCode::MayPass } else { ExitCode::WillFail };
-            with_remedy(code.error(text), Some(format!("try: {}", ssh.by_hand(login))))
+            let host = login.host.clone();
+            let error = match code {
+                Some(NO_CONNECTION) => Error::new(SshFailed::Ended { host }),
+                _ => ExitCode::WillFail.error(format!("no SFTP server: {source}")).context(host),
+            };
+            with_remedy(error, Some(ssh.by_hand(login)))
         }
     }
 }

@@ -18,7 +18,7 @@ use alias::Alias;
 use anyhow::{Context, Error, Result};
 use args::Verb;
 use hikyaku_console::{
-    CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, leave, print, print_error, start_logging,
+    CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, leave, print, start_logging,
 };
 
 fn main() {
@@ -82,7 +82,7 @@ fn run() -> u8 {
 /// Prints an error, and tells its exit code.
 fn fail(error: &Error) -> u8 {
     let failure = failure(error);
-    print_error(&failure);
+    failure.print();
     failure.code().number()
 }
 

@@ -80,7 +80,7 @@ fn add(pages: &mut Vec<Page>, command: &Command) -> Result<()> {
 }
 
 fn write_all(folder: &Path, pages: &[Page]) -> Result<()> {
-    let cannot = |path: &Path| format!("cannot write {}", path.display());
+    let cannot = |path: &Path| path.display().to_string();
     fs::create_dir_all(folder).with_context(|| cannot(folder))?;
     for page in pages {
         let path = folder.join(format!("{}.1", page.name));

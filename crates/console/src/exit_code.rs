@@ -5,7 +5,7 @@ use crate::folders::NoFolder;
 use crate::logging::LogError;
 use crate::settings::SettingsError;
 use anyhow::Error;
-use hikyaku_fs::FsError;
+use hikyaku_fs::{FsError, Unresolved};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -81,6 +81,14 @@ impl ExitCode {
             .or_else(|| of_file(error))
             .or_else(|| of_io(error))
             .unwrap_or(Self::Failed)
+    }
+
+    /// The code of a name without an address: a name server that does not answer may answer later.
+    pub fn of_lookup(error: &io::Error) -> Self {
+        match Unresolved::of(error) {
+            Some(Unresolved::NoAnswer) => Self::MayPass,
+            Some(Unresolved::Unknown) | None => Self::WillFail,
+        }
     }
 
     /// The code of a command of which several pieces failed with these codes: theirs if they are equal, otherwise

@@ -6,13 +6,12 @@
 use crate::exit_code::{CodeOf, ExitCode, io_kind};
 use crate::folders::NoFolder;
 use crate::logging::LogError;
-use anyhow::Error;
-use hikyaku_fs::brief;
+use crate::output::{REMEDY_PREFIX, say};
+use crate::paint::Tone;
+use anyhow::{Context, Error};
+use hikyaku_fs::{brief, reworded};
 use std::fmt::{self, Display};
 use std::io::ErrorKind;
-
-/// Prefix of a message that is a remedy.
-const REMEDY_PREFIX: &str = "try: ";
 
 /// What is printed and returned when a command fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,7 +26,7 @@ impl Failure {
     pub fn new(error: &Error, known: &[CodeOf]) -> Self {
         // Parts of the text may come from the other end, so control characters are removed and the
         // length is limited.
-        let texts = error.chain().map(|link| brief(&without_number(&link.to_string())));
+        let texts = error.chain().map(|link| brief(&reworded(&link.to_string())));
         let (mut remedies, mut causes): (Vec<_>, Vec<_>) = texts.partition(|text| is_remedy(text));
         remove_repetition(&mut causes);
         if remedies.is_empty() {
@@ -40,26 +39,71 @@ impl Failure {
     pub const fn code(&self) -> ExitCode {
         self.code
     }
+
+    /// Prints it on standard error.
+    pub fn print(&self) {
+        say(Tone::Error, self.text());
+    }
+
+    fn text(&self) -> String {
+        let remedies = self.remedies.iter().map(|remedy| format!("\n{remedy}"));
+        [self.causes.join(": ")].into_iter().chain(remedies).collect()
+    }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "hikyaku: {}", self.causes.join(": "))?;
-        self.remedies.iter().try_for_each(|remedy| writeln!(f, "{remedy}"))
+        writeln!(f, "hikyaku: {}", self.text())
     }
 }
 
 /// The causes of an error on one line, outermost first, without remedies.
 pub fn causes(error: &Error) -> String {
-    let texts = error.chain().map(|link| without_number(&link.to_string()));
+    causes_of(error.as_ref())
+}
+
+/// The same of an error of a library.
+pub fn causes_of(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let texts = chain.map(|link| reworded(&link.to_string()));
     let mut causes: Vec<String> = texts.filter(|text| !is_remedy(text)).collect();
     remove_repetition(&mut causes);
     causes.join(": ")
 }
 
+/// The cause of a port that the kernel of `host` refuses for these protocols.
+pub fn no_listener(host: impl Display, protocols: &str, port: u16) -> String {
+    format!("connection refused: no program listens on {host} {protocols} port {port}")
+}
+
+/// Names the place of an error.
+pub trait At<T> {
+    /// The error, as `PLACE: CAUSE`. A place is a path of this host, `HOST:PATH`, a URL as the user typed it, or a host.
+    ///
+    /// # Errors
+    /// This is an error.
+    fn at(self, place: impl Display) -> anyhow::Result<T>;
+}
+
+impl<T, E> At<T> for Result<T, E>
+where
+    Self: Context<T, E>,
+{
+    fn at(self, place: impl Display) -> anyhow::Result<T> {
+        self.with_context(|| place.to_string())
+    }
+}
+
+/// An error on one line for the other end of a connection: its causes, and then its remedies.
+pub fn one_line(error: &Error) -> String {
+    let remedies = error.chain().map(ToString::to_string).filter(|text| is_remedy(text));
+    let parts: Vec<String> = [causes(error)].into_iter().chain(remedies).collect();
+    parts.join(": ")
+}
+
 /// What happened, without causes and remedies.
 pub fn headline(error: &Error) -> String {
-    let mut texts = error.chain().map(|link| without_number(&link.to_string()));
+    let mut texts = error.chain().map(|link| reworded(&link.to_string()));
     brief(&texts.find(|text| !is_remedy(text)).unwrap_or_default())
 }
 
@@ -77,22 +121,6 @@ pub fn with_remedy(error: Error, remedy: Option<impl Display>) -> Error {
 
 fn is_remedy(text: &str) -> bool {
     text.starts_with(REMEDY_PREFIX)
-}
-
-/// The text without the error numbers that the standard library puts behind the words of the system.
-fn without_number(text: &str) -> String {
-    const BEFORE: &str = " (os error ";
-    let mut parts = text.split(BEFORE);
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once(')') {
-            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                whole.push_str(rest);
-            }
-            _ => whole.extend([BEFORE, part]),
-        }
-    }
-    whole
 }
 
 /// Removes causes that are contained in their effect.

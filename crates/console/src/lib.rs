@@ -12,6 +12,7 @@ mod interrupt;
 mod kept;
 mod logging;
 mod output;
+mod paint;
 mod progress;
 mod schemes;
 mod settings;
@@ -20,12 +21,13 @@ pub use effects::{
     Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, row,
 };
 pub use exit_code::{CodeOf, ExitCode, leave, misuse, refuse_without_ssh};
-pub use failure::{Failure, causes, headline, with_remedy};
+pub use failure::{At, Failure, causes, causes_of, headline, no_listener, one_line, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use kept::Kept;
 pub use logging::{LogError, start_logging};
-pub use output::{announce, print, print_error, printed, unwritten};
+pub use output::{announce, print, print_error, printed, say, unwritten};
+pub use paint::{Color, Stream, Tone};
 pub use progress::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures, Screen,
     Totals, UPDATE_EVERY, print_end,

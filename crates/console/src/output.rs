@@ -1,9 +1,14 @@
 //! Standard output and standard error. Failing to write standard output is an error, except that a reader may close it
 //! (`| head`). Failing to write standard error is ignored, because there is nowhere to report it.
 
+use crate::paint::{Stream, Tone};
 use anyhow::{Error, Result};
+use hikyaku_fs::reworded;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
+
+/// Prefix of a line that tells a remedy.
+pub(crate) const REMEDY_PREFIX: &str = "try: ";
 
 /// Prints `text` on standard output, all of it before this returns.
 ///
@@ -56,4 +61,28 @@ fn is_closed(error: &io::Error) -> bool {
 /// Prints `text` on standard error.
 pub fn print_error(text: impl Display) {
     let _ = write!(stderr(), "{text}");
+}
+
+/// Prints a message of the program on standard error: its first line follows `hikyaku: ` in the colour of `tone`. Words of
+/// the system in it are those of [`hikyaku_fs::words`].
+pub fn say(tone: Tone, text: impl Display) {
+    print_error(message(Stream::Error, tone, text));
+}
+
+/// The lines that [`say`] prints, for `stream`. The command after `try: ` has a colour of its own.
+pub(crate) fn message(stream: Stream, tone: Tone, text: impl Display) -> String {
+    let text = reworded(&text.to_string());
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let mut shown = format!("{} {first}\n", stream.paint(tone, "hikyaku:"));
+    for line in lines {
+        match line.strip_prefix(REMEDY_PREFIX) {
+            Some(command) => {
+                shown.extend([REMEDY_PREFIX, &stream.paint(Tone::Command, command)]);
+            }
+            None => shown.push_str(line),
+        }
+        shown.push('\n');
+    }
+    shown
 }

@@ -18,6 +18,8 @@ mod totals;
 pub use figures::{Counts, LimitedBy, PathFigures};
 pub use totals::{Screen, Totals};
 
+use crate::output::message;
+use crate::paint::{Stream, Tone};
 use event::Event;
 use meter::{First, Meter};
 use std::io::{self, IsTerminal, Write};
@@ -106,6 +108,8 @@ enum Renderer {
 struct Streams {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
+    /// What `err` is.
+    stream: Stream,
     /// The first error of `out`. What is shown may get lost, and the work is still wanted.
     lost: Option<io::Error>,
 }
@@ -120,8 +124,8 @@ impl Board {
             Audience::Person | Audience::Quiet => Renderer::Quiet,
             Audience::Program => Renderer::Events,
         };
-        let streams =
-            Streams { out: Box::new(io::stdout()), err: Box::new(io::stderr()), lost: None };
+        let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
+        let streams = Streams { out, err, stream: Stream::Error, lost: None };
         Self { renderer, stats_every, meters: Vec::new(), next_id: 0, streams }
     }
 
@@ -152,7 +156,7 @@ impl Board {
 
     /// Prints a line for a person on standard error.
     pub fn remark(&mut self, text: &str) {
-        self.line(&format!("hikyaku: {text}"));
+        self.message(Tone::Warning, text);
     }
 
     /// Removes a meter.
@@ -178,7 +182,7 @@ impl Board {
     fn tell(&mut self, message: &Message) {
         match message {
             Message::Failure(failed) => {
-                self.remark(&failed.line);
+                self.message(Tone::Error, &failed.line);
                 self.event(&Event::failure(failed));
             }
             Message::Remark(text) => self.remark(text),
@@ -231,6 +235,12 @@ impl Board {
     fn line(&mut self, text: &str) {
         self.clear();
         self.streams.error(&format!("{text}\n"));
+    }
+
+    /// Prints a message of the program there.
+    fn message(&mut self, tone: Tone, text: &str) {
+        self.clear();
+        self.streams.error(&message(self.streams.stream, tone, text));
     }
 
     fn clear(&mut self) {

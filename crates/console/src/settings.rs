@@ -50,7 +50,7 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The file exists and cannot be read.
-    #[error("cannot read {}", .path.display())]
+    #[error("{}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,

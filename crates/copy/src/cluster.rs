@@ -11,8 +11,6 @@ mod order;
 mod s3;
 mod start;
 
-pub(crate) use start::explained;
-
 use crate::args::CopyArgs;
 use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};

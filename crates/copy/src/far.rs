@@ -6,6 +6,7 @@ use crate::outcome::failed;
 use crate::patterns::{Allowed, expand, is_home, is_users_home};
 use crate::session::{MOST_OBJECTS, Order, Session};
 use anyhow::{Context, Error, Result, ensure};
+use hikyaku_console::one_line;
 use hikyaku_reach::{
     Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached,
     Readers, Service, Stream, TIMES_ALONE, Way, here,
@@ -91,7 +92,7 @@ pub fn attend(arrival: Arrival) -> Result<()> {
 /// Does what the other end of `connection` wants, which has begun to speak on `stream`.
 fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Result<()> {
     let (session, order) = Session::obey(connection.clone(), stream)?;
-    let refuse = |error: &Error| connection.close(close_code(error), &format!("{error:#}"));
+    let refuse = |error: &Error| connection.close(close_code(error), &one_line(error));
     match Work::of(&order, descriptors) {
         Ok(work) => {
             // A failure closes the connection; this is for what fails before or behind the copy itself.

@@ -5,7 +5,7 @@ use crate::engine::Meter;
 use crate::location::Location;
 use crate::show::limited_by_word;
 use anyhow::Result;
-use hikyaku_console::ExitCode;
+use hikyaku_console::{ExitCode, Tone, say};
 pub(crate) use hikyaku_fan::Direction;
 use hikyaku_fs::Shown;
 use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
@@ -34,7 +34,10 @@ pub(crate) fn end(recorder: &Recorder, code: ExitCode, files: u64, bytes: u64) {
     let (files, bytes) = (Some(files), Some(bytes));
     let end = End { exit_code: code.number(), files, bytes, ..End::default() };
     if let Some(error) = recorder.end(end) {
-        eprintln!("hikyaku: the log {} is not complete: {error}", recorder.path().display());
+        say(
+            Tone::Warning,
+            format_args!("the log {} is not complete: {error}", recorder.path().display()),
+        );
     }
 }
 

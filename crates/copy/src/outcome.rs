@@ -19,11 +19,13 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
             || link.is::<LostConnection>()
             || link.is::<ConnectError>()
             || link.is::<TcpError>()
-            || link.is::<DialError>()
             || is_blocked(link)
     };
     if error.chain().any(|link| link.is::<LocationError>()) {
         return Some(ExitCode::Usage);
+    }
+    if let Some(error) = error.chain().find_map(|link| link.downcast_ref::<DialError>()) {
+        return Some(error.code());
     }
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);

@@ -19,8 +19,8 @@ use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, Kept, UPDATE_EVERY, Way, headline, misuse, print_end,
-    printed, unwritten, with_remedy,
+    At, Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, headline, misuse,
+    print_end, printed, say, unwritten, with_remedy,
 };
 use hikyaku_fs::{descriptor_number, write_whole};
 use hikyaku_reach::dial::Servers;
@@ -71,7 +71,7 @@ pub fn run_over(
         Err(error) => return refused(args, error),
     };
     for note in notes.iter().filter(|_| !args.is_quiet()) {
-        eprintln!("hikyaku: {note}");
+        say(Tone::Note, note);
     }
     if let Ok(Some(transfer)) = &on_servers {
         return cluster::run(args, interrupt, transfer, recorder);
@@ -269,7 +269,7 @@ fn run_all(
             Ok(()) => {}
             Err(error) if Kept::of(&error).is_some() => return Err(error),
             Err(error) if first.is_none() => first = Some(error),
-            Err(error) => eprintln!("hikyaku: {}", headline(&error)),
+            Err(error) => say(Tone::Warning, headline(&error)),
         }
     }
     if let Some(error) = first {
@@ -278,7 +278,7 @@ fn run_all(
     if let Some(path) = args.manifest() {
         let mut text = Vec::new();
         manifest::write(&mut text, &sum.hashes)?;
-        write_whole(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+        write_whole(path, &text).at(path.display())?;
     }
     Ok(())
 }
@@ -310,7 +310,10 @@ fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
         }
         let why = headline(&error);
         let pause_secs = pause.as_secs();
-        eprintln!("hikyaku: {why}; trying again in {pause_secs} s (Ctrl-C ends it; {LATER})");
+        say(
+            Tone::Warning,
+            format_args!("{why}; trying again in {pause_secs} s (Ctrl-C ends it; {LATER})"),
+        );
         if plan.scope.sleep(pause).is_some() {
             return Err(progress.interrupted().into());
         }
@@ -320,10 +323,9 @@ fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
 
 /// The error, with the name of the machine that it is from.
 fn named(error: anyhow::Error, hosts: &Hosts) -> anyhow::Error {
-    let end = error.chain().find_map(|link| link.downcast_ref::<Refused>()).map(|said| said.end);
-    match end.and_then(|end| hosts.at(end)) {
-        // A path of its machine follows, or what is wrong there.
-        Some(host) => error.context(format!("on {host}")),
+    let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());
+    match refused.and_then(|refused| Some(refused.on(hosts.at(refused.end)?))) {
+        Some(text) => error.context(text),
         None => error,
     }
 }
@@ -344,7 +346,7 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
     }
     let mut opened = Opened::of(part, plan)?;
     if !args.is_quiet() {
-        opened.advice().iter().for_each(|advice| eprintln!("hikyaku: {advice}"));
+        opened.advice().iter().for_each(|advice| say(Tone::Note, advice));
     }
     let mut failures = 0;
     let done = thread::scope(|scope| {

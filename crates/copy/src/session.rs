@@ -8,7 +8,7 @@ use crate::outcome::failed;
 use crate::patterns::Allowed;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_console::{Kept, Registration, Scope};
-use hikyaku_fs::sentence;
+use hikyaku_fs::{Shown, sentence};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
 use hikyaku_reach::{Connection, Fate, GONE, Gone, In, Out, Stream, TalkError, Writer, talk};
@@ -60,6 +60,25 @@ pub(crate) struct Refused {
     pub(crate) end: End,
     pub(crate) kind: FailureKind,
     text: String,
+}
+
+impl Refused {
+    /// A path of this end, and why it ends the copy.
+    pub(crate) fn of_path(end: End, path: &[u8], kind: FailureKind, why: &str) -> Self {
+        Self { end, kind, text: format!("{}: {why}", Shown::new(path)) }
+    }
+
+    /// The text for the user of another host.
+    pub(crate) fn on(&self, host: &str) -> String {
+        let Self { kind, text, .. } = self;
+        match kind {
+            FailureKind::Other | FailureKind::Unsupported | FailureKind::Damaged => {
+                format!("{host}: {text}")
+            }
+            // It begins with a path.
+            _ => format!("{host}:{text}"),
+        }
+    }
 }
 
 /// What an end does when all is done.

@@ -2,7 +2,6 @@
 
 mod table;
 
-use crate::cluster::explained;
 use crate::outcome::exit_code;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -11,7 +10,7 @@ use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, Dialler, Servers, Via, trust};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialler, Servers, Via, trust};
 use hikyaku_reach::settings;
 use hikyaku_remote::{Client, RemoteError, Report};
 use hikyaku_store::Space;
@@ -248,7 +247,8 @@ impl Asking<'_> {
     fn reach(self, server: &Server) -> Result<Reached> {
         let trust = trust(&server.keys, self.known);
         let dialled = self.dialler.dial(&server.address, trust, &STORE, PATIENCE);
-        let dialled = dialled.map_err(|error| explained(error, self.own_key))?;
+        let of_dial = |error: DialError| error.explained(&server.address, self.own_key);
+        let dialled = dialled.map_err(of_dial)?;
         let has = |feature| dialled.features.contains(feature);
         let access = match (has(WRITES), has(UPLOADS)) {
             (true, _) => "read, write",

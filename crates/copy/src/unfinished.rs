@@ -7,7 +7,7 @@ use crate::engine::{Content, Known, Unfinished, unfinished};
 use crate::location::Location;
 use crate::outcome::{code_of_failures, failed};
 use anyhow::{Result, bail};
-use hikyaku_console::{ExitCode, print};
+use hikyaku_console::{ExitCode, Tone, print, say};
 use hikyaku_fs::Shown;
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ fn abandon(all: &[Unfinished], targets: &[OsString], reader: Reader) -> Result<E
         let dropped = abandon::abandon(copy);
         for (kind, text) in &dropped.failures {
             kinds.insert(*kind);
-            eprintln!("hikyaku: {text}");
+            say(Tone::Note, text);
         }
         print(told::abandoned(copy, &dropped, reader))?;
     }

@@ -49,7 +49,7 @@ pub enum Recorded {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadKnownPeers {
     /// The file cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("{}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum WriteKnownPeers {
     #[error(transparent)]
     Read(#[from] ReadKnownPeers),
     /// The new list cannot be written.
-    #[error("cannot write {}", path.display())]
+    #[error("{}", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -121,14 +121,18 @@ fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, Program) {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            let found = format!("cannot start {}: {error}", words[0].to_string_lossy());
+            let found = format!(
+                "cannot start {}: {}",
+                words[0].to_string_lossy(),
+                hikyaku_fs::words(&error)
+            );
             return (vec![Check::new(Id::Ssh, State::Fail, found)], Program::Unknown);
         }
     };
     let seconds = begin.elapsed().as_secs_f64();
-    let (said, code) = (Shown::new(output.stderr.trim_ascii()).to_string(), output.status.code());
+    let (said, code) = (on_one_line(&output.stderr), output.status.code());
     if code == Some(NO_CONNECTION) {
-        let found = format!("no login to {host}: {}", said.trim());
+        let found = format!("no login to {host}: {said}");
         let check = Check::new(Id::Ssh, State::Fail, found).with_remedy(by_hand);
         return (vec![check.passing()], Program::Unknown);
     }
@@ -137,6 +141,13 @@ fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, Program) {
     let printed = String::from_utf8_lossy(&output.stdout);
     let (program, found) = program(&printed, &said, code, host);
     (vec![login, program], found)
+}
+
+/// What a program printed on standard error; ssh ends its lines by a carriage return as well.
+fn on_one_line(printed: &[u8]) -> String {
+    let lines = printed.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(|line| Shown::new(line).to_string()).collect::<Vec<_>>().join("; ")
 }
 
 /// What the other host answered to `hikyaku --version`.

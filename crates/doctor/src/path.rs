@@ -123,7 +123,10 @@ pub(crate) fn measure(
 }
 
 fn failed(error: &io::Error) -> NotMeasured {
-    NotMeasured::Other { text: format!("cannot run hikyaku perf: {error}"), may_pass: false }
+    NotMeasured::Other {
+        text: format!("cannot run hikyaku perf: {}", hikyaku_fs::words(error)),
+        may_pass: false,
+    }
 }
 
 fn arguments(args: &DoctorArgs, host: &Destination, direction: Direction) -> Vec<OsString> {
@@ -206,8 +209,8 @@ mod tests {
         let json =
             br#"{"start": null, "end": null, "error": "no UDP gets through to h (1.2.3.4:60001)"}"#;
         assert!(matches!(read(json, "", Some(5)), Err(NotMeasured::NoUdp(_))));
-        let other = read(b"", "hikyaku: ssh cannot start anything on h\ntry: ssh h\n", Some(5));
-        let text = "ssh cannot start anything on h".to_owned();
+        let other = read(b"", "hikyaku: h: ssh did not log in\ntry: ssh h\n", Some(5));
+        let text = "h: ssh did not log in".to_owned();
         assert_eq!(other, Err(NotMeasured::Other { text, may_pass: true }));
         let nothing = read(b"", "", None);
         assert!(matches!(nothing, Err(NotMeasured::Other { may_pass: false, .. })));

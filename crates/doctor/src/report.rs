@@ -2,7 +2,7 @@
 
 use crate::check::{Check, Persistence, State};
 use crate::verdict::Verdict;
-use hikyaku_console::ExitCode;
+use hikyaku_console::{ExitCode, Stream, Tone};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -32,8 +32,8 @@ impl Report {
         Ok(format!("{}\n", serde_json::to_string_pretty(self)?))
     }
 
-    /// The verdicts, then a line a check, and its remedy below it: what failed, what is worth a warning, and the others.
-    pub(crate) fn text(&self) -> String {
+    /// The text for `stream`: the verdicts, then a line a check, and its remedy below it: what failed, what is worth a warning, and the others.
+    pub(crate) fn text(&self, stream: Stream) -> String {
         let mut text = String::new();
         for verdict in &self.verdicts {
             let _ = writeln!(text, "{verdict}");
@@ -57,9 +57,11 @@ impl Report {
         let mut checks: Vec<&Check> = self.checks.iter().collect();
         checks.sort_by_key(rank);
         for check in checks {
-            let state = shown(check.state);
-            let _ = writeln!(text, "{state:<5} {:<19} {}", check.id.name(), check.found);
+            let (state, tone) = shown(check.state);
+            let state = stream.paint(tone, format_args!("{state:<5}"));
+            let _ = writeln!(text, "{state} {:<19} {}", check.id.name(), check.found);
             if let Some(remedy) = &check.remedy {
+                let remedy = stream.paint(Tone::Command, remedy);
                 let _ = writeln!(text, "{:26}try: {remedy}", "");
             }
         }
@@ -81,13 +83,13 @@ impl Report {
     }
 }
 
-const fn shown(state: State) -> &'static str {
+const fn shown(state: State) -> (&'static str, Tone) {
     match state {
-        State::Ok => "OK",
-        State::Note => "note",
-        State::Warn => "WARN",
-        State::Fail => "FAIL",
-        State::Skip => "skip",
+        State::Ok => ("OK", Tone::Good),
+        State::Note => ("note", Tone::Note),
+        State::Warn => ("WARN", Tone::Warning),
+        State::Fail => ("FAIL", Tone::Error),
+        State::Skip => ("skip", Tone::Note),
     }
 }
 
@@ -114,7 +116,7 @@ mod tests {
     #[test]
     fn a_remedy_stands_below_its_check() {
         let check = Check::new(Id::FarProgram, State::Fail, "not there").with_remedy("install it");
-        let text = report(vec![check]).text();
+        let text = report(vec![check]).text(Stream::Plain);
         assert!(text.starts_with("FAIL  far-program         not there\n"), "{text}");
         assert!(text.contains("\n                          try: install it\n"), "{text}");
     }
@@ -123,7 +125,7 @@ mod tests {
     fn what_failed_comes_first_and_a_path_without_a_verdict_is_named() {
         let fail = Check::new(Id::Ssh, State::Fail, "no login");
         let checks = vec![Check::ok(Id::Rtt, "1 ms"), fail];
-        let text = Report::new(Some("far".to_owned()), Vec::new(), checks).text();
+        let text = Report::new(Some("far".to_owned()), Vec::new(), checks).text(Stream::Plain);
         let mut lines = text.lines();
         assert!(
             lines.next().unwrap().starts_with("nothing can be said of the path to far"),

@@ -46,9 +46,9 @@ impl Kind {
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::UnknownHost => Some("check the name of the server, or use its IP address"),
-            Self::NoAnswer => {
-                Some("check that hikyaku serve runs there, and that no firewall drops its port")
-            }
+            Self::NoAnswer => Some(
+                "check that hikyaku serve runs on the host, and that no firewall drops its port",
+            ),
             Self::WrongKey => Some(
                 "hikyaku keys forget HOST, if the server's administrator confirms that its key has changed",
             ),
@@ -56,9 +56,11 @@ impl Kind {
                 Some("hikyaku keys show prints the line that the server's list of keys needs")
             }
             Self::OtherVersion => Some("the same hikyaku at both ends"),
-            Self::ServerFull => Some("again later, or hikyaku serve --max-clients there"),
+            Self::ServerFull => {
+                Some("again later, or a higher --max-clients of hikyaku serve on the host")
+            }
             Self::ServerEnds => Some("again later"),
-            Self::NoFiles => Some("hikyaku serve --root DIR there"),
+            Self::NoFiles => Some("hikyaku serve --root DIR on the host"),
             Self::OutsideRoot => Some("a path below the root that the server serves, without '..'"),
             Self::File(FailureKind::NoSpace) => {
                 Some("remove files at the target, or use another one")
@@ -90,6 +92,7 @@ impl From<&DialError> for Kind {
         match error {
             DialError::Connect(error) => of_connect(error),
             DialError::Tcp(error) => of_tcp(error),
+            DialError::Refused { .. } => Self::NoAnswer,
             DialError::Service(error) => match error {
                 NoService::NotAuthorised(_) => Self::NotAuthorised,
                 NoService::NotServed(_) => Self::File(FailureKind::Denied),
@@ -117,12 +120,6 @@ const fn of_connect(error: &ConnectError) -> Kind {
 fn of_tcp(error: &TcpError) -> Kind {
     match error {
         TcpError::Name(_) => Kind::UnknownHost,
-        // The resolver's errors have no number and no kind of their own.
-        TcpError::Connect { source, .. }
-            if source.raw_os_error().is_none() && source.to_string().contains("lookup") =>
-        {
-            Kind::UnknownHost
-        }
         TcpError::Handshake(Handshake::Untrusted(_))
         | TcpError::Trust(SettleTrust::Untrusted(_)) => Kind::WrongKey,
         TcpError::Other { .. } => Kind::NoFiles,

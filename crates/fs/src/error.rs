@@ -3,6 +3,7 @@
 use crate::path::PathError;
 use crate::shown::Shown;
 use crate::trust::Distrust;
+use crate::words::words;
 use rustix::io::Errno;
 
 /// An error of a file operation.
@@ -190,22 +191,12 @@ const VERBS_IMPLIED_BY_CAUSE: [&str; 9] = [
 ];
 
 fn reason(what: &str, errno: Errno) -> String {
-    let (cause, advice) = (cause(errno), advice(errno));
+    let (cause, advice) = (words(&errno.into()), advice(errno));
     if VERBS_IMPLIED_BY_CAUSE.contains(&what) {
         format!("{cause}{advice}")
     } else {
         format!("cannot {what}: {cause}{advice}")
     }
-}
-
-/// The kernel's description of an error, beginning in lower case and without the error number, to
-/// follow a colon.
-fn cause(errno: Errno) -> String {
-    let text = std::io::Error::from(errno).to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
-    first.into_iter().chain(letters).collect()
 }
 
 fn busy(by: Option<u32>) -> String {

@@ -34,6 +34,7 @@ mod trust;
 mod umask;
 mod volume;
 mod whole;
+mod words;
 
 pub use attributes::{Named, attributes, set_attribute};
 pub use descriptor::{descriptor_number, open_descriptor};
@@ -53,3 +54,4 @@ pub use trust::{Distrust, Others, Owners, trust, trust_list};
 pub use umask::umask;
 pub use volume::{Volume, Volumes, is_sizeless};
 pub use whole::write_whole;
+pub use words::{Unresolved, reworded, words};

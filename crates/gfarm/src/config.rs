@@ -76,7 +76,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file that the user names cannot be read.
-    #[error("cannot read {}", .path.display())]
+    #[error("{}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum FtpError {
     /// The host has no address.
-    #[error("{host} has no address")]
+    #[error("{host}{}", if source.is_none() { ": the name has no address" } else { "" })]
     NoAddress {
         /// As it was named.
         host: String,
@@ -135,8 +135,7 @@ impl FtpError {
 
     /// Whether nobody listens at the server's port.
     pub fn is_port_closed(&self) -> bool {
-        let Self::Connect { source: ConnectError::Io(error), .. } = self else { return false };
-        error.kind() == io::ErrorKind::ConnectionRefused
+        matches!(self, Self::Connect { source, .. } if source.is_refusal())
     }
 
     /// Whether the same operation may succeed later, over a new channel.

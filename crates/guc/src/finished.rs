@@ -11,7 +11,7 @@ use crate::download::version;
 use crate::session::Session;
 use crate::several::{Down, Up};
 use anyhow::{Context, Result};
-use hikyaku_console::Folder;
+use hikyaku_console::{At, Folder};
 use hikyaku_fs::Meta;
 use hikyaku_gridftp::{Facts, Kind};
 use std::collections::HashSet;
@@ -70,7 +70,7 @@ impl Finished {
         let path = folder.join(&name[..32]);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            read => read.with_context(|| format!("cannot read {}", path.display()))?,
+            read => read.at(path.display())?,
         };
         let earlier = text.lines().map(str::to_owned).collect();
         Ok(Self { path, earlier, file: Mutex::default(), noted: Mutex::default() })
@@ -139,7 +139,7 @@ impl Finished {
             *open = Some(file);
             Ok::<(), std::io::Error>(())
         };
-        write().with_context(|| format!("cannot write {}", self.path.display()))
+        write().at(self.path.display())
     }
 
     /// The whole tree is complete.

@@ -5,7 +5,7 @@
 //! the receiver. It is removed when the file is complete.
 
 use anyhow::{Context, Result};
-use hikyaku_console::Folder;
+use hikyaku_console::{At, Folder};
 use hikyaku_fs::{escaped, unescaped};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -63,7 +63,7 @@ impl Journal {
             fs::rename(&new, &self.path)?;
             OpenOptions::new().append(true).open(&self.path)
         };
-        write().map(Recorder).with_context(|| format!("cannot write {}", self.path.display()))
+        write().map(Recorder).at(self.path.display())
     }
 
     /// The file is complete, or its earlier attempt is of no use.

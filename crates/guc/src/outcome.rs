@@ -1,9 +1,9 @@
 //! How a command ends.
 
 use anyhow::Error;
-use hikyaku_console::{Counts, ExitCode, Kept, misuse};
+use hikyaku_console::{Counts, ExitCode, Kept, misuse, no_listener};
 use hikyaku_fs::{CHANGED, Shown};
-use hikyaku_gridftp::{CredentialsError, FtpError};
+use hikyaku_gridftp::{CredentialsError, FtpError, Server};
 
 /// Somebody has written to a source while it was copied. Its name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -44,6 +44,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         FtpError::LosesName { .. } | FtpError::Connect { .. } => ExitCode::WillFail,
         FtpError::Forbidden { .. } => ExitCode::WillFail,
         FtpError::Stranger { .. } | FtpError::Elsewhere { .. } => ExitCode::WillFail,
+        FtpError::NoAddress { source: Some(source), .. } => ExitCode::of_lookup(source),
         FtpError::NoAddress { .. } | FtpError::Tls(_) | FtpError::Unguarded => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
@@ -76,10 +77,21 @@ pub(crate) enum Record {
     None,
 }
 
+/// An error of this server, with its host and port.
+pub(crate) fn of_server(server: &Server, error: FtpError) -> Error {
+    let Server { host, port, .. } = server;
+    let error = match error {
+        FtpError::Connect { told: None, source, .. } if source.is_refusal() => {
+            ExitCode::MayPass.error(no_listener(host, "TCP", *port))
+        }
+        error => error.into(),
+    };
+    error.context(format!("{host}:{port}"))
+}
+
 /// What a user can do about an error of a server.
 pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
     match error {
-        error if error.is_port_closed() => Some("check the address: no program listens there"),
         FtpError::NotReached(_) => {
             Some("allow TCP connections from the server to this host in every firewall between")
         }

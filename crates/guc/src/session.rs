@@ -5,12 +5,12 @@ use crate::batch::Batch;
 use crate::begun::Notes;
 use crate::checksum::Checksum;
 use crate::chunks::Missing;
-use crate::outcome::remedy;
+use crate::outcome::{of_server, remedy};
 use crate::plan::{Chunks, Foresight, Parts, Tools};
 use crate::there::look_at_each;
 use crate::tuning::Tuning;
-use anyhow::{Error, Result};
-use hikyaku_console::{Kept, Message, Scope, Totals, with_remedy};
+use anyhow::Result;
+use hikyaku_console::{Kept, Message, Scope, Totals, causes, with_remedy};
 use hikyaku_gridftp::{
     Channel, Credentials, DataHosts, Facts, FtpError, Guard, Plan, Server, Settings, Spoken,
     Stripes, Trace,
@@ -334,10 +334,11 @@ impl<'a> Session<'a> {
                 _ => None,
             };
             let remedy = remedy(&error).or(of_stripes);
-            return Err(with_remedy(Error::from(error), remedy));
+            return Err(with_remedy(of_server(self.server, error), remedy));
         }
         *left -= 1;
-        let text = format!("{}; another attempt follows", hikyaku_console::causes(&error.into()));
+        let why = causes(&of_server(self.server, error));
+        let text = format!("{why}; another attempt follows");
         self.show.tell(Message::Remark(text));
         match self.pause(self.args.rst_interval) {
             true => Ok(()),

@@ -10,8 +10,9 @@ use crate::running::{Change, Running};
 use crate::runtime::lab_name;
 use crate::sites::{SiteLab, SitesSpec};
 use crate::trouble::{self, usage};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hikyaku_console::At;
 use hikyaku_link::{PathSpec, Schedule, ScheduleError, parse_rate, parse_time};
 use hikyaku_units::{Instant, Rate};
 use std::ffi::OsString;
@@ -226,13 +227,12 @@ impl LabOptions {
             setting.apply(&mut path, Instant::ZERO);
         }
         let schedule = match &self.schedule {
-            Some(file) => std::fs::read_to_string(file)
-                .with_context(|| format!("cannot read {}", file.display()))?
-                .parse()
-                .map_err(|error: ScheduleError| {
+            Some(file) => std::fs::read_to_string(file).at(file.display())?.parse().map_err(
+                |error: ScheduleError| {
                     let text = format!("{}: {error}", file.display());
                     trouble::of(ErrorKind::InvalidInput, text)
-                })?,
+                },
+            )?,
             None => Schedule::default(),
         };
         let congestion_control = self.cc.clone();

@@ -23,8 +23,7 @@ const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Runs a subcommand. Returns the number of the exit code; that of `lab run` is its command's.
 ///
-/// An invalid command line is a [`clap::Error`]; a command that cannot be executed is a
-/// an error whose code [`exit_code`](crate::exit_code) tells.
+/// The code of a command that cannot be executed is that of [`exit_code`](crate::exit_code).
 pub fn run(args: LabArgs) -> Result<u8> {
     match args.command {
         LabCommand::Run(args) => return foreground::run(&args),

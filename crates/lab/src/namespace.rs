@@ -4,6 +4,7 @@ use crate::host::HostProfile;
 use crate::site::is_host_name;
 use crate::{address, trouble};
 use anyhow::{Context, Result, bail};
+use hikyaku_console::At;
 use hikyaku_tun::{Tun, in_namespace};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
@@ -86,8 +87,7 @@ impl Namespace {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(()),
             result => result?,
         }
-        fs::write(directory.join("hosts"), text)
-            .with_context(|| format!("cannot write {}", directory.display()))
+        fs::write(directory.join("hosts"), text).at(directory.display())
     }
 
     /// Whether a program in it listens on TCP or UDP.

@@ -122,11 +122,11 @@ pub(crate) fn socket_of(name: &str) -> Result<PathBuf> {
 /// The error for a lab `name` that does not exist.
 pub(crate) fn no_lab(name: &str) -> Error {
     let live = names();
-    let text = match &live[..] {
-        [] => format!("there is no lab '{name}'; 'lab up {name}' makes one"),
-        _ => format!("there is no lab '{name}', only: {}", live.join(", ")),
+    let remedy = match &live[..] {
+        [] => format!("hikyaku lab up {name}"),
+        _ => format!("a lab that runs: {}", live.join(", ")),
     };
-    trouble::of(ErrorKind::NotFound, text)
+    trouble::with_remedy(ErrorKind::NotFound, format!("{name}: no such lab"), remedy)
 }
 
 /// The names of the running labs.

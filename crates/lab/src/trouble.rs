@@ -18,7 +18,7 @@ pub(crate) fn with_remedy(kind: ErrorKind, text: impl Display, remedy: impl Disp
 
 /// A usage error that the parser cannot detect, because it depends on several options.
 pub(crate) fn usage(text: impl Display) -> Error {
-    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n")).into()
+    ExitCode::Usage.error(text.to_string())
 }
 
 /// The exit code of an error of the lab, if the lab knows it.

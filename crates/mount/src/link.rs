@@ -5,7 +5,7 @@ use crate::crew::SERVERS_MAX;
 use crate::leases::new_name;
 use crate::locks::Locking;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{Folder, misuse, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Tone, causes, misuse, say, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
@@ -68,7 +68,7 @@ impl Links {
             process: new_name(),
         };
         if let Some(advice) = links.dialler.advice() {
-            eprintln!("hikyaku: {advice}");
+            say(Tone::Note, advice);
         }
         let dialled: Vec<_> = thread::scope(|scope| {
             let all: Vec<_> = (0..count)
@@ -88,9 +88,9 @@ impl Links {
                     clients.push(Some(client));
                 }
                 Err(error) => {
-                    let error = error.explained(&own_key).context(address.to_string());
+                    let error = error.explained(address, &own_key);
                     if count > 1 {
-                        eprintln!("hikyaku: {error:#}");
+                        say(Tone::Error, causes(&error));
                     }
                     first.get_or_insert(error);
                     clients.push(None);
@@ -109,7 +109,7 @@ impl Links {
     fn first(&self, server: usize) -> Result<(Client, Access, Locking), NoLink> {
         let dialled = self.dial(server)?;
         if let Some(key) = &dialled.first_use {
-            eprintln!("hikyaku: {} is new, its key is {key}", self.addresses[server]);
+            say(Tone::Note, format_args!("{} is new, its key is {key}", self.addresses[server]));
         }
         if !dialled.features.contains(MOUNTS) {
             return Err(NoLink::Old);
@@ -221,19 +221,21 @@ enum NoLink {
     Dial(#[from] DialError),
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    #[error("it has an older hikyaku, which cannot be mounted; try: a newer one there")]
+    #[error("its hikyaku is too old to be mounted")]
     Old,
 }
 
 impl NoLink {
     /// The error for the user, with what can be done about it.
-    fn explained(self, key: &str) -> Error {
-        let Self::Dial(error) = self else { return self.into() };
-        let remedy = error.remedy(key);
-        let error = match error.code() {
-            Some(code) => code.error(error.to_string()),
-            None => error.into(),
-        };
-        with_remedy(error, Some(remedy))
+    fn explained(self, address: &Address, key: &str) -> Error {
+        match self {
+            Self::Dial(error) => error.explained(address, key),
+            Self::Remote(error) => Error::from(error).context(address.to_string()),
+            error @ Self::Old => {
+                let error =
+                    ExitCode::WillFail.error(error.to_string()).context(address.to_string());
+                with_remedy(error, Some("a newer hikyaku on the server"))
+            }
+        }
     }
 }

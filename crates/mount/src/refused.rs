@@ -470,6 +470,5 @@ fn shown(path: &StorePath) -> String {
 
 /// The words of the system for an error.
 pub(crate) fn words(error: Errno) -> String {
-    let text = rustix::io::Errno::from_raw_os_error(error.code()).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    hikyaku_fs::words(&std::io::Error::from_raw_os_error(error.code()))
 }

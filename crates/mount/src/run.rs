@@ -16,7 +16,7 @@ use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, PROCESS, take};
 use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{ExitCode, Interrupt, misuse, print, with_remedy};
+use hikyaku_console::{At, ExitCode, Interrupt, Tone, misuse, print, say, with_remedy};
 use hikyaku_reach::daemon::SUCCESSORS;
 use hikyaku_reach::dial::{Servers, Via};
 use hikyaku_remote::{Client, Holder, RemoteError};
@@ -70,14 +70,14 @@ pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
     let options = Options::parse(&args.options)?;
     let servers = servers(source)?;
     if mounted::at(&mounted::absolute(directory)?).is_some() {
-        let text = format!("{} is a mount already", directory.display());
         let remedy = format!("hikyaku umount {}", directory.display());
-        return Err(with_remedy(ExitCode::WillFail.error(text), Some(remedy)));
+        let error =
+            ExitCode::WillFail.error("a mount already").context(directory.display().to_string());
+        return Err(with_remedy(error, Some(remedy)));
     }
     // The kernel would mount over a file, and nothing could be reached there.
     if directory.exists() && !directory.is_dir() {
-        let text = format!("{} is not a directory", directory.display());
-        return Err(ExitCode::WillFail.error(text));
+        return Err(ExitCode::WillFail.error("not a directory")).at(directory.display());
     }
     serve(args, (&servers, options), directory, interrupt)?;
     Ok(ExitCode::Success.number())
@@ -148,12 +148,13 @@ fn serve(
     let (tell, hear) = channel();
     crew.look_then(&root, move |found| drop(tell.send(found)));
     let found = hear.recv().context("the servers do not answer")?;
-    let (found, at) = found.map_err(|error| match error {
-        RemoteError::Refused { .. } => ExitCode::WillFail.error(format!("{servers}: {error}")),
-        other => Error::new(other).context(servers.to_string()),
-    })?;
+    let found = found.map_err(|error| match error {
+        RemoteError::Refused { .. } => ExitCode::WillFail.error(error.to_string()),
+        other => other.into(),
+    });
+    let (found, at) = found.at(servers)?;
     if found.kind != Kind::Dir {
-        return Err(ExitCode::WillFail.error(format!("{servers} is not a directory")));
+        return Err(ExitCode::WillFail.error("not a directory")).at(servers);
     }
     let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let settings = Settings {
@@ -306,12 +307,15 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
     if replayed.files > 0 {
         let size = DataSize::from_bytes(replayed.bytes);
         let files = counted(replayed.files, "file");
-        eprintln!("hikyaku: {size} of {files} of an earlier mount were sent");
+        say(Tone::Note, format_args!("{size} of {files} of an earlier mount were sent"));
     }
     for (path, why, kept) in &replayed.aside {
-        eprintln!(
-            "hikyaku: what an earlier mount wrote to {path} was not sent, because {why}; it is in {}",
-            kept.display()
+        say(
+            Tone::Warning,
+            format_args!(
+                "what an earlier mount wrote to {path} was not sent, because {why}; it is in {}",
+                kept.display()
+            ),
         );
     }
     Ok(stage)

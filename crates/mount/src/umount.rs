@@ -5,7 +5,7 @@ use crate::mounted::{self, Mounted};
 use crate::refused::Unsent;
 use crate::status::{FLUSH_ATTRIBUTE, PID_ATTRIBUTE, attribute};
 use anyhow::{Context, Error, Result, bail};
-use hikyaku_console::{ExitCode, with_remedy};
+use hikyaku_console::{At, ExitCode, with_remedy};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
@@ -41,8 +41,7 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
     let directory = mounted::absolute(&args.directory)
         .with_context(|| format!("cannot unmount {}", args.directory.display()))?;
     let Some(mounted) = mounted::at(&directory) else {
-        let text = format!("nothing is mounted by FUSE at {}", directory.display());
-        return Err(ExitCode::WillFail.error(text));
+        return Err(ExitCode::WillFail.error("no FUSE mount")).at(args.directory.display());
     };
     // A mount whose process is dead is of no use to anybody.
     let Some(pid) = attribute(&directory, PID_ATTRIBUTE) else {

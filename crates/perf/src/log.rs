@@ -5,7 +5,7 @@ use crate::plan::Direction;
 use crate::sample::PathDelta;
 use crate::session::Interval;
 use anyhow::{Context, Result};
-use hikyaku_console::ExitCode;
+use hikyaku_console::{ExitCode, Tone, say};
 use hikyaku_run_log::{End, Flow, Line, MachineId, Point, Recorder, Role};
 use std::path::Path;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl RunLog {
         let end = End { exit_code: code.number(), ..End::default() };
         if let Some(error) = self.recorder.end(end) {
             let path = self.recorder.path().display();
-            eprintln!("hikyaku: the log {path} is not complete: {error}");
+            say(Tone::Warning, format_args!("the log {path} is not complete: {error}"));
         }
     }
 

@@ -12,7 +12,8 @@ use crate::plan::Direction;
 use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start};
 use crate::sample::PathDelta;
 use crate::session::Interval;
-use anyhow::{Context, Error, Result};
+use anyhow::{Error, Result};
+use hikyaku_console::At;
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
@@ -81,7 +82,7 @@ impl Sink {
             None => (Box::new(io::stdout()), "standard output".to_owned()),
             Some(path) => {
                 let file = OpenOptions::new().create(true).append(true).open(path);
-                let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+                let file = file.at(path.display())?;
                 (Box::new(file), path.display().to_string())
             }
         };

@@ -5,7 +5,8 @@
 use crate::args::ClientArgs;
 use crate::plan::Direction;
 use crate::report::End;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use hikyaku_console::At;
 use hikyaku_fs::write_whole;
 use std::fmt::Write;
 use std::path::Path;
@@ -58,7 +59,7 @@ fn metrics(end: Option<&End>) -> Vec<Metric> {
 
 /// Replaces the file in one step.
 fn write(path: &Path, text: &str) -> Result<()> {
-    write_whole(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, text.as_bytes()).at(path.display())
 }
 
 /// The text format of Prometheus.

@@ -4,9 +4,10 @@
 
 use crate::message::RefusalKind;
 use anyhow::Error;
-use hikyaku_console::with_remedy;
+use hikyaku_console::{ExitCode, no_listener, with_remedy};
+use hikyaku_fs::words;
 use hikyaku_net::{BindError, CloseReason, ConnectError, EndpointError};
-use hikyaku_reach::ReachError;
+use hikyaku_reach::{ReachError, dial};
 use std::io::{self, ErrorKind};
 
 /// No socket could be opened.
@@ -25,29 +26,21 @@ pub(crate) fn of_endpoint(error: EndpointError) -> Error {
     with_remedy(io::Error::new(kind, error).into(), remedy)
 }
 
-/// No connection could be made.
-pub(crate) fn of_connect(error: ConnectError) -> Error {
-    let kind = match &error {
-        ConnectError::NoAnswer { .. } => ErrorKind::TimedOut,
-        ConnectError::Unreachable { .. } => ErrorKind::NetworkUnreachable,
-        ConnectError::Refused { .. } => ErrorKind::ConnectionRefused,
-        ConnectError::NotFound { source, .. } => of_lookup(source),
-        ConnectError::WrongFamily { .. } => ErrorKind::AddrNotAvailable,
-        ConnectError::Untrusted(_) => ErrorKind::PermissionDenied,
-        ConnectError::Version { .. } => ErrorKind::Unsupported,
-        ConnectError::Name(_) => ErrorKind::InvalidInput,
-        _ => ErrorKind::Other,
-    };
+/// No connection could be made to `host`.
+pub(crate) fn of_connect(host: &str, error: ConnectError) -> Error {
+    if let ConnectError::NotFound { source, .. } = &error {
+        return unknown_host(host, source);
+    }
     let remedy = match &error {
         ConnectError::NoAnswer { port, .. } => Some(format!(
-            "try: `hikyaku perf -s` at the other end, and let UDP port {port} through every \
-             firewall between the two"
+            "try: hikyaku perf -s on the host, and let UDP port {port} through every firewall \
+             between the two"
         )),
         ConnectError::Untrusted(refusal) => Some(refusal.remedy()),
-        ConnectError::NotFound { .. } => Some("try: the address in place of the name".to_owned()),
         _ => None,
     };
-    with_remedy(io::Error::new(kind, error).into(), remedy)
+    let code = dial::of_connect(&error);
+    with_remedy(code.error(error.to_string()).context(host.to_owned()), remedy)
 }
 
 /// The server was not reached through ssh.
@@ -66,30 +59,21 @@ pub(crate) fn of_reach(error: ReachError) -> Error {
     }
 }
 
-/// A failed name lookup: temporary if the resolver could not be reached, permanent otherwise.
-fn of_lookup(source: &io::Error) -> ErrorKind {
-    // getaddrinfo's EAI_AGAIN has no error kind of its own, only this text.
-    let may_pass = source.to_string().contains("Temporary failure");
-    if may_pass { ErrorKind::HostUnreachable } else { ErrorKind::NotFound }
-}
-
 /// No address was found for `host`.
 pub(crate) fn unknown_host(host: &str, source: &io::Error) -> Error {
-    let text = format!("cannot find an address for {host}: {source}");
-    io::Error::new(of_lookup(source), text).into()
+    let error = ExitCode::of_lookup(source).error(words(source)).context(host.to_owned());
+    with_remedy(error, Some("the address in place of the name"))
 }
 
 /// `host` has addresses, but none of the demanded family.
 pub(crate) fn no_address(host: &str, family: &str) -> Error {
-    let text = format!("{host} has no {family} address");
-    io::Error::new(ErrorKind::AddrNotAvailable, text).into()
+    ExitCode::WillFail.error(format!("no {family} address")).context(host.to_owned())
 }
 
 /// The server's host answered with "port unreachable".
 pub(crate) fn nobody_there(host: &str, port: u16) -> Error {
-    let text = format!("connection refused: nobody listens on UDP port {port} of {host}");
-    let remedy = "try: `hikyaku perf -s` at the other end".to_owned();
-    with_remedy(io::Error::new(ErrorKind::ConnectionRefused, text).into(), Some(remedy))
+    let error = ExitCode::MayPass.error(no_listener(host, "UDP", port)).context(host.to_owned());
+    with_remedy(error, Some("hikyaku perf -s on the host"))
 }
 
 /// The other end, and so the connection, was lost.
@@ -108,9 +92,9 @@ pub(crate) fn of_close(reason: &CloseReason) -> Error {
 
 /// No thread could be started.
 pub(crate) fn no_thread(error: io::Error) -> Error {
-    let text = format!("cannot start a thread: {error}");
-    let remedy = "try: raise the limit of processes of this user (ulimit -u)".to_owned();
-    with_remedy(io::Error::new(ErrorKind::ResourceBusy, text).into(), Some(remedy))
+    let error = Error::from(io::Error::new(ErrorKind::ResourceBusy, words(&error)));
+    let remedy = "raise the limit of processes of this user (ulimit -u)";
+    with_remedy(error.context("cannot start a thread"), Some(remedy))
 }
 
 /// The server refuses the test, permanently or for now.
@@ -141,16 +125,15 @@ mod tests {
             source: io::Error::new(ErrorKind::NotFound, "no such name"),
         };
         let cases = [
-            (silent, ErrorKind::TimedOut, "no answer from far UDP port 5201", "hikyaku perf -s"),
-            (lookup, ErrorKind::NotFound, "cannot find an address for far", "the address"),
+            (silent, ExitCode::MayPass, "far: no answer from far UDP port 5201", "hikyaku perf -s"),
+            (lookup, ExitCode::WillFail, "far: no such name", "the address"),
         ];
-        for (error, kind, text, remedy) in cases {
-            let error = of_connect(error);
-            assert!(error.to_string().starts_with(text), "{error:#}");
+        for (error, code, text, remedy) in cases {
+            let error = of_connect("far", error);
+            assert!(hikyaku_console::causes(&error).starts_with(text), "{error:#}");
             let is_remedy = |link: String| link.starts_with("try: ") && link.contains(remedy);
             assert!(error.chain().any(|link| is_remedy(link.to_string())), "{error:#}");
-            let io = error.chain().find_map(|link| link.downcast_ref::<io::Error>());
-            assert_eq!(io.map(io::Error::kind), Some(kind), "{error:#}");
+            assert_eq!(ExitCode::of(&error, &[]), code, "{error:#}");
         }
     }
 }

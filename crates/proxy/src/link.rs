@@ -3,7 +3,7 @@
 use crate::args::FarEnd;
 use crate::trouble;
 use anyhow::Result;
-use hikyaku_console::{Folder, print_error, with_remedy};
+use hikyaku_console::{Folder, Tone, say, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_reach::daemon::FORWARD;
@@ -60,7 +60,7 @@ impl Link {
         let dialled = dialler.dial(address, trust, &FORWARD, PATIENCE);
         let dialled = dialled.map_err(|error| trouble::of_dial(address, error, &own_key))?;
         if let Some(key) = &dialled.first_use {
-            print_error(format_args!("hikyaku: {address} is new, its key is {key}\n"));
+            say(Tone::Note, format_args!("{address} is new, its key is {key}"));
         }
         if let Some(rate) = way.tuning.rate.map(Rate::from_bits_per_sec) {
             // The daemon is told no rate, so this end takes no more than that either.

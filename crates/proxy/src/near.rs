@@ -24,7 +24,7 @@ use crate::unix::UnixPort;
 use anyhow::{Context, Error, Result};
 use direct::{Direct, direct};
 use entry::Entry;
-use hikyaku_console::{ExitCode, Interrupt, Scope, print_error};
+use hikyaku_console::{ExitCode, Interrupt, Scope, Tone, causes, print_error, say};
 use hikyaku_forward::{Answer, Open};
 use hikyaku_reach::{Connection, Observer, Way};
 use hikyaku_units::DataSize;
@@ -87,7 +87,7 @@ impl Gateway {
     /// The far gateway is there, or not.
     fn set_far(&self, far: Far) {
         if let Err(error) = self.switch.set_far(far) {
-            print_error(format_args!("hikyaku: {error:#}\n"));
+            say(Tone::Error, causes(&error));
         }
     }
 
@@ -216,7 +216,7 @@ impl Near<'_> {
         let told = end.clone();
         let registration = scope.on_stop(move || told.notify_one());
         if let Some(advice) = &link.advice {
-            print_error(format_args!("hikyaku: {advice}\n"));
+            say(Tone::Note, advice);
         }
         let gateway = Arc::new(Gateway {
             uplink: Arc::new(Uplink::new(link, plan.far.host())),

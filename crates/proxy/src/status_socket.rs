@@ -9,7 +9,7 @@ use crate::board::Board;
 use crate::board::status::Status;
 use crate::switch::{Mode, Switch};
 use anyhow::{Context, Error, Result, bail};
-use hikyaku_console::{ExitCode, Folder, print, print_error, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Tone, causes, print, say, with_remedy};
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -106,7 +106,7 @@ fn tell(mut stream: UnixStream, board: &Board, switch: &Switch) -> Result<()> {
         Word::Status => {}
         Word::Turn(mode) => {
             if let Err(error) = switch.set_mode(mode) {
-                print_error(format_args!("hikyaku: {error:#}\n"));
+                say(Tone::Error, causes(&error));
             }
         }
     }

@@ -26,17 +26,14 @@ pub(crate) fn of_reach(error: ReachError) -> Error {
 
 /// A daemon was not reached, or forwards nothing. `key` is that of this user.
 pub(crate) fn of_dial(address: &Address, error: DialError, key: &str) -> Error {
-    let remedy = match &error {
+    match &error {
         DialError::Service(NoService::Refused(_)) => {
-            "hikyaku serve --allow HOST:PORTS there, and a key without no-forward".to_owned()
+            let remedy =
+                "hikyaku serve --allow HOST:PORTS on the host, and a key without no-forward";
+            error.at(address, remedy.to_owned())
         }
-        error => error.remedy(key),
-    };
-    let (error, what) = match error.code() {
-        Some(code) => (code.error(error.to_string()), "use"),
-        None => (Error::from(error), "reach"),
-    };
-    with_remedy(error.context(format!("cannot {what} {address}")), Some(remedy))
+        _ => error.explained(address, key),
+    }
 }
 
 /// A port cannot be listened on.

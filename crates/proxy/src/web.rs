@@ -22,11 +22,10 @@ use crate::pac::Site;
 use crate::page::Page;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
-use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument};
 use click::Click;
 use gateways::refusal;
 use handler::Handler;
-use hikyaku_console::{ExitCode, Interrupt, Scope, announce, with_remedy};
+use hikyaku_console::{ExitCode, Interrupt, Scope, announce, misuse, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::{OsStr, OsString};
@@ -147,17 +146,14 @@ impl WebArgs {
                 Ok(Wish::Click(Click::parse(word).map_err(|error| refusal(error.to_string()))?))
             }
             (Some(host), None) if self.install_handler => match has_options {
-                true => bail!(clap::Error::raw(
-                    ArgumentConflict,
-                    "links use HOST without further options: those of ssh belong into its configuration file\n"
+                true => Err(misuse(
+                    "links use HOST without further options",
+                    "the options of ssh in its configuration file",
                 )),
                 false => Ok(Wish::Install(host)),
             },
             (_, url) if url.is_some() || !self.site.is_empty() => Ok(Wish::Carry),
-            _ => bail!(clap::Error::raw(
-                MissingRequiredArgument,
-                "one of these is needed: a URL, --site, --install-handler\n"
-            )),
+            _ => Err(misuse("no page is named", "a URL, --site or --install-handler")),
         }
     }
 }

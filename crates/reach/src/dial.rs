@@ -5,6 +5,7 @@ mod servers;
 mod trouble;
 
 pub use servers::{Ending, Servers, trust};
+pub use trouble::of_connect;
 
 use crate::blocked::{is_udp_blocked, note_udp};
 use crate::carrier::Connection;
@@ -14,7 +15,9 @@ use crate::tcp::{self, Call, Called, Pipes, TcpError};
 use crate::tuning::window_of_many;
 use crate::watch::Fate;
 use closed::ClosedPort;
+use hikyaku_console::no_listener;
 use hikyaku_crypto::ClientCredentials;
+use hikyaku_fs::Unresolved;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
@@ -22,8 +25,8 @@ use hikyaku_net::{
 };
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::pin;
 use std::str::FromStr;
 use std::sync::mpsc::{self, SendError, TryRecvError};
@@ -124,9 +127,19 @@ pub enum DialError {
     /// The same over TCP.
     #[error(transparent)]
     Tcp(#[from] TcpError),
-    /// It is there, and does not offer the service.
+    /// It does not offer the service.
     #[error(transparent)]
     Service(#[from] NoService),
+    /// The kernel of its host refuses the port.
+    #[error("{}", no_listener(host, protocols, *port))]
+    Refused {
+        /// The host as the user named it.
+        host: String,
+        /// The protocols that were tried.
+        protocols: &'static str,
+        /// The port.
+        port: u16,
+    },
 }
 
 /// A connection to a daemon.
@@ -226,13 +239,16 @@ impl Dialler {
                     match wait(udp.as_mut(), &Stop::default(), Some(Instant::now() + LOOK)) {
                         Ok(connected) => break by_udp(connected?),
                         Err(_) if closed.is_found() => {
-                            return Err(nobody_listens(&at, "that UDP port").into());
+                            return Err(refused(address, "UDP"));
                         }
                         Err(Cut::TooLate | Cut::Stopped) => {}
                     }
                 }
             }
-            Via::Tcp => by_tcp(self.call(address, trust, patience).dial()?),
+            Via::Tcp => {
+                let called = self.call(address, trust, patience).dial();
+                by_tcp(called.map_err(|error| not_called(address, error))?)
+            }
         };
         let first_use = match outcome {
             Some(TrustOutcome::FirstUse(key)) => Some(key),
@@ -295,7 +311,7 @@ impl Dialler {
                 return Err(error);
             }
             if is_tcp_refused && closed.is_found() {
-                return Err(nobody_listens(&at, "that port, neither UDP nor TCP").into());
+                return Err(refused(address, "UDP and TCP"));
             }
             // Without UDP it depends on TCP; the reason that matters is that of UDP.
             if let Some(error) = failed {
@@ -314,7 +330,7 @@ impl Dialler {
                 Err(Cut::TooLate | Cut::Stopped) => match tcp.try_recv() {
                     Ok(Ok(called)) => return Ok(taken(called)),
                     Ok(Err(TcpError::Connect { source, .. })) => {
-                        is_tcp_refused = source.kind() == ErrorKind::ConnectionRefused;
+                        is_tcp_refused = is_refused(&source);
                     }
                     Ok(Err(error @ TcpError::Other { .. })) => other = Some(error.into()),
                     Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
@@ -360,11 +376,25 @@ impl Dialler {
     }
 }
 
-/// The kernel of the host has said that nobody listens there.
-fn nobody_listens(at: &[SocketAddr], port: &str) -> ConnectError {
-    let address = at.first().copied().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
-    let text = format!("connection refused: nobody listens at {port}");
-    ConnectError::Unreachable { address, text }
+/// The error of a port that the kernel of the host refuses.
+fn refused(address: &Address, protocols: &'static str) -> DialError {
+    DialError::Refused { host: address.host.clone(), protocols, port: address.port }
+}
+
+/// Why TCP alone does not lead to a daemon.
+fn not_called(address: &Address, error: TcpError) -> DialError {
+    match error {
+        TcpError::Connect { source, .. } if is_refused(&source) => refused(address, "TCP"),
+        TcpError::Connect { source, .. } if Unresolved::of(&source).is_some() => {
+            ConnectError::NotFound { host: address.host.clone(), source }.into()
+        }
+        error => error.into(),
+    }
+}
+
+/// Whether the kernel of the host refuses a connection over TCP.
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::ConnectionRefused
 }
 
 /// What a connection over UDP is, and what its handshake says of the server.

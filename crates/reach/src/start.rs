@@ -28,13 +28,13 @@ pub(crate) struct Started {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SshFailed {
     /// It ended before the far side was started; it has said why.
-    #[error("ssh cannot start anything on {host}")]
+    #[error("{host}: ssh did not log in")]
     Ended {
         /// Where.
         host: String,
     },
     /// It goes on trying.
-    #[error("ssh has not logged in to {host} within {} s", .waited.as_secs())]
+    #[error("{host}: ssh has not logged in within {} s", .waited.as_secs())]
     NotIn {
         /// Where.
         host: String,
@@ -42,7 +42,7 @@ pub enum SshFailed {
         waited: Duration,
     },
     /// It is in, and something there waits.
-    #[error("ssh has logged in to {host}, but hikyaku did not answer there within {} s", .waited.as_secs())]
+    #[error("{host}: ssh has logged in, but hikyaku did not answer within {} s", .waited.as_secs())]
     NoAnswer {
         /// Where.
         host: String,

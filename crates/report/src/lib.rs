@@ -15,9 +15,9 @@ mod series;
 mod tests;
 mod view;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use hikyaku_console::{ExitCode, causes, print, print_error};
+use hikyaku_console::{At, ExitCode, Tone, causes, print, say};
 use hikyaku_fs::write_whole;
 use hikyaku_run_log::{Run, logs_in, read};
 use std::io::{IsTerminal, stdout};
@@ -88,7 +88,7 @@ fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
                 Ok(run) => runs.push(run),
                 Err(error) => {
                     let said = causes(&error.into());
-                    print_error(format!("hikyaku: {said}\n"));
+                    say(Tone::Error, &said);
                     left_out.push(said);
                 }
             }
@@ -102,5 +102,5 @@ fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
 
 /// Writes the file; no reader finds half a page.
 fn write(path: &Path, page: &str) -> Result<()> {
-    write_whole(path, page.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, page.as_bytes()).at(path.display())
 }

@@ -28,7 +28,7 @@ pub struct Run {
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {}", path.display())]
+#[error("{}", path.display())]
 pub struct ReadError {
     path: PathBuf,
     #[source]

@@ -6,7 +6,9 @@ use crate::images;
 use crate::shares::{KeyRate, PerKey};
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
-use hikyaku_console::{Folder, Interrupt, announce, begun, misuse, print_error, with_remedy};
+use hikyaku_console::{
+    Folder, Interrupt, Tone, announce, begun, causes, misuse, print_error, say, with_remedy,
+};
 use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern, Share};
 use hikyaku_net::blocking::Stop;
@@ -139,7 +141,7 @@ pub fn run(
     };
     let daemon = Daemon::bind(settings).map_err(no_port)?;
     if let Some(advice) = daemon.advice() {
-        eprintln!("hikyaku: {advice}");
+        say(Tone::Note, advice);
     }
     if waits_for_keys {
         let place = Place { list: &list, is_usual: args.authorized_keys.is_none() };
@@ -213,7 +215,7 @@ impl Admission for OfList {
         let of_key = || self.flows.of(key, |_| true, AtomicU32::default);
         let flows = permit.flows(&self.allowed, |most| Share::new(of_key(), most));
         let store = self.served.for_key(permit.root.as_ref()).map_err(|error| {
-            eprintln!("hikyaku: {key}: {error:#}");
+            say(Tone::Error, format_args!("{key}: {}", causes(&error)));
             format!("what the key {key} may see is not served: {error:#}")
         })?;
         let rate = [self.rate, permit.max_rate].into_iter().flatten().min();
@@ -283,7 +285,7 @@ impl Served {
 pub(crate) fn open(root: &Path) -> Result<Arc<Local>> {
     let store = Local::open(root, NewModes::default())
         .map(|store| store.recorded(begun().as_deref()).with_sizes(Sizes::Known));
-    Ok(Arc::new(store.with_context(|| format!("cannot serve {}", root.display()))?))
+    Ok(Arc::new(store?))
 }
 
 /// `PORT`, `ADDRESS` or `ADDRESS:PORT`.

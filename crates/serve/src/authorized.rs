@@ -5,8 +5,8 @@ mod line;
 
 pub use add::{Added, NotAdded, add_key, check_line};
 
-use anyhow::{Context, Error, Result, anyhow};
-use hikyaku_console::{ExitCode, with_remedy};
+use anyhow::{Error, Result, anyhow};
+use hikyaku_console::{At, ExitCode, Tone, causes, say, with_remedy};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_forward::{AllowList, Pattern, Permits, Share};
 use hikyaku_fs::{descriptor_number, trust_list};
@@ -129,7 +129,10 @@ impl Authorized {
             };
             match read {
                 Ok(keys) => state.1 = keys,
-                Err(error) => eprintln!("hikyaku: {error:#}; the last list of keys holds"),
+                Err(error) => say(
+                    Tone::Warning,
+                    format_args!("{}; the last list of keys holds", causes(&error)),
+                ),
             }
             state.0 = now;
         }
@@ -149,8 +152,7 @@ impl Stamp {
 
 impl Keys {
     fn read(path: &Path) -> Result<Self> {
-        let unreadable = || format!("cannot read {}", path.display());
-        let mut file = fs::File::open(path).with_context(unreadable)?;
+        let mut file = fs::File::open(path).at(path.display())?;
         // Whoever may write to the list lets in whom they want. sshd(8) refuses such a list too.
         if let Err(reason) = trust_list(&file)
             && !is_handed_over(path, &file)
@@ -159,7 +161,7 @@ impl Keys {
             return Err(with_remedy(ExitCode::WillFail.error(text), reason.remedy(path)));
         }
         let mut text = String::new();
-        file.read_to_string(&mut text).with_context(unreadable)?;
+        file.read_to_string(&mut text).at(path.display())?;
         Self::parse(&text).map_err(|(line, error)| {
             ExitCode::WillFail.error(format!("{}:{line}: {error}", path.display()))
         })

@@ -4,7 +4,7 @@ use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::shell::Noise;
 use anyhow::Result as Done;
 use clap::{ArgAction, Args, ValueEnum};
-use hikyaku_console::{Given, Scope, Way as Carried};
+use hikyaku_console::{Given, Scope, Tone, Way as Carried, say};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
 use hikyaku_reach::options::{limit, ports, silence};
 use hikyaku_reach::settings::{self, Chosen, Typed};
@@ -346,7 +346,7 @@ impl SftpArgs {
             memory,
             observer: match self.session.verbose {
                 0 => Observer::default(),
-                _ => Observer::new(|step| eprintln!("hikyaku: {step}")),
+                _ => Observer::new(|step| say(Tone::Note, step)),
             },
             scope,
         })

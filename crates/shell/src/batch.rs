@@ -11,8 +11,8 @@ use crate::shell::{Next, Noise, Shell};
 use crate::show::Shown;
 use crate::target::Target;
 use crate::transfer::{Flow, Meter};
-use anyhow::{Context, Error, Result};
-use hikyaku_console::{Interrupt, misuse, printed};
+use anyhow::{Error, Result};
+use hikyaku_console::{At, Interrupt, Tone, misuse, printed, say};
 use hikyaku_units::DataSize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
@@ -48,13 +48,11 @@ enum Lines {
 pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
     // A batch that is not there is known before anybody is asked for a password.
     let batch = args.session.batch.as_deref().filter(|path| *path != "-");
-    let batch = batch.map(|path| {
-        File::open(path).with_context(|| format!("cannot read {}", path.to_string_lossy()))
-    });
+    let batch = batch.map(|path| File::open(path).at(path.to_string_lossy()));
     let batch = batch.transpose()?;
     let link = Link::open(args, memory, &interrupt.scope())?;
     for note in link.notes.iter().filter(|_| !args.is_quiet()) {
-        eprintln!("hikyaku: {note}");
+        say(Tone::Note, note);
     }
     if args.noise() == Noise::Each {
         greet(args, &link);

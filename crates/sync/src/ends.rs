@@ -6,7 +6,7 @@ use crate::run::usage;
 use crate::side::{Here, Side, There};
 use anyhow::{Error, Result, ensure};
 use clap::{Args, Command, FromArgMatches};
-use hikyaku_console::{Interrupt, Way, with_remedy};
+use hikyaku_console::{Interrupt, Tone, Way, say, with_remedy};
 use hikyaku_copy::{Location, Remote};
 use hikyaku_fs::{FsError, Shown};
 use hikyaku_reach::settings;
@@ -113,7 +113,7 @@ pub(crate) fn open_link(
     words.push(format!("sftp://{}{port}", bracketed(&remote.login.to_string())).into());
     let link = connect(&parsed::<SftpArgs>(words)?, memory, &interrupt.scope())?;
     if let Some(advice) = link.advice().filter(|_| !args.is_quiet()) {
-        eprintln!("hikyaku: {advice}");
+        say(Tone::Note, advice);
     }
     Ok(link)
 }

@@ -160,8 +160,9 @@ impl Rules {
         let read = input::read(path).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
-        let text =
-            read.map_err(|error| BadRule(format!("cannot read {}: {error}", path.display())))?;
+        let text = read.map_err(|error| {
+            BadRule(format!("{}: {}", path.display(), hikyaku_fs::words(&error)))
+        })?;
         let is_rule = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
         text.lines().filter(is_rule).try_for_each(|line| add(self, line))
     }

@@ -4,6 +4,7 @@ use crate::filter::Rules;
 use crate::input;
 use crate::plan::parent;
 use anyhow::{Context, Result, ensure};
+use hikyaku_console::At;
 use hikyaku_fs::{PeerPath, Shown};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -47,7 +48,7 @@ impl Names {
     ///
     /// The list cannot be read, or a line of it is no path below the source.
     pub(crate) fn read(path: &Path, end: u8, depth: Depth) -> Result<Self> {
-        let bytes = input::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = input::read(path).at(path.display())?;
         Self::of(&bytes, end, depth).with_context(|| path.display().to_string())
     }
 

@@ -19,8 +19,9 @@ use crate::side::{Absent, Followed, Item, Kind, Renamed, Side, Why};
 use crate::table::TABLE;
 use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
-use clap::error::ErrorKind as Usage;
-use hikyaku_console::{Interrupt, Way as Carried, misuse, unwritten, with_remedy};
+use hikyaku_console::{
+    ExitCode, Interrupt, Tone, Way as Carried, misuse, say, unwritten, with_remedy,
+};
 use hikyaku_copy::{Location, OpenSftp};
 use hikyaku_fs::Shown;
 use hikyaku_reach::TIMES_ALONE;
@@ -90,7 +91,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     };
     let is_new = |note: &&String| !notes.contains(*note);
     for note in notes.iter().chain(later.iter().filter(is_new)).filter(|_| !args.is_quiet()) {
-        eprintln!("hikyaku: {note}");
+        say(Tone::Note, note);
     }
     let can_keep_times_alone = match (&link, carried) {
         (Some(link), Carried::Ssh) => link.has(TIMES_ALONE),
@@ -161,8 +162,10 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
 
 /// An error of the command line.
 pub(crate) fn usage(text: &str) -> Error {
-    let text = text.replacen("; try: ", "\ntry: ", 1);
-    clap::Error::raw(Usage::ValueValidation, format!("{text}\n")).into()
+    match text.split_once("; try: ") {
+        Some((text, remedy)) => misuse(text, remedy),
+        None => ExitCode::Usage.error(text),
+    }
 }
 
 /// Refuses options that mean nothing without others.
@@ -302,23 +305,23 @@ impl Run<'_> {
 /// Tells the user what failed, and how it ended.
 fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
     for line in plan.failures.iter().chain(failures) {
-        eprintln!("hikyaku: {line}");
+        say(Tone::Error, line);
     }
     for path in &plan.vanished {
-        eprintln!("hikyaku: {path}: it was gone before it was read");
+        say(Tone::Warning, format_args!("{path}: removed before it was read"));
     }
     let deleted = plan.deletions();
     match permit {
         Permit::TooMany(most) => {
             let text = "names would have to be deleted, more than";
-            eprintln!("hikyaku: {deleted} {text} {most}: none is deleted");
+            say(Tone::Error, format_args!("{deleted} {text} {most}: none is deleted"));
         }
         Permit::NotCopied if deleted > 0 => {
-            eprintln!("hikyaku: not all files were copied, so what the source does not have stays");
+            say(Tone::Warning, "not all files were copied, so what the source does not have stays");
         }
         Permit::Unread => {
             let text = "some of the source could not be read, and no file was found";
-            eprintln!("hikyaku: {text}, so what the source does not have stays");
+            say(Tone::Warning, format_args!("{text}, so what the source does not have stays"));
         }
         Permit::NotCopied | Permit::Granted => {}
     }

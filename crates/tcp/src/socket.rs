@@ -32,25 +32,24 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kernel's error, or `TimedOut`.
-    #[error("{}", cause(.0))]
+    #[error("{0}")]
     Io(io::Error),
     /// The congestion control of the options cannot be set.
     #[error(transparent)]
     Control(#[from] ControlError),
 }
 
+impl ConnectError {
+    /// Whether the kernel of the host refuses the port.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
 impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
-}
-
-/// The kernel's description of an error, to follow a colon: without its number.
-fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    let mut letters = text.split(" (os error").next().unwrap_or_default().chars();
-    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
-    first.into_iter().chain(letters).collect()
 }
 
 /// The sizes of a socket's buffers, without the kernel's doubling.

@@ -1,7 +1,7 @@
 //! Connections to daemons.
 
 use anyhow::{Context, Result};
-use hikyaku_console::{Folder, with_remedy};
+use hikyaku_console::{Folder, Tone, causes, say};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_image_source::Picking;
 use hikyaku_net::Memory;
@@ -61,7 +61,7 @@ impl Phone {
         let own_key = identity.public_key().to_string();
         let dialler = Dialler::new(identity, servers, Memory::of_user(), via)?;
         if let Some(advice) = dialler.advice() {
-            eprintln!("hikyaku: {advice}");
+            say(Tone::Note, advice);
         }
         Ok(Self { dialler, known: KnownPeers::at(state.join("known_peers")), own_key })
     }
@@ -81,26 +81,21 @@ impl Phone {
             match dialled {
                 Ok(Dialled { connection, first_use, carrier, features }) => {
                     if let Some(key) = first_use {
-                        eprintln!("hikyaku: {address} is new, its key is {key}");
+                        say(Tone::Note, format_args!("{address} is new, its key is {key}"));
                     }
                     if carrier == Carrier::Tcp {
-                        eprintln!("hikyaku: {address} is reached over TCP");
+                        say(Tone::Note, format_args!("{address} is reached over TCP"));
                     }
                     let link = Link::new(Client::new(connection)?, &features);
                     let (address, keys) = (address.clone(), keys.clone());
                     reached.push(Server { address, link: Mutex::new(link), keys });
                 }
                 Err(error) => {
-                    let remedy = Some(error.remedy(&self.own_key));
-                    let error = match error.code() {
-                        Some(code) => code.error(error.to_string()),
-                        None => error.into(),
-                    };
-                    let error = error.context(format!("cannot use {address}"));
+                    let error = error.explained(address, &self.own_key);
                     if servers.servers.len() > 1 {
-                        eprintln!("hikyaku: {error:#}");
+                        say(Tone::Error, causes(&error));
                     }
-                    first.get_or_insert_with(|| with_remedy(error, remedy));
+                    first.get_or_insert(error);
                 }
             }
         }

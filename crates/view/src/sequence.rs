@@ -4,7 +4,7 @@ use crate::args::ViewArgs;
 use crate::fleet::{Phone, Server};
 use crate::pattern::{Pattern, natural};
 use anyhow::{Context, Result, ensure};
-use hikyaku_console::{ExitCode, misuse};
+use hikyaku_console::{ExitCode, Tone, misuse, say};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::dial::{Address, Servers, Via};
 use hikyaku_remote::{RemoteError, Seen};
@@ -164,7 +164,7 @@ fn local(text: &OsStr) -> Result<Vec<Frame>> {
 /// Everything in a directory, in order. The path of the directory stands before each name unless it is empty.
 fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    let cannot = || format!("cannot read {}", here.display());
+    let cannot = || here.display().to_string();
     let mut all = Vec::new();
     for entry in fs::read_dir(here).with_context(cannot)? {
         all.push(dir.join(entry.with_context(cannot)?.file_name()));
@@ -209,7 +209,7 @@ impl Far {
                 Ok(()) => answered = true,
                 Err(error) => {
                     if error.is_of_server() {
-                        eprintln!("hikyaku: {}: {error}", server.address);
+                        say(Tone::Error, format_args!("{}: {error}", server.address));
                     }
                     first.get_or_insert(error);
                 }

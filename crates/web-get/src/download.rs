@@ -20,10 +20,10 @@ use crate::source::{Fate, Source};
 use crate::stream::Streamed;
 use crate::target::{Existing, within};
 use crate::verify::{Verdict, verify};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use begun::{is_complete, made, open, partial};
 use first::ask;
-use hikyaku_console::{ExitCode, Kept, with_remedy};
+use hikyaku_console::{At, ExitCode, Kept, with_remedy};
 use hikyaku_fs::{Draft, FilePlace, Name};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
@@ -153,10 +153,10 @@ pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
                 how = How::AsStream;
                 "an answer does not say which version of the file it has; begun anew, through one connection"
             }
-            _ => return Err(error_of(fault)).with_context(|| format!("cannot fetch {url}")),
+            _ => return Err(error_of(fault)).at(url),
         };
         if restarts >= RESTARTS_MAX {
-            return Err(error_of(fault)).with_context(|| format!("cannot fetch {url}"));
+            return Err(error_of(fault)).at(url);
         }
         restarts += 1;
         tools.show.remark(format!("{url}: {why}"));

@@ -1,7 +1,8 @@
 //! Logins in `~/.netrc`, as ftp(1) and curl read them.
 
 use crate::http::url::Login;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use hikyaku_console::At;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,7 +25,7 @@ impl Netrc {
     /// It cannot be read, or others may read it as well.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let meta = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+        let meta = fs::metadata(path).at(&shown)?;
         if meta.mode() & 0o077 != 0 {
             let error = anyhow::anyhow!("{shown}: other users may read the passwords in it");
             return Err(hikyaku_console::with_remedy(error, Some(format!("chmod 600 {shown}"))));
@@ -32,7 +33,7 @@ impl Netrc {
         if meta.len() > 1 << 20 {
             bail!("{shown} is larger than 1 MiB");
         }
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = fs::read_to_string(path).at(&shown)?;
         Ok(Self::parse(&text))
     }
 

@@ -18,7 +18,8 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     Some(match fault {
         fault if fault.may_pass() => ExitCode::MayPass,
         Fault::Changed | Fault::Unrecognised => ExitCode::MayPass,
-        Fault::NoAddress { .. } | Fault::Tls { .. } | Fault::Authorities(_) => ExitCode::WillFail,
+        Fault::NoAddress { source, .. } => ExitCode::of_lookup(source),
+        Fault::Tls { .. } | Fault::Authorities(_) => ExitCode::WillFail,
         Fault::Status { .. } | Fault::Proxy(_) | Fault::Redirect(_) => ExitCode::WillFail,
         Fault::Weaker(_) | Fault::NotReached { .. } => ExitCode::WillFail,
         Fault::Unusable(_) => ExitCode::WillFail,

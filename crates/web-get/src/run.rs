@@ -16,7 +16,7 @@ use crate::table::TABLE;
 use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline,
+    At, Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline,
     host_by_ssh, misuse, print_end, printed, remedy_for_scheme,
 };
 use std::cell::Cell;
@@ -285,10 +285,10 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
     let bytes = match url {
         Some(url) => {
             let url = url.map_err(|error| lasting(format!("'{shown}' {error}")))?;
-            fetched(url, client, stop).with_context(|| format!("cannot fetch {shown}"))?
+            fetched(url, client, stop).at(&shown)?
         }
         None => {
-            let file = File::open(word).with_context(|| format!("cannot read {shown}"))?;
+            let file = File::open(word).at(&shown)?;
             let mut bytes = Vec::new();
             file.take(METALINK_BYTES_MAX as u64).read_to_end(&mut bytes)?;
             bytes

@@ -3,7 +3,7 @@
 use super::Ssh;
 use anyhow::Result;
 use clap::Args;
-use hikyaku_console::{ExitCode, Scope, print, print_error, with_remedy};
+use hikyaku_console::{ExitCode, Scope, Tone, print, print_error, say, with_remedy};
 use hikyaku_reach::bootstrap::{
     BadPlace, Install as Installing, NotInstalled, Notes, Place, Programs, Progress, Was,
 };
@@ -53,7 +53,7 @@ impl Install {
         }
         let place = self.path.shown();
         if installed == Was::Sent && place != USUAL {
-            print_error(format_args!("hikyaku: commands find it there by --remote-path {place}\n"));
+            say(Tone::Note, format_args!("commands find it by --remote-path {place}"));
         }
         match codes.len() {
             0 => Ok(()),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use hikyaku_console::{Folder, print, print_error, with_remedy};
+use hikyaku_console::{Folder, Tone, print, say, with_remedy};
 use hikyaku_crypto::{KnownPeer, KnownPeers, Peers};
 
 #[derive(Debug, Subcommand)]
@@ -30,7 +30,7 @@ pub(crate) fn run_by_old_name(args: &KnownPeersArgs) -> Result<()> {
         Known::List => "list",
         Known::Forget { .. } => "forget",
     };
-    print_error(format!("hikyaku: known-peers {verb} is now: hikyaku keys {verb}\n"));
+    say(Tone::Note, format_args!("known-peers {verb} is now: hikyaku keys {verb}"));
     run(&args.verb)
 }
 

@@ -25,7 +25,9 @@ fn each_message_on_the_page_about_trouble_is_in_the_source() {
 /// The constant parts of a message.
 fn parts(message: &str) -> Vec<String> {
     let words: Vec<&str> = message.split(' ').collect();
-    let parts = words.split(|word| PLACEHOLDERS.contains(&word.trim_end_matches(','))).map(|words| words.join(" "));
+    let parts = words
+        .split(|word| PLACEHOLDERS.contains(&word.trim_end_matches(',')))
+        .map(|words| words.join(" "));
     parts.filter(|part| !part.is_empty()).collect()
 }
 

@@ -184,15 +184,17 @@ fn the_status_of_daemons_is_a_line_each() {
     assert!(lines[0]["answer"]["free_bytes"].as_u64().unwrap() > 0, "{}", lines[0]);
     assert_eq!(lines[1]["server"], free.to_string());
     assert!(lines[1]["error"].as_str().is_some() && lines[1]["answer"].is_null(), "{}", lines[1]);
-    // Nobody listens at a port, which the kernel says.
+    // The kernel refuses a port on which no program listens.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for (via, port) in [(None, "neither UDP nor TCP"), (Some("udp"), "that UDP port")] {
+    for (via, port) in
+        [(None, "UDP and TCP port"), (Some("udp"), "UDP port"), (Some("tcp"), "TCP port")]
+    {
         let mut words = vec!["cp".to_owned(), format!("hikyaku://{free}/x"), "out".to_owned()];
         words.extend(via.into_iter().flat_map(|via| ["--via".to_owned(), via.to_owned()]));
         let refused = client.command(&[]).args(&words).output().unwrap();
         assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
         let text = said(&refused);
-        assert!(text.contains("nobody listens at") && text.contains(port), "{text}");
+        assert!(text.contains("no program listens on") && text.contains(port), "{text}");
     }
     let nonsense = client.run(&["status", "nonsense"]);
     assert_eq!(nonsense.status.code(), Some(1), "{}", said(&nonsense));

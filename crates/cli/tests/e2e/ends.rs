@@ -34,7 +34,7 @@ fn copies_end_with_the_documented_exit_codes() {
         (&[&sshd.far("nothing"), &here], 6, "nothing"),
         (&[&a, &sshd.far("no/such/b")], 6, "no such directory"),
         (&[&a, &full], 6, "is a directory"),
-        (&[&a, "broken:b"], 5, "ssh cannot start anything on broken"),
+        (&[&a, "broken:b"], 5, "broken: ssh did not log in"),
     ];
     for (arguments, code, text) in cases {
         let (output, said) = run(&mut sshd.cp(arguments));

@@ -222,15 +222,15 @@ fn a_lasting_failure_is_6() {
     let home = Home::new("codes-6");
     let schedule = home.write("schedule", "at 5 rate 1mbit\n");
     for (line, text) in [
-        ("lab status no-such-lab", "there is no lab 'no-such-lab'"),
-        ("lab down no-such-lab", "there is no lab 'no-such-lab'"),
-        ("lab set no-such-lab --rtt 20ms", "there is no lab 'no-such-lab'"),
-        ("lab exec no-such-lab client -- true", "there is no lab 'no-such-lab'"),
-        ("lab exec no-such-lab middle -- true", "there is no lab 'no-such-lab'"),
-        ("lab run --schedule /no/such/file -- true", "cannot read /no/such/file: No such file"),
-        ("lab run --report /no/such/file -- true", "cannot write /no/such/file: No such file"),
+        ("lab status no-such-lab", "no-such-lab: no such lab"),
+        ("lab down no-such-lab", "no-such-lab: no such lab"),
+        ("lab set no-such-lab --rtt 20ms", "no-such-lab: no such lab"),
+        ("lab exec no-such-lab client -- true", "no-such-lab: no such lab"),
+        ("lab exec no-such-lab middle -- true", "no-such-lab: no such lab"),
+        ("lab run --schedule /no/such/file -- true", "/no/such/file: no such file"),
+        ("lab run --report /no/such/file -- true", "/no/such/file: no such file"),
         (&format!("lab run --schedule {schedule} -- true"), "line 1: '5' needs a unit"),
-        ("report /no/such/file", "cannot read /no/such/file"),
+        ("report /no/such/file", "/no/such/file: no such file"),
         ("proxy on", "try: hikyaku proxy HOST"),
         ("proxy off", "no gateway of this user runs"),
         ("proxy drain", "no gateway of this user runs"),
@@ -256,9 +256,9 @@ fn a_lasting_failure_is_6() {
     home.check("config show", 6, "[default] speed: there is no such setting");
     fs::remove_file(home.0.join("config/hikyaku/config.toml")).unwrap();
     fs::create_dir(home.0.join("config/hikyaku/config.toml")).unwrap();
-    home.check("config show", 6, "cannot read");
+    home.check("config show", 6, "config.toml: is a directory");
     fs::create_dir(home.0.join("state/hikyaku/known_peers")).unwrap();
-    home.check("keys list", 6, "cannot read");
+    home.check("keys list", 6, "known_peers: is a directory");
     let mut homeless = home.command(env!("CARGO_BIN_EXE_hikyaku"));
     let homeless = homeless.args(["keys", "list"]).env_remove("XDG_STATE_HOME");
     let output = homeless.env_remove("HOME").output().unwrap();
@@ -272,7 +272,7 @@ fn a_host_that_ssh_cannot_reach_is_5() {
     fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
     let output = home.run(&["keys", "fetch", "-S", &ssh, "far"]);
     assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
-    home.check(&format!("far list -S {ssh} far"), 5, "far has no SFTP server that can be reached");
+    home.check(&format!("far list -S {ssh} far"), 5, "far: ssh did not log in");
 }
 
 /// A list without an entry says so.
@@ -384,7 +384,7 @@ fn a_taken_name_is_5_and_free_again_after_down() {
     home.check(&format!("lab exec {name} client -- no-such-command"), 127, "no command");
     home.check(&format!("lab exec {name} client -- sh -c false"), 1, "");
     home.check(&format!("lab down {name}"), 0, "");
-    home.check(&format!("lab down {name}"), 6, "there is no lab");
+    home.check(&format!("lab down {name}"), 6, "no such lab");
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn a_lab_in_the_foreground_ends_by_the_signal_it_receives() {
     assert_eq!(ready, "ready\n");
     signal(lab.id(), "TERM");
     assert_eq!(lab.wait().unwrap().signal(), Some(15));
-    home.check(&format!("lab down {name}"), 6, "there is no lab");
+    home.check(&format!("lab down {name}"), 6, "no such lab");
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn lab_down_removes_the_remains_of_a_killed_lab() {
     {
         assert!(!run.has(&path.replace("NAME", &name)), "{path}");
     }
-    check("lab down NAME", 6, "there is no lab");
+    check("lab down NAME", 6, "no such lab");
 }
 
 fn signal(pid: u32, name: &str) {

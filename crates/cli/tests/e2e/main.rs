@@ -7,6 +7,7 @@ mod bootstrap;
 mod by_sftp;
 mod by_sftp_trees;
 mod choice;
+mod colors;
 mod common;
 mod cp;
 mod daemons;

@@ -245,7 +245,7 @@ fn output_that_cannot_be_written_is_an_error() {
         let output = server.client(options).stdout(full).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{options:?}: {text}");
-        assert!(text.contains("cannot write to standard output: No space left"), "{text}");
+        assert!(text.contains("cannot write to standard output: no space left"), "{text}");
     }
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = hikyaku(&server.state);

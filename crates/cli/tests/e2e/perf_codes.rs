@@ -54,7 +54,7 @@ fn every_failure_has_its_documented_code() {
         (By::Anybody, at(server.port, "-t 6"), WILL_FAIL, "--max-time"),
         (By::Anybody, "-c 127.0.0.1 -6".to_owned(), WILL_FAIL, "no IPv6 address"),
         (By::Anybody, "-s -p 0 -B 203.0.113.1".to_owned(), WILL_FAIL, "no address 203.0.113.1"),
-        (By::Anybody, "-s -p 0 --logfile /no/log".to_owned(), WILL_FAIL, "cannot write /no/log"),
+        (By::Anybody, "-s -p 0 --logfile /no/log".to_owned(), WILL_FAIL, "/no/log: no such file"),
         (By::Nobody, "-s -p 0".to_owned(), WILL_FAIL, "ermission denied"),
     ] {
         check(&server.state, &by, &line, code, words);
@@ -69,9 +69,9 @@ fn an_unknown_host_is_6_and_an_unreachable_resolver_is_5() {
         command.args(["perf", "-c", "does-not-exist.invalid"]);
         let output = command.args(family.split_whitespace()).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        let code = if text.contains("Temporary failure") { MAY_PASS } else { WILL_FAIL };
+        let code = if text.contains("no name server") { MAY_PASS } else { WILL_FAIL };
         assert_eq!(output.status.code(), Some(code), "{text}");
-        assert!(text.contains("cannot find an address for does-not-exist.invalid"), "{text}");
+        assert!(text.contains("does-not-exist.invalid: "), "{text}");
     }
     let _ = fs::remove_dir_all(&state);
 }

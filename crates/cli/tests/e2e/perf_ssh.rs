@@ -71,7 +71,7 @@ fn what_cannot_be_done_through_ssh_is_said_with_a_remedy() {
         ("ssh://far --bidir", USAGE, "--bidir needs", "try: hikyaku perf -s"),
         ("ssh://far --compete tcp:1", USAGE, "--compete needs", "try: hikyaku perf -s"),
         ("ssh://far -p 5208", USAGE, "-p needs", "try: hikyaku perf -s"),
-        ("ssh://broken", MAY_PASS, "ssh cannot start anything on broken", "try: "),
+        ("ssh://broken", MAY_PASS, "broken: ssh did not log in", "try: "),
         (
             "ssh://far --remote-path /nowhere/hikyaku",
             WILL_FAIL,

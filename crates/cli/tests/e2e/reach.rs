@@ -105,7 +105,7 @@ fn a_far_side_that_does_not_answer_is_reported_within_seconds() {
     let silent = script(&sshd, "[ \"$1\" = -G ] || exec sleep 60");
     let (output, said) = run(&mut sshd.cp(&["--timeout", "5s", "-S", &silent, &a, "far:b"]));
     assert!(!output.status.success(), "{said}");
-    assert!(said.contains("ssh has not logged in to far within 5 s"), "{said}");
+    assert!(said.contains("far: ssh has not logged in within 5 s"), "{said}");
 }
 
 fn port(sshd: &Sshd) -> String {

@@ -27,7 +27,7 @@ fn control_characters_in_a_cause_are_removed() {
 #[test]
 fn the_number_of_a_system_error_is_not_shown() {
     let denied = || io::Error::from_raw_os_error(13);
-    let words = "cannot write: Permission denied";
+    let words = "cannot write: permission denied";
     for error in
         [Error::from(denied()).context("cannot write"), anyhow!("cannot write: {}", denied())]
     {
@@ -36,7 +36,7 @@ fn the_number_of_a_system_error_is_not_shown() {
     }
     assert_eq!(
         headline(&anyhow!("{} and {}", denied(), denied())),
-        "Permission denied and Permission denied"
+        "permission denied and permission denied"
     );
     assert_eq!(headline(&anyhow!("x (os error y) z (os error ")), "x (os error y) z (os error ");
 }

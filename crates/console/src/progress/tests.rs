@@ -44,7 +44,12 @@ impl Write for Text {
 /// A board, its standard output and its standard error.
 fn board(renderer: Renderer) -> (Board, Text, Text) {
     let (out, err) = (Text::default(), Text::default());
-    let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()), lost: None };
+    let streams = Streams {
+        out: Box::new(out.clone()),
+        err: Box::new(err.clone()),
+        stream: Stream::Plain,
+        lost: None,
+    };
     (Board { renderer, stats_every: None, meters: Vec::new(), next_id: 0, streams }, out, err)
 }
 
@@ -92,7 +97,7 @@ fn nothing_is_said_of_a_whole_that_is_not_counted() {
 #[test]
 fn the_summary_counts_what_was_sent() {
     let text = text::summary(&COUNTS, Duration::from_secs(10));
-    assert_eq!(text, "3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB needed not be sent");
+    assert_eq!(text, "3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB did not need to be sent");
 }
 
 #[test]
@@ -208,7 +213,7 @@ fn several_lines_of_a_person_are_written_over_together() {
     assert!(err.take().starts_with("\x1b[A\ra: "));
     board.finish(one, Ending::Done, now + Duration::from_secs(10));
     assert!(err.take().ends_with(
-        "\r\x1b[Ka: 3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB needed not be sent\n"
+        "\r\x1b[Ka: 3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB did not need to be sent\n"
     ));
     board.update(other, (COUNTS, PATH), &[], now);
     assert!(err.take().starts_with("\rb:  25 %"));

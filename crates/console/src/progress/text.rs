@@ -70,17 +70,23 @@ pub(super) fn stats_line(
     )
 }
 
+/// Fewer bytes than this are sent in less time than the login takes: their rate says nothing of the path.
+const RATED_BYTES_MIN: u64 = 1_000_000;
+
 /// The sums at the end.
 pub(super) fn summary(counts: &Counts, took: Duration) -> String {
     let seconds = took.as_secs_f64();
-    let rate = Rate::from_bytes_per_sec(counts.sent() as f64 / seconds.max(1e-3));
+    let rate = match counts.sent() {
+        0..RATED_BYTES_MIN => String::new(),
+        sent => format!(", {}", Rate::from_bytes_per_sec(sent as f64 / seconds.max(1e-3))),
+    };
     let size = DataSize::from_bytes(counts.sent());
     let files = counted(counts.files, "file");
     let kept = match counts.kept_bytes {
         0 => String::new(),
-        kept => format!("; {} needed not be sent", DataSize::from_bytes(kept)),
+        kept => format!("; {} did not need to be sent", DataSize::from_bytes(kept)),
     };
-    format!("{files}, {size} in {seconds:.1} s, {rate}{kept}")
+    format!("{files}, {size} in {seconds:.1} s{rate}{kept}")
 }
 
 /// Seconds as people read them.

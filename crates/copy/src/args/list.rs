@@ -1,6 +1,7 @@
 //! Lists of the files that are copied (`--files-from`).
 
 use anyhow::{Context, Result, ensure};
+use hikyaku_console::At;
 use hikyaku_fs::{PeerPath, Shown};
 use std::io::Read;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub(super) fn read(path: &Path, end: u8) -> Result<Vec<Vec<u8>>> {
         true => std::io::stdin().read_to_end(&mut bytes),
         false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
-    read.with_context(|| format!("cannot read {shown}"))?;
+    read.at(shown)?;
     let mut files = Vec::new();
     for line in bytes.split(|&byte| byte == end) {
         let line = if end == 0 { line } else { line.strip_suffix(b"\r").unwrap_or(line) };

@@ -4,7 +4,7 @@ use super::{By, CopyArgs, PATIENCE};
 use crate::far::SERVICE;
 use crate::memory;
 use anyhow::Result;
-use hikyaku_console::{Audience, Scope, Settings, misuse};
+use hikyaku_console::{Audience, Scope, Settings, Tone, misuse, say};
 use hikyaku_reach::bootstrap::{Asking, Notes, Offer};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
@@ -35,7 +35,7 @@ impl CopyArgs {
             ssh: self.ssh(),
             observer: match self.scp.verbose {
                 0 => Observer::default(),
-                _ => Observer::new(|step| eprintln!("hikyaku: {step}")),
+                _ => Observer::new(|step| say(Tone::Note, step)),
             },
             scope: Scope::default(),
             memory: DataSize::from_bytes(memory::available()),

@@ -8,7 +8,7 @@ use crate::location::GfarmPath;
 use crate::outcome::failed;
 use crate::patterns::in_store;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{begun, headline, misuse, with_remedy};
+use hikyaku_console::{Tone, begun, headline, misuse, say, with_remedy};
 use hikyaku_fan::{
     Arriving, Claims, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError,
     Target, failure_kind, gfarm_census, remote_path, unfit,
@@ -69,7 +69,7 @@ fn one(
     let all = Nodes::new(&nodes, &handles, session.as_ref());
     let reached = all.reach(&survey);
     if order.args.verbosity() > 0 {
-        reached.iter().for_each(|one| eprintln!("hikyaku: {one}"));
+        reached.iter().for_each(|one| say(Tone::Note, one));
     }
     let number = |node: usize| reached.iter().position(|one| one.node == node).map(ServerId);
     // A tree without bytes needs no node, and the census a place to stand on.
@@ -164,9 +164,7 @@ fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
     };
     if survey.led.is_some() {
         // A daemon knows the files by their own paths only.
-        eprintln!(
-            "hikyaku: the source is behind a symbolic link: it comes by Gfarm's own protocol"
-        );
+        say(Tone::Note, "the source is behind a symbolic link: it comes by Gfarm's own protocol");
         return Ok(None);
     }
     let address = |node: &hikyaku_gfarm::Address| Address { host: node.host.clone(), port };
@@ -177,8 +175,11 @@ fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
         Err(error) if order.scope.stop_cause().is_some() => Err(error),
         Err(error) => {
             let (why, try_it) = (headline(&error), "start hikyaku serve --gfarm on the nodes");
-            eprintln!(
-                "hikyaku: no daemon of a node can be used, files come by Gfarm's own protocol: {why}\ntry: {try_it}"
+            say(
+                Tone::Warning,
+                format_args!(
+                    "no daemon of a node can be used, files come by Gfarm's own protocol: {why}\ntry: {try_it}"
+                ),
             );
             Ok(None)
         }
@@ -267,7 +268,9 @@ impl<'a> Nodes<'a> {
         let late = || Trouble::Away(format!("no answer within {} s", PROBE_TIME.as_secs()));
         let told = survey.nodes.iter().enumerate().filter_map(|(node, address)| {
             let reached = reached.remove(&node).unwrap_or_else(|| Err(late()));
-            reached.inspect_err(|trouble| eprintln!("hikyaku: {address}: {trouble}")).ok()
+            reached
+                .inspect_err(|trouble| say(Tone::Warning, format_args!("{address}: {trouble}")))
+                .ok()
         });
         told.collect()
     }

@@ -6,7 +6,7 @@ use crate::engine::{Choice as Patterns, Options};
 use crate::log::Direction;
 use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Effect, Key, Scope, Settings, Way, misuse};
+use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, misuse, say};
 use hikyaku_fan::{Choice, Modes, NamedLinks, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
@@ -52,7 +52,7 @@ impl<'a> Order<'a> {
         }
         for line in idle_settings(&settings, &hosts, transfer.way())? {
             if !args.is_quiet() {
-                eprintln!("hikyaku: {line}");
+                say(Tone::Note, line);
             }
         }
         let direction = match transfer {

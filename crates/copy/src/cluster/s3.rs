@@ -7,7 +7,7 @@ use crate::args::CopyArgs;
 use crate::location::S3Path;
 use crate::outcome::failed;
 use anyhow::{Error, Result};
-use hikyaku_console::{begun, with_remedy};
+use hikyaku_console::{Tone, begun, say, with_remedy};
 use hikyaku_fan::{
     Arriving, Claims, Done, Landing, LeftOut, Modes, Renamed, Server, ServerId, SessionError,
     StoreServer, Target, Trees, UploadPlan, Why, failure_kind, remote_path, store_census, unfit,
@@ -156,14 +156,17 @@ fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {
     let store = S3::connect(&path.bucket, &options).map_err(|error| explained(&error, path))?;
     if args.verbosity() > 0 {
         let connections = counted(args.connections(), "connection");
-        eprintln!("hikyaku: {}, up to {connections}", store.url());
+        say(Tone::Note, format_args!("{}, up to {connections}", store.url()));
     }
     let is_near = ["http://127.", "http://localhost", "http://[::1]"];
     if store.url().starts_with("http://")
         && !is_near.iter().any(|near| store.url().starts_with(near))
         && !args.is_quiet()
     {
-        eprintln!("hikyaku: {}: the data are not encrypted on their way", store.url());
+        say(
+            Tone::Warning,
+            format_args!("{}: the data are not encrypted on their way", store.url()),
+        );
     }
     Ok(store)
 }

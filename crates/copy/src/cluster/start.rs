@@ -4,7 +4,7 @@ use super::Order;
 use crate::outcome::failed;
 use crate::patterns::is_pattern;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{causes, misuse, with_remedy};
+use hikyaku_console::{Tone, causes, misuse, say, with_remedy};
 use hikyaku_fan::{HostError, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
@@ -34,7 +34,7 @@ pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected>
                 error => error.into(),
             });
         }
-        eprintln!("hikyaku: {host}: {}", causes(&error.into()));
+        say(Tone::Error, format_args!("{host}: {}", causes(&error.into())));
     }
     ensure!(!fleet.addresses().is_empty(), "no server could be started");
     (setup.servers, setup.keys) = (fleet.addresses(), fleet.keys());
@@ -58,28 +58,28 @@ fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
         Err(SessionError::NoServer(hosts)) => {
             tell(&hosts, count, &own_key);
             let first = hosts.into_iter().next().context("no server was named")?;
-            return Err(explained(first.source, &own_key).context(first.address.to_string()));
+            return Err(first.source.explained(&first.address, &own_key));
         }
         Err(error) => return Err(of_session(error)),
     };
     let is_told = !args.is_quiet();
     if let Some(advice) = session.advice().filter(|_| is_told) {
-        eprintln!("hikyaku: {advice}");
+        say(Tone::Note, advice);
     }
     for met in session.met() {
         let address = met.address;
         if let Some(key) = met.first_use.filter(|_| is_told) {
-            eprintln!("hikyaku: {address} is new, its key is {key}");
+            say(Tone::Note, format_args!("{address} is new, its key is {key}"));
         }
         if met.carrier == Carrier::Udp && args.verbosity() > 0 {
-            eprintln!("hikyaku: {address} is reached by UDP");
+            say(Tone::Note, format_args!("{address} is reached by UDP"));
         }
         if met.carrier == Carrier::Tcp && is_told {
             let why = match via {
                 Via::Auto => ": no UDP gets through",
                 Via::Udp | Via::Tcp => "",
             };
-            eprintln!("hikyaku: {address} is reached over TCP{why}");
+            say(Tone::Note, format_args!("{address} is reached over TCP{why}"));
         }
     }
     tell(session.missing(), count, &own_key);
@@ -95,9 +95,7 @@ fn tell(hosts: &[HostError], count: usize, own_key: &str) {
             }
             _ => String::new(),
         };
-        let causes = std::iter::successors(Some(source as &dyn std::error::Error), |e| e.source());
-        let cause = causes.last().map_or_else(String::new, ToString::to_string);
-        eprintln!("hikyaku: {address}: {cause}{hint}");
+        say(Tone::Error, format_args!("{address}: {}{hint}", source.cause()));
     }
 }
 
@@ -127,14 +125,4 @@ pub(super) fn of_download(error: SessionError, sources: &[Servers]) -> Error {
         }
         error => of_session(error),
     }
-}
-
-/// What the user can do about a daemon that cannot be used.
-pub(crate) fn explained(error: DialError, key: &str) -> Error {
-    let remedy = Some(error.remedy(key));
-    let error = match error.code() {
-        Some(code) => code.error(error.to_string()),
-        None => error.into(),
-    };
-    with_remedy(error, remedy)
 }

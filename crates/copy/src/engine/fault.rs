@@ -1,6 +1,7 @@
 //! What ends a copy early: the first cause is the one that is told.
 
 use super::failure::kind_of_error;
+use hikyaku_console::one_line;
 use hikyaku_net::code;
 use hikyaku_reach::Connection;
 use hikyaku_transfer::FailureKind;
@@ -43,7 +44,7 @@ impl Fault {
         let cause = cause.into();
         let mut kept = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.is_none() {
-            let mut reason = format!("{cause:#}");
+            let mut reason = one_line(&cause);
             let end =
                 (0..=MOST_REASON.min(reason.len())).rev().find(|at| reason.is_char_boundary(*at));
             reason.truncate(end.unwrap_or(0));

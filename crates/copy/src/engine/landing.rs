@@ -3,6 +3,7 @@
 use super::journal::Place;
 use crate::outcome::failed;
 use anyhow::{Result, ensure};
+use hikyaku_console::with_remedy;
 use hikyaku_fs::{
     Device, Dir, FsError, Name, PathError, Patience, PeerPath, Shown, Spot, Stream, Target,
 };
@@ -183,8 +184,8 @@ fn has_directory(target: &Path) -> Result<()> {
         }
         Ok(_) | Err(_) => {
             let shown = Shown::new(path);
-            let text = format!("{shown}: no such directory; make it first: mkdir -p {shown}");
-            Err(failed(FailureKind::NotFound, text))
+            let error = failed(FailureKind::NotFound, format!("{shown}: no such directory"));
+            Err(with_remedy(error, Some(format!("mkdir -p {shown}"))))
         }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) struct Tally {
     pub(crate) files: u64,
     /// Bytes that are written.
     pub(crate) bytes: u64,
-    /// Of these, bytes that needed not be sent.
+    /// Of these, bytes that did not need to be sent.
     pub(crate) kept_bytes: u64,
 }
 

@@ -1,8 +1,9 @@
 //! What went wrong: with one file, or with all of the copy.
 
 use crate::engine::{End, kind};
-use crate::session::LostConnection;
+use crate::session::{LostConnection, Refused};
 use anyhow::Error;
+use hikyaku_console::Kept;
 use hikyaku_fan::failure_kind;
 use hikyaku_fs::FsError;
 use hikyaku_sftp::{Failed, Status};
@@ -27,6 +28,17 @@ impl Trouble {
     /// A file of this kind is not copied.
     pub(super) fn of(end: End, place: &[u8], kind: FailureKind, text: &str) -> Self {
         Self::File(end, Failure { place: place.to_vec(), kind, text: text.to_owned() })
+    }
+
+    /// What ends the copy, as its caller takes it.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::File(end, Failure { place, kind, text }) => {
+                Refused::of_path(end, &place, kind, &text).into()
+            }
+            Self::End(error) => error,
+            Self::Stopped => Kept::Unrecorded.into(),
+        }
     }
 }
 

@@ -15,11 +15,10 @@ use super::remote::{expanded, resolved, split, without_slashes};
 use super::small::download_together;
 use super::{Run, crew};
 use crate::engine::{Choice, End};
-use crate::outcome::{failed, of_new_tree};
+use crate::outcome::of_new_tree;
 use anyhow::Result;
 use hikyaku_console::Kept;
 use hikyaku_fan::Modes;
-use hikyaku_fs::Shown;
 use hikyaku_sftp::{Kind, Request};
 use hikyaku_store::{StorePath, Time};
 use hikyaku_transfer::{FailureKind, Sources};
@@ -42,12 +41,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         let path = resolved(source)?;
         match expanded(run, &path) {
             Ok(paths) => all.extend(paths),
-            Err(Trouble::File(_, failure)) => {
-                let shown = Shown::new(&failure.place);
-                return Err(failed(failure.kind, format!("{shown}: {}", failure.text)));
-            }
-            Err(Trouble::End(error)) => return Err(error),
-            Err(Trouble::Stopped) => return Err(Kept::Unrecorded.into()),
+            Err(trouble) => return Err(trouble.into_error()),
         }
     }
     let is_listed = !run.options.files.is_empty();

@@ -11,10 +11,9 @@ use super::small::upload_together;
 use super::upload::{Upload, rehearse_upload, upload};
 use super::{Run, crew};
 use crate::engine::{Choice, End};
-use crate::outcome::{failed, of_new_tree};
+use crate::outcome::of_new_tree;
+use crate::session::Refused;
 use anyhow::Result;
-use hikyaku_console::Kept;
-use hikyaku_fs::Shown;
 use hikyaku_sftp::{Kind, Request};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -32,7 +31,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     let (into, is_nothing) = match client.attributes(&Request::Stat(&target)) {
         Ok(found) => (found.kind() == Some(Kind::Dir), false),
         Err(error) if error.is_absent() => (false, true),
-        Err(error) => return Err(end_of(there(&target)(error))),
+        Err(error) => return Err(there(&target)(error).into_error()),
     };
     // What a list names goes into the target, which is made if it is not there.
     let is_listed = !run.options.files.is_empty();
@@ -43,25 +42,25 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         && matches!(sources, [source] if !is_several && source.is_dir());
     let target = if is_new_dir { without_slashes(&target).to_vec() } else { target };
     if !into && !is_listed && (is_several || target.ends_with(b"/")) {
-        let text = format!("{}: no such directory there", Shown::new(&target));
-        return Err(failed(FailureKind::NotDirectory, text));
+        let (kind, why) = (FailureKind::NotDirectory, "no such directory");
+        return Err(Refused::of_path(End::There, &target, kind, why).into());
     }
     // A link that was named is kept: the file that it leads to is replaced.
     let target = match client.attributes(&Request::LStat(&target)) {
         Ok(found) if found.kind() == Some(Kind::Link) && is_nothing => {
-            let text = format!("{}: is a symbolic link that leads nowhere", Shown::new(&target));
-            return Err(failed(FailureKind::Link, text));
+            let (kind, why) = (FailureKind::Link, "a symbolic link that leads nowhere");
+            return Err(Refused::of_path(End::There, &target, kind, why).into());
         }
         Ok(found) if found.kind() == Some(Kind::Link) && !into => {
             let leads_to = client.name(&Request::RealPath(&target));
-            leads_to.map_err(|error| end_of(there(&target)(error)))?
+            leads_to.map_err(|error| there(&target)(error).into_error())?
         }
         _ => target,
     };
     let (limit, present) = (limit_of(run), Present::default());
     let mut walk = Walk::new(run, Choice::new(&run.options.patterns)?);
     if is_listed && !into {
-        walk.make_target(&target).map_err(end_of)?;
+        walk.make_target(&target).map_err(Trouble::into_error)?;
     }
     let copied = crew::run(
         run,
@@ -101,7 +100,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     let settled = run.settling.map_or(Ok(()), |settling| settling.rest(run));
     let is_named = !is_listed && sources.iter().any(|source| name_of(source).is_some());
     let is_new_tree = !into && is_named && walk.has_directories();
-    let copied = copied.and_then(|()| settled.map_err(end_of));
+    let copied = copied.and_then(|()| settled.map_err(Trouble::into_error));
     copied.map_err(|error| of_new_tree(error, is_new_tree))?;
     walk.finish()
 }
@@ -112,17 +111,6 @@ fn name_of(source: &Path) -> Option<&[u8]> {
     match source.components().next_back() {
         Some(Component::Normal(name)) if !is_contents => Some(name.as_bytes()),
         _ => None,
-    }
-}
-
-/// What ends the copy, as the caller takes it.
-fn end_of(trouble: Trouble) -> anyhow::Error {
-    match trouble {
-        Trouble::End(error) => error,
-        Trouble::File(_, failure) => {
-            failed(failure.kind, format!("{}: {}", Shown::new(&failure.place), failure.text))
-        }
-        Trouble::Stopped => Kept::Unrecorded.into(),
     }
 }
 

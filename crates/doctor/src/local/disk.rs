@@ -4,6 +4,7 @@
 //! before the clock is read, and dropped from the page cache before it is read again.
 
 use crate::check::{Check, Id, State};
+use hikyaku_fs::words;
 use hikyaku_units::{DataSize, Rate};
 use rustix::fs::{Advice, fadvise, fstatvfs};
 use std::fs::{self, File};
@@ -33,7 +34,7 @@ pub(super) fn check(dir: Option<&Path>) -> (Check, Option<(Rate, Rate)>) {
             (check.measured(write.bits_per_sec() as f64, "bit/s"), Some((write, read)))
         }
         Err(error) => {
-            let found = format!("{}: {error}", dir.display());
+            let found = format!("{}: {}", dir.display(), words(&error));
             let check = Check::new(Id::Disk, State::Fail, found);
             let remedy = match error.kind() {
                 ErrorKind::StorageFull => "make room there, or name another directory",

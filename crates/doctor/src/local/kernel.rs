@@ -1,6 +1,7 @@
 //! What the kernel allows: packets, files, mounts, congestion controls.
 
 use crate::check::{Check, Id, State};
+use hikyaku_fs::words;
 use hikyaku_udp::route_mtu;
 use rustix::process::{Resource, getrlimit};
 use std::fs::{self, File};
@@ -19,7 +20,9 @@ pub(super) fn mtu() -> Check {
             let state = if mtu < USUAL_MTU { State::Note } else { State::Ok };
             Check::new(Id::Mtu, state, found).measured(mtu as f64, "bytes")
         }
-        Err(error) => Check::new(Id::Mtu, State::Note, format!("no default route: {error}")),
+        Err(error) => {
+            Check::new(Id::Mtu, State::Note, format!("no default route: {}", words(&error)))
+        }
     }
 }
 
@@ -53,7 +56,7 @@ fn fuse() -> Check {
     let note =
         |found: String, remedy: &str| Check::new(Id::Fuse, State::Note, found).with_remedy(remedy);
     if let Err(error) = File::options().read(true).write(true).open("/dev/fuse") {
-        let found = format!("'hikyaku mount' cannot work: /dev/fuse: {error}");
+        let found = format!("'hikyaku mount' cannot work: /dev/fuse: {}", words(&error));
         return note(found, "modprobe fuse, as root; in a container, pass the device to it");
     }
     let is_root = rustix::process::geteuid().is_root();

@@ -1,6 +1,7 @@
 //! What UDP moves within this machine: the kernel's share of a transfer, without encryption.
 
 use crate::check::{Check, Id, State};
+use hikyaku_fs::words;
 use hikyaku_udp::{RecvBatch, SendOutcome, SocketOptions, Transmit, UdpSocket, segments_in_batch};
 use hikyaku_units::Rate;
 use std::io::{Error, Result};
@@ -24,7 +25,7 @@ pub(super) fn check() -> (Check, Option<Rate>) {
             (check.measured(rate.bits_per_sec() as f64, "bit/s"), Some(rate))
         }
         Err(error) => {
-            let found = format!("no UDP within this machine: {error}");
+            let found = format!("no UDP within this machine: {}", words(&error));
             let remedy =
                 "look for a firewall rule that drops UDP on the device lo: nft list ruleset";
             (Check::new(Id::UdpLoopback, State::Fail, found).with_remedy(remedy), None)

@@ -93,7 +93,7 @@ impl Copy<'_> {
         let unique = facts.and_then(|facts| facts.unique);
         let meant = self.within(unique, |copy| copy.tree_between(sink, &folder))?;
         if meant == 0 && pattern.is_some() {
-            bail!(lasting(format!("{from}: there is no such file")));
+            bail!(lasting(format!("{from}: no such file")));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())

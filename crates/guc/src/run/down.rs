@@ -95,7 +95,7 @@ impl Copy<'_> {
         let path = if pattern.folder.is_empty() { b"./" } else { pattern.folder.as_slice() };
         let folder = Folder { path, dir: &dir, shown: to, depth: 0, only: Some(pattern) };
         if self.root_down(from, &folder)? == 0 {
-            bail!(lasting(format!("{from}: there is no such file")));
+            bail!(lasting(format!("{from}: no such file")));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())

@@ -10,7 +10,7 @@ use crate::there::{GROUP, check_file, look, look_at_each, meant, mode_of};
 use crate::upload::{split, version_here};
 use crate::url::Remote;
 use anyhow::{Context, Result, bail};
-use hikyaku_console::ExitCode;
+use hikyaku_console::{At, ExitCode};
 use hikyaku_gridftp::{Facts, Made};
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File as Opened, Metadata};
@@ -70,7 +70,7 @@ impl Copy<'_> {
         let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
         let from_dir = Path::new(OsStr::from_bytes(folder));
         if self.root_up(from_dir, (to, made), Some(pattern))? == 0 {
-            bail!(lasting(format!("{}: there is no such file", from.display())));
+            bail!(lasting(format!("{}: no such file", from.display())));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
@@ -106,7 +106,7 @@ impl Copy<'_> {
             entries.sort_by_key(DirEntry::file_name);
             Ok(entries)
         };
-        let entries = read().with_context(|| format!("cannot read {}", from.display()))?;
+        let entries = read().at(from.display())?;
         let meant = entries.len();
         for some in entries.chunks(GROUP) {
             let at = |entry: &DirEntry| [&to.path[..], entry.file_name().as_bytes()].concat();

@@ -5,8 +5,8 @@ use crate::args::RunArgs;
 use crate::namespace::Namespace;
 use crate::running::Running;
 use crate::{namespace, trouble};
-use anyhow::{Context, Result, bail};
-use hikyaku_console::print_error;
+use anyhow::{Result, bail};
+use hikyaku_console::{At, print_error};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
@@ -30,7 +30,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     program::check(program)?;
     let spec = args.lab.spec(None)?;
     let report_file = args.report.as_ref().map(|path| {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()));
+        let file = File::create(path).at(path.display());
         file.map(|file| (path, file))
     });
     let report_file = report_file.transpose()?;
@@ -57,7 +57,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     drop(lab);
     if let Some((path, mut file)) = report_file {
         let text = serde_json::to_string_pretty(&report)?;
-        writeln!(file, "{text}").with_context(|| format!("cannot write {}", path.display()))?;
+        writeln!(file, "{text}").at(path.display())?;
     }
     print_error(report);
     finish(status?)

@@ -85,7 +85,7 @@ pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Resu
         if closed_port.is_found() { nobody() } else { cut(why) }
     })?;
     let connections: Result<Vec<Connection>, ConnectError> = connections.into_iter().collect();
-    let mut connections = connections.map_err(trouble::of_connect)?;
+    let mut connections = connections.map_err(|error| trouble::of_connect(&args.host, error))?;
     let rivals = connections.split_off(count);
     let met = connections.iter().find_map(|connection| match connection.trust() {
         Some(TrustOutcome::FirstUse(fingerprint)) => Some(fingerprint),

@@ -1,5 +1,6 @@
 //! The hosts of a mesh, as typed, and who meets whom when.
 
+use hikyaku_fs::words;
 use hikyaku_reach::Destination;
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +34,7 @@ impl FromStr for Hosts {
         let listed = match text.strip_prefix('@') {
             None => text.to_owned(),
             Some(path) => {
-                let error = |error| format!("cannot read {path}: {error}");
+                let error = |error| format!("{path}: {}", words(&error));
                 let size = fs::metadata(path).map_err(error)?.len();
                 if size > FILE_BYTES_MAX {
                     return Err(format!("{path} is no list of hosts"));

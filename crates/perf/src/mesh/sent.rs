@@ -3,7 +3,7 @@
 use super::MeshArgs;
 use super::hosts::Host;
 use anyhow::{Context, Result};
-use hikyaku_console::{Scope, print_error};
+use hikyaku_console::{Scope, Tone, say};
 use hikyaku_reach::bootstrap::{Consent, Delivery, Offer};
 use hikyaku_reach::{NOT_THERE, settings};
 use std::process::{Command, Stdio};
@@ -44,7 +44,7 @@ fn sent(args: &MeshArgs, host: &Host, offer: &Offer, scope: &Scope) -> Option<St
         Delivery::NotAllowed => None,
         Delivery::Failed(why) => {
             let remedy = why.remedy().map(|remedy| format!("\n{remedy}")).unwrap_or_default();
-            print_error(format_args!("hikyaku: {why}{remedy}\n"));
+            say(Tone::Note, format_args!("{why}{remedy}"));
             None
         }
     }

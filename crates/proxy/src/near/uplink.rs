@@ -12,7 +12,7 @@ use crate::switch::Far;
 use crate::trouble;
 use anyhow::{Context, Error, Result};
 use bytes::Bytes;
-use hikyaku_console::print_error;
+use hikyaku_console::{Tone, say};
 use hikyaku_forward::{Answer, Listen, Listening, Report, Verdict, framed};
 use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::{Connection, Way};
@@ -219,13 +219,16 @@ pub(super) async fn keep(
         }
         let why = gateway.uplink.lose();
         gateway.set_far(Far::Away);
-        print_error(format_args!(
-            "hikyaku: {why}; carried connections are reset, and the far gateway is connected again\n"
-        ));
+        say(
+            Tone::Warning,
+            format_args!(
+                "{why}; carried connections are reset, and the far gateway is connected again"
+            ),
+        );
         greeted = again(gateway, reach).await;
         gateway.board.forget_far();
         gateway.set_far(Far::Up);
-        print_error(format_args!("hikyaku: connected to {} again\n", gateway.uplink.host));
+        say(Tone::Note, format_args!("connected to {} again", gateway.uplink.host));
     }
 }
 
@@ -263,12 +266,13 @@ async fn again(gateway: &Gateway, reach: &Reach) -> Greeted {
 fn tell_listener(gateway: &Gateway, forward: &Remote, result: &Result<u16, String>) {
     let host = &gateway.uplink.host;
     match (result, &forward.place) {
-        (Err(why), place) => print_error(format_args!(
-            "hikyaku: {host} does not listen on {place}: {why}; it is asked again\n"
-        )),
+        (Err(why), place) => say(
+            Tone::Warning,
+            format_args!("{host} does not listen on {place}: {why}; it is asked again"),
+        ),
         // The system has chosen another one, of which programs do not know.
         (Ok(port), Place::Port(listen)) if listen.port == 0 => {
-            print_error(format_args!("hikyaku: {host} listens on port {port}\n"));
+            say(Tone::Note, format_args!("{host} listens on port {port}"));
         }
         (Ok(_), _) => {}
     }

@@ -9,7 +9,7 @@
 use super::script::{LAST, Marks, NEW, Script, Source};
 use super::taken::{Family, Taken};
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::with_remedy;
+use hikyaku_console::{At, with_remedy};
 use std::fs;
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
@@ -202,7 +202,7 @@ fn prepare(device: &str) -> Result<()> {
     let filter = if all.trim() == "1" { "2" } else { "0" };
     for (key, value) in [("rp_filter", filter), ("accept_local", "1")] {
         let path = format!("/proc/sys/net/ipv4/conf/{device}/{key}");
-        fs::write(&path, value).with_context(|| format!("cannot write {path}"))?;
+        fs::write(&path, value).at(&path)?;
     }
     ip(&["link", "set", device, "up"])
 }

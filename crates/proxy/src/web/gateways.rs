@@ -2,7 +2,7 @@
 //! with it, so a page can neither bring a gateway of its own nor an option for ssh.
 
 use super::{Context, Error, Result, SshArgs, TransportArgs, far_end};
-use hikyaku_console::{Folder, with_remedy};
+use hikyaku_console::{At, Folder, with_remedy};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -29,7 +29,7 @@ impl Gateways {
         let path = Folder::State.of_user()?.join(FILE);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+            text => text.at(path.display())?,
         };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         Ok(Self { path, all: lines.map(str::to_owned).collect() })
@@ -75,7 +75,7 @@ impl Gateways {
         if self.all.iter().any(|known| known == gateway) {
             return Ok(());
         }
-        let context = || format!("cannot write {}", self.path.display());
+        let context = || self.path.display().to_string();
         let folder = self.path.parent().unwrap_or(&self.path);
         DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(context)?;
         let open = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);

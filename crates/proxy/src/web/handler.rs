@@ -8,7 +8,7 @@ mod mime_list;
 use super::gateways::{Gateways, refusal};
 use super::{Context, Error, Result};
 use anyhow::ensure;
-use hikyaku_console::{print, with_remedy};
+use hikyaku_console::{At, print, with_remedy};
 use mime_list::Taken;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -135,7 +135,7 @@ fn taken(Taken(program): Taken) -> Error {
 fn read(path: &Path) -> Result<Vec<u8>> {
     match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        bytes => bytes.with_context(|| format!("cannot read {}", path.display())),
+        bytes => bytes.at(path.display()),
     }
 }
 
@@ -148,7 +148,7 @@ fn replace(path: &Path, before: &[u8], now: &[u8]) -> Result<()> {
     if before == now {
         return Ok(());
     }
-    let context = || format!("cannot write {}", path.display());
+    let context = || path.display().to_string();
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().context("no folder")?;
     fs::create_dir_all(folder).with_context(context)?;

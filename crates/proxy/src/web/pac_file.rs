@@ -19,7 +19,7 @@ pub(super) fn write(port: u16, script: &str) -> Result<PathBuf> {
 
 fn write_to(folder: &Path, port: u16, script: &str) -> Result<PathBuf> {
     let path = folder.join(format!("web-{port}.pac"));
-    let context = || format!("cannot write {}", path.display());
+    let context = || path.display().to_string();
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(context)?;
     // A browser that reads it meanwhile finds the old one or the new one.
     let new = folder.join(format!(".web-{port}.pac.{}", std::process::id()));

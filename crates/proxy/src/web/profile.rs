@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use hikyaku_console::At;
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder};
 use std::net::SocketAddr;
@@ -65,7 +66,7 @@ impl Profile {
         let file = profile.folder.join(file);
         let parent = file.parent().unwrap_or(&profile.folder);
         let written = fs::create_dir_all(parent).and_then(|()| fs::write(&file, text));
-        written.with_context(|| format!("cannot write {}", file.display()))?;
+        written.at(file.display())?;
         Ok(profile)
     }
 

@@ -30,13 +30,13 @@ fn kept_at(path: &Path) -> Result<String> {
             Err(hikyaku_console::with_remedy(error, Some(format!("try: rm {}", path.display()))))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => make(path),
-        Err(error) => Err(Error::from(error).context(format!("cannot read {}", path.display()))),
+        Err(error) => Err(Error::from(error).context(path.display().to_string())),
     }
 }
 
 fn make(path: &Path) -> Result<String> {
     let gate = Gate::new(0).context("no random numbers")?;
-    let context = || format!("cannot write {}", path.display());
+    let context = || path.display().to_string();
     let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let mut file = open.with_context(context)?;
     file.write_all(format!("{}\n", gate.token()).as_bytes()).with_context(context)?;

@@ -43,7 +43,7 @@ pub enum NoConsent {
     #[error(transparent)]
     Folder(#[from] NoFolder),
     /// The file cannot be written.
-    #[error("cannot write {}", .path.display())]
+    #[error("{}", .path.display())]
     Write {
         /// The file.
         path: PathBuf,

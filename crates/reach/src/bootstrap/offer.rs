@@ -12,7 +12,7 @@ use crate::sftp_server::{Login, SftpServer};
 use crate::ssh::SshOptions;
 use anyhow::Result;
 use clap::Args;
-use hikyaku_console::{Scope, Settings, headline};
+use hikyaku_console::{Scope, Settings, Tone, headline, say};
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::PathBuf;
@@ -198,7 +198,10 @@ impl Offer {
                 if answer == Answer::Always
                     && let Some(Err(error)) = hosts.map(|hosts| hosts.add(&host))
                 {
-                    eprintln!("hikyaku: the answer is not remembered: {}", headline(&error.into()));
+                    say(
+                        Tone::Warning,
+                        format_args!("the answer is not remembered: {}", headline(&error.into())),
+                    );
                 }
                 answer != Answer::No
             }

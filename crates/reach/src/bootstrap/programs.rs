@@ -40,7 +40,7 @@ pub struct Program {
 #[derive(Debug, thiserror::Error)]
 pub enum NoPrograms {
     /// The file cannot be read.
-    #[error("cannot read {}", .path.display())]
+    #[error("{}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,

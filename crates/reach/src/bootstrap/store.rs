@@ -43,7 +43,7 @@ pub struct Sent {
 #[derive(Debug, thiserror::Error)]
 pub enum NotStored {
     /// The program cannot be read here.
-    #[error("cannot read {}", .path.display())]
+    #[error("{}", .path.display())]
     Read {
         /// The program.
         path: PathBuf,

@@ -35,7 +35,7 @@ pub enum ReachError {
         remedy: String,
     },
     /// `ssh`, or the far side's shell, says nothing.
-    #[error("cannot start hikyaku on {host}")]
+    #[error("{source}")]
     Silent {
         /// The host.
         host: String,

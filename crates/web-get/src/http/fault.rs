@@ -1,6 +1,7 @@
 //! Why an answer of a server cannot be used.
 
 use super::proxy::Unusable;
+use hikyaku_console::no_listener;
 use hikyaku_forward::Weaker;
 use hikyaku_tcp::ConnectError;
 use std::io;
@@ -10,10 +11,10 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// The name has no address.
-    #[error("no address of {host} is known")]
+    #[error("{host}")]
     NoAddress { host: String, source: io::Error },
     /// No address of the host accepts a connection.
-    #[error("cannot connect to {host} port {port}")]
+    #[error("{}", not_reached(host, *port, .source))]
     NotReached { host: String, port: u16, source: ConnectError },
     /// The connection failed.
     #[error("the connection failed")]
@@ -93,8 +94,7 @@ impl Fault {
 
     /// Whether nobody listens at the port.
     pub(crate) fn is_port_closed(&self) -> bool {
-        let Self::NotReached { source: ConnectError::Io(error), .. } = self else { return false };
-        error.kind() == io::ErrorKind::ConnectionRefused
+        matches!(self, Self::NotReached { source, .. } if source.is_refusal())
     }
 
     /// Whether the server may have refused because it has enough connections of this host.
@@ -120,9 +120,16 @@ impl Fault {
                 Some("--ca FILE with the certificate of the authority that the server uses")
             }
             Self::Unusable(_) => Some("--proxy http://HOST:PORT, or no_proxy with the host's name"),
-            fault if fault.is_port_closed() => Some("check the address: no program listens there"),
             _ => None,
         }
+    }
+}
+
+/// Why no address of a host accepts a connection.
+fn not_reached(host: &str, port: u16, source: &ConnectError) -> String {
+    match source.is_refusal() {
+        true => no_listener(host, "TCP", port),
+        false => format!("cannot connect to {host} port {port}"),
     }
 }
 

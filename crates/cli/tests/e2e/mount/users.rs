@@ -101,9 +101,9 @@ fn only_directories_are_mounted_and_only_on_directories() {
     fs::write(place.at("root/file"), "f").unwrap();
     fs::write(place.at("plain"), "p").unwrap();
     for (source, target, told) in [
-        ("", "plain", "plain is not a directory"),
-        ("", "absent", "absent: No such file"),
-        ("file", "mnt", "file is not a directory"),
+        ("", "plain", "plain: not a directory"),
+        ("", "absent", "absent: no such file"),
+        ("file", "mnt", "file: not a directory"),
         ("absent", "mnt", "no such file or directory"),
     ] {
         let mut command = place.command(&["mount"]);

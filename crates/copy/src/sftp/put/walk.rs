@@ -1,6 +1,6 @@
 //! What there is to be copied to the server: found while the copy is under way.
 
-use super::{Job, end_of, name_of};
+use super::{Job, name_of};
 use crate::engine::{Choice, End};
 use crate::sftp::above::Above;
 use crate::sftp::fault::{Trouble, here, not_a_directory, there};
@@ -313,11 +313,13 @@ impl<'a> Walk<'a> {
                     asked.push((path, client.ask(&Request::SetStat(path, attributes))));
                 }
                 Ok(None) => {}
-                Err(trouble) => self.run.told(Err(trouble)).map_err(end_of)?,
+                Err(trouble) => self.run.told(Err(trouble)).map_err(Trouble::into_error)?,
             }
         }
         for (path, ticket) in asked {
-            self.run.told(client.is_done(ticket).map_err(there(path))).map_err(end_of)?;
+            self.run
+                .told(client.is_done(ticket).map_err(there(path)))
+                .map_err(Trouble::into_error)?;
         }
         Ok(())
     }
