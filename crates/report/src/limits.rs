@@ -17,6 +17,8 @@ pub(crate) enum Cause {
     Memory(MachineId),
     /// The disk of a machine.
     Disk(MachineId),
+    /// No byte had come yet: ssh logged in, or connections were made.
+    Start,
     /// Nothing moved.
     Still,
     /// Nothing of what was sampled was full.
@@ -49,13 +51,17 @@ pub(crate) fn parts(run: &Run, counters: &BTreeMap<MachineId, Counter>) -> Vec<P
     let total: f64 = counters.values().map(Counter::total).sum();
     let mean = total / (last - first).max(0.001);
     let mut parts: BTreeMap<Cause, (f64, f64)> = BTreeMap::new();
+    let mut has_begun = false;
     for pair in times.windows(2) {
         let (from, to) = (pair[0], pair[1]);
         let moved = |counter: &Counter| (counter.at(to) - counter.at(from)).max(0.0);
         let bytes: f64 = counters.values().map(moved).sum();
-        let cause = match bytes / (to - from) < STILL * mean {
-            true => Cause::Still,
-            false => cause(run, counters, (from, to)),
+        let is_still = bytes / (to - from) < STILL * mean;
+        has_begun |= !is_still;
+        let cause = match (is_still, has_begun) {
+            (true, false) => Cause::Start,
+            (true, true) => Cause::Still,
+            (false, _) => cause(run, counters, (from, to)),
         };
         let part = parts.entry(cause).or_default();
         (part.0, part.1) = (part.0 + to - from, part.1 + bytes);
@@ -132,6 +138,17 @@ mod tests {
     use super::*;
     use crate::series::Origin;
     use hikyaku_run_log::{Machine, Role};
+
+    #[test]
+    fn before_the_first_byte_a_run_starts() {
+        let m = MachineId(0);
+        let samples = [(0.0, 0), (1.0, 0), (2.0, 0), (3.0, 1000), (4.0, 1000)];
+        let counter = Counter::new(samples.into_iter(), Origin::Zero);
+        let parts = parts(&Run::default(), &BTreeMap::from([(m, counter)]));
+        let told: Vec<_> = parts.into_iter().map(|part| (part.cause, part.seconds)).collect();
+        let wanted = [(Cause::Start, 2.0), (Cause::Still, 1.0), (Cause::Unknown, 1.0)];
+        assert_eq!(told, wanted);
+    }
 
     #[test]
     fn the_first_full_thing_of_each_part_of_the_time_is_named() {

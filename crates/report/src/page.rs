@@ -178,6 +178,7 @@ fn cause(view: &View<'_>, cause: &Cause) -> String {
         Cause::Processors(m) => format!("the processors of {}", view.name(*m)),
         Cause::Memory(m) => format!("the memory of {}", view.name(*m)),
         Cause::Disk(m) => format!("the disk of {}", view.name(*m)),
+        Cause::Start => "the start: ssh logged in, and connections were made".to_owned(),
         Cause::Still => "nothing moved".to_owned(),
         Cause::Unknown => "nothing that was sampled was full".to_owned(),
     }
