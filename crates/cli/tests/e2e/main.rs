@@ -24,6 +24,7 @@ mod killed;
 mod kinds;
 mod many_servers;
 mod matrix;
+mod messages;
 mod mount;
 mod moving;
 mod names;

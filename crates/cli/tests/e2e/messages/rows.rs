@@ -1,0 +1,194 @@
+//! Commands that fail. `$ROOT` is a directory on this host, on `far` and on the daemon `$SERVED`; `$CLOSED` is a daemon with
+//! no key in its list, `$HTTP` and `$FTP` are servers. The host `stranger` refuses the user's key, `nowhere` has a name that
+//! does not exist, and on `refusing` no program listens.
+
+/// How a command fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Case {
+    NoHost,
+    Refused,
+    NoFile,
+    NoPermission,
+    Usage,
+}
+
+impl Case {
+    pub(super) const ALL: [Self; 5] =
+        [Self::NoHost, Self::Refused, Self::NoFile, Self::NoPermission, Self::Usage];
+}
+
+/// What is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    /// `hikyaku: WHERE: cause`, and perhaps `try: `.
+    Line,
+    /// A mistake of the command line.
+    Usage,
+    /// A table or a report, with its reasons in it.
+    Report,
+}
+
+/// A command that fails.
+pub(super) struct Row {
+    pub(super) case: Case,
+    /// What is typed after `hikyaku`.
+    pub(super) line: &'static str,
+    pub(super) code: i32,
+    /// The place that the message begins with.
+    pub(super) place: &'static str,
+    pub(super) shape: Shape,
+}
+
+impl Row {
+    pub(super) fn verb(&self) -> &str {
+        self.line.split(' ').next().unwrap_or_default()
+    }
+}
+
+const fn row(case: Case, line: &'static str, code: i32, place: &'static str) -> Row {
+    Row { case, line, code, place, shape: Shape::Line }
+}
+
+const fn usage(line: &'static str) -> Row {
+    Row { case: Case::Usage, line, code: 1, place: "", shape: Shape::Usage }
+}
+
+const fn report(case: Case, line: &'static str, code: i32) -> Row {
+    Row { case, line, code, place: "", shape: Shape::Report }
+}
+
+use Case::{NoFile, NoHost, NoPermission, Refused};
+
+/// Verbs that cannot fail in a way: they contact no host, read no file that the user names, or take no words.
+pub(super) const EXEMPT: &[(&str, &[Case])] = &[
+    ("completions", &[NoHost, Refused, NoFile, NoPermission]),
+    ("config", &[NoHost, Refused, NoFile, NoPermission]),
+    ("known-peers", &[NoHost, Refused, NoFile, NoPermission]),
+    ("lab", &[NoHost, Refused, NoPermission]),
+    ("man", &[NoHost, Refused, NoFile]),
+    ("report", &[NoHost, Refused]),
+    ("serve", &[NoHost, Refused]),
+    ("umount", &[NoHost, Refused, NoPermission]),
+    // They read no file of the user's, and reach a host by ssh or a daemon only.
+    ("doctor", &[NoFile]),
+    ("perf", &[NoFile]),
+    ("proxy", &[NoFile]),
+    ("web", &[NoFile]),
+    ("status", &[NoFile]),
+    ("far", &[NoFile]),
+    ("keys", &[NoFile]),
+];
+
+/// The commands.
+pub(super) const ROWS: &[Row] = &[
+    row(NoHost, "cp nowhere:x y", 5, "nowhere"),
+    row(NoHost, "cp f nowhere:x", 5, "nowhere"),
+    row(NoHost, "cp hikyaku://nosuch.invalid/x y", 6, "nosuch.invalid:5209"),
+    row(NoHost, "cp f hikyaku://nosuch.invalid/x", 6, "nosuch.invalid:5209"),
+    row(NoHost, "cp --via tcp hikyaku://nosuch.invalid/x y", 6, "nosuch.invalid:5209"),
+    row(Refused, "cp refusing:x y", 5, "refusing"),
+    row(Refused, "cp hikyaku://127.0.0.1:1/x y", 5, "127.0.0.1:1"),
+    row(Refused, "cp f hikyaku://127.0.0.1:1/x", 5, "127.0.0.1:1"),
+    row(Refused, "cp --via udp hikyaku://127.0.0.1:1/x y", 5, "127.0.0.1:1"),
+    row(Refused, "cp --via tcp hikyaku://127.0.0.1:1/x y", 5, "127.0.0.1:1"),
+    row(NoFile, "cp nosuch y", 6, "nosuch"),
+    row(NoFile, "cp f nosuch/z/", 6, "nosuch/z/"),
+    row(NoFile, "cp --remote-path $PROGRAM far:$ROOT/nosuch y", 6, "far:$ROOT/nosuch"),
+    row(NoFile, "cp --remote-path $PROGRAM f far:$ROOT/no/such/", 6, "far:$ROOT/no/such/"),
+    row(NoFile, "cp --via sftp far:$ROOT/nosuch y", 6, "far:$ROOT/nosuch"),
+    row(NoFile, "cp --via sftp f far:$ROOT/no/such/", 6, "far:$ROOT/no/such/"),
+    row(NoFile, "cp hikyaku://$SERVED/nosuch y", 6, "hikyaku://$SERVED/nosuch"),
+    row(NoPermission, "cp locked y", 6, "locked"),
+    row(NoPermission, "cp f shut/g", 6, "shut"),
+    row(NoPermission, "cp stranger:x y", 5, "stranger"),
+    row(NoPermission, "cp hikyaku://$CLOSED/x y", 6, "$CLOSED"),
+    row(NoPermission, "cp f hikyaku://$SERVED/x", 6, "$SERVED"),
+    usage("cp f"),
+    usage("cp http://nosuch.invalid/x y"),
+    usage("cp f "),
+    row(NoHost, "sftp nowhere", 5, "nowhere"),
+    row(Refused, "sftp refusing", 5, "refusing"),
+    row(NoFile, "sftp -b nosuch far", 6, "nosuch"),
+    row(NoPermission, "sftp stranger", 5, "stranger"),
+    usage("sftp hikyaku://$SERVED/"),
+    row(NoHost, "sync -a dir nowhere:x", 5, "nowhere"),
+    row(Refused, "sync -a refusing:x y", 5, "refusing"),
+    row(NoFile, "sync -a nosuch y", 6, "nosuch"),
+    row(NoFile, "sync -a --remote-path $PROGRAM far:$ROOT/nosuch y", 6, "far:$ROOT/nosuch"),
+    row(NoPermission, "sync -a stranger:x y", 5, "stranger"),
+    usage("sync -a hikyaku://$SERVED/ y"),
+    usage("sync -a f g h"),
+    row(NoHost, "get http://nosuch.invalid/x", 6, "http://nosuch.invalid/x"),
+    row(Refused, "get http://127.0.0.1:1/x", 5, "http://127.0.0.1:1/x"),
+    row(NoFile, "get http://$HTTP/nosuch", 6, "http://$HTTP/nosuch"),
+    row(NoPermission, "get http://$HTTP/locked", 6, "http://$HTTP/locked"),
+    usage("get ftp://nosuch.invalid/x"),
+    row(NoHost, "guc ftp://nosuch.invalid/x file:///tmp/x", 6, "ftp://nosuch.invalid/x"),
+    row(Refused, "guc ftp://127.0.0.1:1/x file:///tmp/x", 5, "ftp://127.0.0.1:1/x"),
+    row(NoFile, "guc ftp://anna:a@$FTP/x file:///tmp/x", 6, "ftp://$FTP/x"),
+    row(NoFile, "guc file:///no/such ftp://anna:a@$FTP/x", 6, "/no/such"),
+    row(NoPermission, "guc ftp://$FTP/x file:///tmp/x", 6, "ftp://$FTP/x"),
+    usage("guc f g"),
+    row(NoHost, "mount hikyaku://nosuch.invalid/ dir", 6, "nosuch.invalid:5209"),
+    row(Refused, "mount hikyaku://127.0.0.1:1/ dir", 5, "127.0.0.1:1"),
+    row(NoFile, "mount hikyaku://$SERVED/ nosuch", 6, "nosuch"),
+    row(NoFile, "mount hikyaku://$SERVED/nosuch dir", 6, "hikyaku://$SERVED/nosuch"),
+    row(NoPermission, "mount hikyaku://$CLOSED/ dir", 6, "$CLOSED"),
+    usage("mount far:x dir"),
+    row(NoFile, "umount dir", 6, "dir"),
+    row(NoFile, "umount nosuch", 6, "nosuch"),
+    usage("umount"),
+    row(NoHost, "view hikyaku://nosuch.invalid/x.png", 6, "nosuch.invalid:5209"),
+    row(Refused, "view hikyaku://127.0.0.1:1/x.png", 5, "127.0.0.1:1"),
+    row(NoFile, "view nosuch.png", 6, "nosuch.png"),
+    row(NoFile, "view hikyaku://$SERVED/x.png", 6, "hikyaku://$SERVED/x.png"),
+    row(NoPermission, "view hikyaku://$CLOSED/x.png", 6, "$CLOSED"),
+    row(NoPermission, "view locked", 6, "locked"),
+    usage("view"),
+    row(NoHost, "perf nosuch.invalid", 6, "nosuch.invalid"),
+    row(NoHost, "perf user@nosuch.invalid", 5, "nosuch.invalid"),
+    row(Refused, "perf -p 1 127.0.0.1", 5, "127.0.0.1"),
+    row(NoPermission, "perf user@stranger", 5, "stranger"),
+    report(NoHost, "perf --mesh nowhere,nosuch.invalid", 5),
+    usage("perf -p 0 127.0.0.1"),
+    report(NoHost, "doctor nowhere", 5),
+    report(Refused, "doctor refusing", 5),
+    report(NoPermission, "doctor stranger", 5),
+    usage("doctor hikyaku://127.0.0.1:1"),
+    row(NoHost, "proxy -D 0 nowhere", 5, "nowhere"),
+    row(NoHost, "proxy -D 0 hikyaku://nosuch.invalid", 6, "nosuch.invalid:5209"),
+    row(Refused, "proxy -D 0 refusing", 5, "refusing"),
+    row(Refused, "proxy -D 0 hikyaku://127.0.0.1:1", 5, "127.0.0.1:1"),
+    row(NoPermission, "proxy -D 0 stranger", 5, "stranger"),
+    row(NoPermission, "proxy -D 0 hikyaku://$CLOSED", 6, "$CLOSED"),
+    usage("proxy -D nosuch far"),
+    row(NoHost, "web --headless hikyaku://nosuch.invalid http://$HTTP/", 6, "nosuch.invalid:5209"),
+    row(Refused, "web --headless hikyaku://127.0.0.1:1 http://$HTTP/", 5, "127.0.0.1:1"),
+    row(NoPermission, "web --headless hikyaku://$CLOSED http://$HTTP/", 6, "$CLOSED"),
+    usage("web far"),
+    report(NoHost, "status hikyaku://nosuch.invalid", 6),
+    report(Refused, "status hikyaku://127.0.0.1:1", 5),
+    report(NoPermission, "status hikyaku://$CLOSED", 6),
+    usage("status node1"),
+    row(NoHost, "keys fetch nowhere", 5, "nowhere:5209"),
+    row(Refused, "keys fetch refusing", 5, "refusing:5209"),
+    row(NoPermission, "keys fetch stranger", 5, "stranger:5209"),
+    usage("keys"),
+    row(NoHost, "far list nowhere", 5, "nowhere"),
+    row(Refused, "far list refusing", 5, "refusing"),
+    row(NoPermission, "far list stranger", 5, "stranger"),
+    usage("far list"),
+    row(NoFile, "report nosuch", 6, "nosuch"),
+    row(NoPermission, "report locked", 6, "locked"),
+    usage("report"),
+    row(NoFile, "serve --root nosuch", 6, "nosuch"),
+    row(NoPermission, "serve --root dir --authorized-keys locked", 6, "locked"),
+    usage("serve"),
+    row(NoFile, "lab status nosuch", 6, "nosuch"),
+    usage("lab run --loss 1 -- true"),
+    row(NoPermission, "man --all shut/man", 6, "shut/man"),
+    usage("man nosuch"),
+    usage("completions klingon"),
+    usage("config show a b"),
+    usage("known-peers forget somewhere"),
+];
