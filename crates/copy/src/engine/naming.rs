@@ -23,17 +23,15 @@ pub(crate) struct Written {
     pub(crate) slot: Option<Slot>,
 }
 
-/// Files that get their names together, at most: a group is what has come while the last one was
-/// synced.
+/// Maximum number of files in a group, which get their names together: those that arrived while the last group was synced.
 const GROUP: usize = 4096;
-/// From so many files on, all of the file system is synced at once: one wait for the disk in place of
-/// thousands.
+/// Number of files from which on their whole file system is synced: one wait for the disk in place of thousands.
 const SYNC_ALL: usize = 8;
 /// Threads that sync files one by one: a network file system answers each after a round trip.
 const SYNCERS: usize = 8;
 
 impl Disk<'_> {
-    /// Names files, group after group, until nobody writes any more.
+    /// Names files, group after group, until all writers have ended.
     pub(crate) fn name_all(&self, written: &Receiver<Written>) {
         while let Ok(first) = written.recv() {
             let mut group = vec![first];
@@ -79,8 +77,7 @@ impl Disk<'_> {
         done.iter().for_each(|_| self.pending.done());
     }
 
-    /// What is to be remembered of a file that has its name; nothing of a stream, or of what could not be
-    /// looked at.
+    /// The journal's record of a complete file; `None` for a stream, or if the file's metadata could not be read.
     fn record(&self, plan: &Plan, made: Option<Meta>, hash: Option<FileHash>) -> Option<Record> {
         let made = made.filter(|_| plan.manner != Manner::Stream)?;
         Some(Record::Done(Done {
@@ -93,7 +90,7 @@ impl Disk<'_> {
         }))
     }
 
-    /// Brings the contents to the disk; gives the files that are there. The others have failed.
+    /// Syncs the contents of files. Returns those that are on the disk; the others have failed.
     fn sync_contents(&self, group: Vec<Written>) -> Vec<Written> {
         let mut devices: BTreeMap<u64, usize> = BTreeMap::new();
         let waits =

@@ -13,7 +13,7 @@ pub(crate) struct Slots {
     freed: Condvar,
 }
 
-/// A place, for as long as it is there.
+/// A place. Dropping it releases it.
 pub(crate) struct Slot(Arc<Slots>);
 
 /// Descriptors that are no files': sockets, the channel of ssh, the journal, directories of a walk beside it.
@@ -22,8 +22,8 @@ const OTHERS: usize = 64;
 const EACH: usize = 3;
 /// More of them wait for the disk together without being any faster.
 const MOST: usize = 12_288;
-/// So many files may wait for data of their objects. More places than that, and one of those who have them comes
-/// to its end without a further word of the sender, who waits to be heard meanwhile.
+/// Minimum number of places: more than the files that can wait for data of their objects. Then one of the open files becomes
+/// complete without a further message of the sender, which is blocked meanwhile.
 const LEAST: usize = MOST_OBJECTS as usize + 4;
 
 /// The places that this process may have.

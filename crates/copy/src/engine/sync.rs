@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub(crate) struct Active(Mutex<Vec<Weak<Incoming>>>);
 
-/// How often what was written is brought to the disk: after so many bytes, and after so long if anything
-/// was written.
+/// Interval between syncs: in bytes, and in time if any bytes were written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SyncEvery {
     pub(crate) bytes: u64,
@@ -44,15 +43,15 @@ impl Active {
     }
 }
 
-/// Syncs step after step, until it is told to stop. A file whose sync fails is void: the kernel tells of
-/// the error once, and a later sync would succeed over lost bytes.
+/// Syncs at each interval until `stop` is set. A file whose sync fails is void: the kernel reports the error once, and a
+/// later sync would succeed although bytes are lost.
 pub(crate) fn sync(disk: &Disk<'_>, every: SyncEvery, stop: &Stop) {
     let (mut written, mut last) = (0, Instant::now());
     let look = LOOK.min(every.time / 2).max(Duration::from_millis(1));
     while !stop.is_set() && !disk.fault.is_there() {
         let now = disk.meter.tally().bytes;
         if now >= written + every.bytes || (now > written && last.elapsed() >= every.time) {
-            // What is written while the disk is asked may not have reached it.
+            // Bytes that are written during the sync may not be on the disk after it.
             let length = disk.journal.length();
             let mut stamps = Vec::new();
             for file in disk.active.files() {

@@ -1,5 +1,4 @@
-//! What there is to be copied: the sources and everything beneath them, found by a thread of its own
-//! while the copy is under way.
+//! The walk: finds the sources and all entries below them, on a thread of its own in parallel to the copy.
 //!
 //! The walk goes from directory to directory by descriptors, so that a directory that is exchanged for a
 //! link is not entered where links are kept. A few are held open; deeper ones are opened again on the way
@@ -42,13 +41,13 @@ pub(crate) struct Found {
     pub(crate) version: Version,
 }
 
-/// What it is.
+/// The kind of a found entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FoundKind {
     File(u64),
     Dir,
     Link(Vec<u8>),
-    /// What its user named, and what has no length: it is read once, to its end.
+    /// A source without a known length, which is read once, to its end.
     Stream(Spring),
 }
 
@@ -64,7 +63,7 @@ pub(crate) enum Spring {
 /// The longest path: a tree of 2,000 levels has a tenth of it, one of longer names is an attack.
 const LONGEST_PATH: usize = 256 << 10;
 
-/// Finds everything and gives it to `found`. What cannot be read is a failure and no end.
+/// Finds all entries and sends them to `found`. An unreadable entry is a failure, and the walk continues.
 pub(crate) fn walk(
     roots: &Roots,
     (options, claims): (&Options, Claimant<'_>),
@@ -104,13 +103,13 @@ pub(crate) fn walk(
         }
         walker.root(root);
     }
-    // What a stream will give nobody knows.
+    // The length of a stream is not known before its end.
     if !walker.has_streams {
         meter.set_counted();
     }
 }
 
-/// What was given under a name: its kind, and which file it is.
+/// The entry that was sent under a name: its kind, and its device and inode.
 type Made = (Kind, (u64, u64));
 
 struct Walker<'a> {
@@ -291,7 +290,7 @@ impl Walker<'_> {
     }
 
     fn give(&self, found: Found) {
-        // If nobody listens any more there is a fault, and the walk ends by it.
+        // The receiving end is closed only after a fault, which ends the walk.
         let _ = self.found.send(found);
     }
 }

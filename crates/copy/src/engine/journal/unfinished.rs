@@ -1,4 +1,4 @@
-//! Journals of copies that have not come to their end, for whoever is not the copy.
+//! Journals of unfinished copies, as other commands see them.
 
 use super::{SUFFIX, folder, request};
 use anyhow::{Context, Result};
@@ -17,10 +17,10 @@ use std::time::SystemTime;
 /// How the names of journals of protocol 2 end.
 const EARLIER: &str = "journal";
 
-/// The journal of a copy that has not come to its end.
+/// The journal of an unfinished copy.
 pub(crate) struct Unfinished {
     pub(crate) path: PathBuf,
-    /// When the copy last said anything of itself.
+    /// The time of its last record.
     pub(crate) touched: Option<SystemTime>,
     pub(crate) state: State,
     pub(crate) content: Content,
@@ -29,15 +29,15 @@ pub(crate) struct Unfinished {
 /// Whether the copy runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// The same command would go on with it.
+    /// It does not run. The command that began it continues it.
     Waiting,
     UnderWay,
 }
 
-/// What a journal says.
+/// The contents of a journal.
 pub(crate) enum Content {
     Known(Known),
-    /// Of protocol 2, which does not say where.
+    /// Of protocol 2, which does not contain the destination.
     Earlier(BTreeMap<Vec<u8>, EarlierFile>),
     /// Nothing that can be read, and why.
     Unreadable(String),
@@ -79,7 +79,7 @@ fn look(path: PathBuf) -> Option<Unfinished> {
         Ok(Some(mut file)) => {
             let state = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
                 Err(Errno::WOULDBLOCK) => State::UnderWay,
-                // Where there are no locks nobody has one.
+                // On a file system without locks no process has one.
                 _ => State::Waiting,
             };
             let touched = file.metadata().and_then(|meta| meta.modified()).ok();
@@ -90,7 +90,7 @@ fn look(path: PathBuf) -> Option<Unfinished> {
     Some(Unfinished { path, touched, state, content })
 }
 
-/// A journal that nobody else has as long as this is there.
+/// A journal that is locked for this process.
 pub(crate) struct Held {
     pub(crate) content: Content,
     path: PathBuf,
@@ -114,7 +114,7 @@ impl Held {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Ok(Err(NotHeld::UnderWay)),
-            // Without a lock nobody knows whether it is.
+            // Without locks the state is not known.
             Err(errno) => {
                 let error = io::Error::from(errno);
                 return Err(FsError::io("lock", path.as_os_str().as_bytes(), &error));

@@ -1,4 +1,4 @@
-//! What an earlier attempt has left, told to the sender before it sends.
+//! Files and segments of earlier attempts, which the receiver reports before the sender sends.
 
 use super::{Receiver, Stopped};
 use crate::engine::incoming::still_right;
@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 impl Receiver<'_> {
-    /// Tells the sender what is here already.
+    /// Reports existing files and segments to the sender.
     pub(super) fn begin(&mut self) -> Result<(), Stopped> {
         let fresh = self.disk.options.fresh;
         for (path, remains) in std::mem::take(&mut self.remains) {
@@ -58,15 +58,14 @@ impl Receiver<'_> {
         self.say(&FromReceiver::Has { path: path.to_vec(), version, kept })
     }
 
-    /// Removes what nobody wants any more: of files that the source has no more, or that are others
-    /// now.
+    /// Removes unfinished files whose sources no longer exist or have changed.
     pub(super) fn discard_leftovers(&mut self) {
         for (path, remains) in std::mem::take(&mut self.remains) {
             self.discard(&path, &remains);
         }
     }
 
-    /// What is really there of what the journal tells.
+    /// The part of a journal's record that still exists.
     fn still_there(&self, path: &[u8], remains: Remains) -> Option<Remains> {
         let peer_path = PeerPath::new(path).ok()?;
         let (dir, name) = self.landing.dir().parent(&peer_path).ok()?;
@@ -83,7 +82,7 @@ impl Receiver<'_> {
                 let record = part.record.clone();
                 let checked = recheck(&Arc::new(dir), &name, part);
                 if checked.is_none() {
-                    // It is of no use, and nobody would know of it later.
+                    // It cannot be resumed, and no later attempt would find it.
                     self.discard(path, &Remains::Void(record));
                 }
                 Some(Remains::Part(checked?))
@@ -131,9 +130,8 @@ fn partial(remains: &Remains) -> Option<&[u8]> {
     }
 }
 
-/// What of a part is on the disk as it was written. What was only claimed is read again, and so is all of
-/// a file under its own name, which anybody may have written to, and of one that is older than the journal
-/// says.
+/// The segments of a part that are on the disk as they were written. Claimed ones are read again. All are read again of a
+/// file under its final name, which another process may have written to, and of a file older than its record.
 fn recheck(dir: &Arc<Dir>, name: &Name, part: Part) -> Option<Part> {
     let partial = Name::new(&part.record.partial).ok()?;
     let is_in_place = partial == *name;

@@ -14,7 +14,7 @@ use hikyaku_transfer::{
 };
 use std::sync::Arc;
 
-/// Files that are over are forgotten when there are so many.
+/// Number of files at which those that are complete or given up are removed from the table.
 const MANY: usize = 256;
 
 impl Receiver<'_> {
@@ -71,7 +71,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Says what would become of an entry.
+    /// Reports the result of a dry run for an entry.
     pub(super) fn rehearse(&self, entry: &Entry) -> Result<(), Stopped> {
         let Some(path) = self.free_place(entry)? else { return Ok(()) };
         let would = || {
@@ -180,7 +180,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Whether an earlier attempt has copied it, and the sender had not heard of that yet.
+    /// Whether an earlier attempt has copied it, which the sender does not know yet.
     fn is_whole(&self, path: &PeerPath, version: Version) -> bool {
         matches!(
             self.remains.get(path.as_bytes()),
@@ -188,7 +188,7 @@ impl Receiver<'_> {
         )
     }
 
-    /// What is there stays.
+    /// Keeps the existing file.
     pub(super) fn leave(&self, bytes: u64) -> Result<(), Stopped> {
         self.disk.meter.add_kept(bytes);
         self.disk.meter.add_file();
@@ -226,7 +226,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// What becomes of a file; `None` if the one that is there stays.
+    /// The plan of a file; `None` if the existing one stays.
     pub(super) fn plan(
         &mut self,
         entry: &Entry,
@@ -286,11 +286,11 @@ impl Receiver<'_> {
     }
 }
 
-/// What has the name of an entry, if anything has.
+/// The existing entry with the name of `entry`.
 fn found(dir: &Dir, name: &Name, entry: &Entry) -> Result<Option<Found>, FsError> {
     let Some(meta) = dir.meta(name)? else { return Ok(None) };
     let is_link = meta.kind == Kind::Link && matches!(entry.kind, EntryKind::Link(_));
-    // A link that cannot be read is not the same.
+    // An unreadable link counts as another one.
     let link = if is_link { dir.read_link(name).ok() } else { None };
     Ok(Some(Found { meta, link }))
 }
@@ -303,7 +303,7 @@ fn refused(refusal: Refusal, path: &PeerPath) -> FsError {
     }
 }
 
-/// The unfinished file of an earlier attempt, if the source is still the same.
+/// The unfinished file of an earlier attempt, if the source has not changed.
 fn take_up(plan: &Plan, part: &Part) -> Option<Draft> {
     let partial = Name::new(&part.record.partial).ok()?;
     let is_in_place = partial == plan.name;

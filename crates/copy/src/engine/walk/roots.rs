@@ -22,14 +22,14 @@ pub(crate) struct Root {
     pub(super) name: Option<Vec<u8>>,
 }
 
-/// What is to be copied.
+/// The sources of a copy.
 pub(crate) struct Roots {
     pub(crate) all: Vec<Root>,
-    /// What the target's name means for them.
+    /// Whether there is one, which may get the destination's name, or several.
     pub(crate) sources: Sources,
-    /// The same for the same sources.
+    /// A hash of the sources.
     pub(crate) of: [u8; 32],
-    /// The sources for a person.
+    /// The sources, for messages to the user.
     pub(crate) from: String,
     /// Whether what comes of one may have a name that came of another.
     pub(crate) meeting: Meeting,
@@ -45,7 +45,7 @@ pub(crate) enum Meeting {
 }
 
 impl Roots {
-    /// What these paths mean; `files` are the only ones of them that are wanted, if there are any.
+    /// The sources of these paths. Only `files` of them are copied, unless that is empty.
     pub(crate) fn new(paths: &[PathBuf], files: &[Vec<u8>], descriptors: Descriptors) -> Self {
         let listed = paths.iter().flat_map(|path| files.iter().map(|file| listed(path, file)));
         let all: Vec<Root> = match files {
@@ -71,8 +71,8 @@ impl Roots {
     }
 }
 
-/// What one source brings can meet what another brings if they have one name, if one is below the other, or
-/// if one is all names of a directory.
+/// Whether entries of one source can have the names of another's: if both have one name, if one is below the other, or if
+/// one stands for all names of a directory.
 fn meeting(all: &[Root]) -> Meeting {
     let names: BTreeSet<&[u8]> = all.iter().filter_map(|root| root.name.as_deref()).collect();
     let is_below = |name: &&[u8]| {
@@ -100,14 +100,14 @@ fn root(path: &Path) -> Root {
     };
     match path.components().next_back() {
         Some(Component::Normal(_)) if bytes.ends_with(b"/.") => itself(None),
-        // A link of that name is followed: it was said to be a directory.
+        // A link of that name is followed: the slash means a directory.
         Some(Component::Normal(name)) if bytes.ends_with(b"/") => itself(Some(name)),
         Some(Component::Normal(name)) => match PeerPath::new(name.as_bytes()) {
             Ok(below) => {
                 let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
                 Root { base, below: Some(below), name: Some(name.as_bytes().to_vec()) }
             }
-            // The system will say what is wrong with it.
+            // Opening it fails with the reason.
             Err(_) => itself(Some(name)),
         },
         _ => itself(None),
@@ -121,7 +121,7 @@ impl Root {
         hikyaku_fs::descriptor_number(&self.base.join(OsStr::from_bytes(below.as_bytes())))
     }
 
-    /// What is to be said, if it cannot be read.
+    /// The failure to report if it cannot be read.
     pub(super) fn failure(&self, error: &ReadSource) -> Failure {
         failure(&self.base, self.below.as_ref().map_or(b"", PeerPath::as_bytes), error)
     }
