@@ -1,5 +1,5 @@
-//! What a command has kept when its user stopped it. The sentence promises how the same command begins, so every command that
-//! moves files returns one of these, and tests compare the next run with it.
+//! The files that a stopped command has kept. The sentence promises how the next run begins, so every command that moves
+//! files returns one of these, and tests compare the next run with it.
 
 use anyhow::Error;
 
@@ -34,12 +34,12 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// What a command has kept that removes unfinished files and knows of this number of complete ones.
+    /// The value of a command that removes unfinished files and knows of this number of complete ones.
     pub const fn whole_files(files: u64, of: Option<u64>) -> Self {
         if files == 0 { Self::Nothing } else { Self::WholeFiles { files, of } }
     }
 
-    /// What the command of this error has kept, if its user stopped it.
+    /// The value in the error of a stopped command.
     pub fn of(error: &Error) -> Option<Self> {
         error.chain().find_map(|link| link.downcast_ref()).copied()
     }

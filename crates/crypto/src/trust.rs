@@ -82,7 +82,7 @@ pub enum Untrusted {
 }
 
 impl Untrusted {
-    /// What the user can do about it, beginning with `try: `.
+    /// Advice for the user. It begins with `try: `.
     pub fn remedy(&self) -> String {
         match self {
             Self::Pin { .. } => "try: pin the fingerprint that the server prints when it starts",

@@ -31,7 +31,7 @@ pub struct DoctorArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
     #[arg(long, value_name = "FROM-TO", requires = "host")]
     pub udp_ports: Option<String>,
-    /// What is done about a host without hikyaku.
+    /// Options for a host without hikyaku.
     #[command(flatten)]
     pub bootstrap: BootstrapArgs,
 }

@@ -41,7 +41,7 @@ pub struct Way {
     pub ssh: SshOptions,
     /// Path of the program on the far side; `None` searches `hikyaku` in PATH, ~/.local/bin and ~/.cargo/bin.
     pub remote_path: Option<String>,
-    /// What a far side without hikyaku is offered. Programs that may have been sent before are looked for there, too.
+    /// The offer to a far side without hikyaku. Programs that may have been sent before are searched there, too.
     pub offer: Offer,
     /// UDP ports of which each side takes one.
     pub ports: RangeInclusive<u16>,
@@ -153,7 +153,7 @@ impl Way {
         }
     }
 
-    /// The same with the programs that the far side has.
+    /// Opens a session with a program that the far side has.
     fn open_once(&self, destination: &Destination) -> Result<Reached, ReachError> {
         let begin = Instant::now();
         let door = Door::open(&DoorConfig {

@@ -104,8 +104,8 @@ impl SshOptions {
     }
 
     /// The program and its arguments that start `hikyaku VERB` at `destination`, where `verb` is a few plain words, and
-    /// `path` is where the program is there, if it is not to be looked for. If it is missing there, a program that was sent by
-    /// this installation is started.
+    /// `path` is the program there; `None` searches for it. If there is none, a program that this installation has sent is
+    /// started.
     ///
     /// # Errors
     ///

@@ -165,7 +165,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// What is said of an empty list: the command with which a client is added to it.
+    /// Advice for an empty list: the command that adds a client to it.
     fn advice(&self, port: u16) -> String {
         let list = self.list.display();
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -225,8 +225,7 @@ impl SftpArgs {
         }
     }
 
-    /// The options that were typed, but for those that say where hikyaku is, and what is done if it is not there: they had
-    /// their effect.
+    /// The typed options, without those for finding and sending hikyaku, which already had their effect.
     pub(crate) fn given_without_hikyaku(&self) -> Given {
         let ids = ["remote_path", "bootstrap", "far_binary"];
         ids.iter().fold(self.given.clone(), |given, id| given.without(id))
@@ -316,7 +315,7 @@ impl SftpArgs {
         Ok(typed.or_set(&settings::of_user()?, host)?)
     }
 
-    /// What a far side at `host` without hikyaku is offered.
+    /// The offer to a far side at `host` without hikyaku.
     fn offer(&self, host: &str) -> Done<Offer> {
         let is_asked = self.session.batch.is_none() && !self.session.quiet;
         Ok(Offer {

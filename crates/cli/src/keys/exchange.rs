@@ -23,7 +23,7 @@ pub(super) struct Request {
     pub(super) list: Option<String>,
 }
 
-/// What the receiver did.
+/// The receiver's answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {

@@ -26,7 +26,7 @@ fn receive() -> Result<Answer> {
     let list = request.list.map_or_else(|| state.join("authorized_keys"), PathBuf::from);
     let is_usual = list.parent() == Some(&state);
     if !is_usual && matches!(list.try_exists(), Ok(false)) {
-        // Its daemon is another user's, who has to be able to read it.
+        // The daemon of that list may run as another user, which must be able to read the list.
         bail!("{} does not exist", list.display());
     }
     let was = match add_key(&list, &request.line) {
@@ -35,7 +35,7 @@ fn receive() -> Result<Answer> {
         Err(NotAdded::Denied { .. }) if !is_usual => return Ok(Answer::Denied),
         Err(error) => return Err(error.into()),
     };
-    // Which key the daemon of another list has, only the key beside that list tells.
+    // The key of the daemon with another list is known only from the file beside that list.
     let key = match is_usual {
         true => Some(Identity::load_or_create(&state.join("server_key"))?.public_key()),
         false => beside(&list),

@@ -30,7 +30,7 @@ fn program(sshd: &Sshd) -> String {
     to.display().to_string()
 }
 
-/// How often somebody has logged in.
+/// The number of logins.
 fn logins(sshd: &Sshd) -> usize {
     sshd.log().matches("Accepted publickey").count()
 }
@@ -50,7 +50,7 @@ fn a_far_side_without_hikyaku_gets_it_once() {
     fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
     let (a, binary) = (sshd.at("a").display().to_string(), program(&sshd));
     let named = ["--far-binary", binary.as_str()];
-    // Nobody is there to be asked.
+    // Without a terminal no question is asked.
     let (output, said) = run(cp(&sshd, &[&a, &sshd.far("b")]).args(named));
     assert!(output.status.success(), "{said}\n{}", sshd.log());
     assert!(said.contains("by SFTP") && said.contains("--bootstrap"), "{said}");
@@ -64,7 +64,7 @@ fn a_far_side_without_hikyaku_gets_it_once() {
     let sent = programs(&sshd);
     assert_eq!((sent.len(), sent[0].1), (1, 0o700));
     assert!(fs::read(&sent[0].0).unwrap() == fs::read(&binary).unwrap());
-    // What followed the first attempt went over one login.
+    // All commands after the first attempt used one login.
     assert_eq!(logins(&sshd) - before, 2, "{}", sshd.log());
     // It is found by itself from now on, also where nothing may be sent.
     let before = logins(&sshd);
@@ -129,7 +129,7 @@ fn where_nothing_can_be_put_or_run_sftp_serves() {
     let (output, said) = run(&mut cp(&sshd, &arguments));
     assert_eq!(output.status.code(), Some(6), "{said}");
     assert!(said.contains("hikyaku was not sent to far"), "{said}");
-    // What the user names must be a program.
+    // The named file must be a program.
     let (output, said) = run(&mut cp(&sshd, &["--far-binary", &a, &a, &sshd.far("b")]));
     assert!(!output.status.success());
     assert!(said.contains("not a program for Linux"), "{said}");
@@ -166,7 +166,7 @@ fn a_person_is_asked_and_always_is_remembered() {
         assert_eq!(hosts.exists(), answer == "a");
         let _ = fs::remove_dir_all(sshd.at("home/.cache"));
     }
-    // Nobody is asked again.
+    // No question is asked again.
     let (output, said) = run(&mut cp(&sshd, &["--far-binary", &binary, &a, &sshd.far("b")]));
     assert!(output.status.success(), "{said}");
     assert_eq!(programs(&sshd).len(), 1, "{said}");
@@ -175,7 +175,7 @@ fn a_person_is_asked_and_always_is_remembered() {
     assert_eq!(fs::read_to_string(&hosts).unwrap(), "");
 }
 
-/// The same command of another copy of the program.
+/// This command, run by another copy of the program.
 fn of_program(program: &str, command: &Command) -> Command {
     let mut other = Command::new(program);
     other.args(command.get_args()).stdin(Stdio::null());
@@ -225,7 +225,7 @@ fn a_far_side_with_an_older_c_library_needs_a_static_program() {
         let (output, said) = run(&mut of_program(&own, command.args(named)));
         assert!(output.status.success(), "{said}\n{}", sshd.log());
         assert!(said.contains(why) && said.contains(": data go by SFTP"), "{said}");
-        // What is on the command line is no advice.
+        // An option of the command line is not advised.
         assert!(said.contains(remedy) && !said.contains("--bootstrap"), "{said}");
         assert!(programs(&sshd).is_empty());
     }
@@ -252,7 +252,7 @@ fn every_verb_that_starts_hikyaku_sends_it() {
         ("perf", &["perf", "ssh://far", "-t", "1", "--ssh", &ssh(&sshd)]),
     ];
     for (verb, words) in verbs {
-        // Each verb says how, where nothing is sent.
+        // Each verb prints the advice if nothing is sent.
         let (_, said) = run(&mut copies(words, &[]));
         assert!(said.contains("try: --bootstrap, which copies it there"), "{verb}: {said}");
         assert!(programs(&sshd).is_empty(), "{verb}: {said}");

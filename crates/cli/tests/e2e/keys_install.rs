@@ -17,7 +17,7 @@ const HOST: &str = "127.0.0.1";
 struct Serving {
     child: Child,
     port: u16,
-    /// What it has said on standard error.
+    /// Its output on standard error.
     warned: String,
 }
 
@@ -71,7 +71,7 @@ fn one_command_lets_a_new_client_use_a_daemon_that_runs() {
     let (way, root) = (way(&sshd), sshd.at("root"));
     fs::create_dir(&root).unwrap();
     fs::write(root.join("file"), "text").unwrap();
-    // Without a daemon the command says how to start one.
+    // Without a daemon the command prints how to start one.
     let port = "5";
     let early = install(&client, &way, &["--port", port, HOST]);
     assert!(early.status.success(), "{}", said(&early));
@@ -80,7 +80,7 @@ fn one_command_lets_a_new_client_use_a_daemon_that_runs() {
     assert!(shown.contains("no daemon serves") && shown.ends_with(&start), "{shown}");
     let list = sshd.at("state/hikyaku/authorized_keys");
     fs::remove_file(&list).unwrap();
-    // The daemon begins without a list, and says how to fill it.
+    // The daemon starts without a list, and prints how to fill it.
     let daemon = Serving::of(&sshd, &root);
     let port = daemon.port.to_string();
     let missing = format!("{} has no keys: no client can connect yet\n", list.display());
@@ -126,7 +126,7 @@ fn one_command_lets_a_new_client_use_a_daemon_that_runs() {
     assert_eq!(fs::read_to_string(&list).unwrap(), lines);
 }
 
-/// A program in place of ssh that prints this and ends with this code, whatever it is told.
+/// A program in place of ssh that runs this script, whatever its arguments are.
 fn host(client: &Client, name: &str, script: &str) -> String {
     let path = client.at(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();

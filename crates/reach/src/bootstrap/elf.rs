@@ -1,4 +1,4 @@
-//! What kind of program a file is: its processor, whether it is static, and which C library it needs. Read from the header,
+//! The kind of a program: its processor, whether it is static, and which C library it needs. Read from the header,
 //! the program headers and the version table of elf(5).
 
 use super::glibc::Version;

@@ -50,7 +50,7 @@ pub enum Was {
     Sent,
 }
 
-/// What a dynamic program misses on a remote host.
+/// The C library that a dynamic program needs, and that of a remote host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Missing {
     /// The version of the GNU C library there; `None` if it has none.
@@ -85,17 +85,17 @@ pub enum NotInstalled {
         host: String,
         /// Its processor.
         architecture: &'static str,
-        /// Who chose the programs.
+        /// The origin of the programs.
         chosen_by: ChosenBy,
     },
-    /// What could be sent is dynamic, and does not start there.
+    /// The program that could be sent is dynamic, and does not start there.
     #[error("{host}: needs a static hikyaku: {missing}")]
     NeedsStatic {
         /// The host.
         host: String,
-        /// What the program would need.
+        /// The C library that the program needs.
         missing: Missing,
-        /// Who chose the program.
+        /// The origin of the program.
         chosen_by: ChosenBy,
     },
     /// The host has no SFTP server.
@@ -180,7 +180,7 @@ impl fmt::Display for Missing {
 
 impl Install<'_> {
     /// Makes sure that the program is on the remote host and runs. In the cache, it removes versions that are too old.
-    /// `client` is connected to an SFTP server there. What was sent gets its name when it has run once.
+    /// `client` is connected to an SFTP server there. A sent program gets its name when it has run once.
     ///
     /// # Errors
     ///
@@ -269,7 +269,7 @@ impl Install<'_> {
         }
     }
 
-    /// What the program at a path prints of itself.
+    /// The line with which the program at a path identifies itself.
     fn answer(&self, path: &str) -> Result<Answer, NotInstalled> {
         self.asked(&format!("{path} {VERB}"))
     }

@@ -22,7 +22,7 @@ pub(super) struct Spot {
     pub(super) folder_mode: u32,
     /// The directory of the program.
     pub(super) folder: String,
-    /// What else the directory may hold.
+    /// The other contents of the directory.
     pub(super) holds: Holds,
     /// The name of the program in it.
     pub(super) name: String,
@@ -30,7 +30,7 @@ pub(super) struct Spot {
     pub(super) mode: u32,
 }
 
-/// What a directory is for.
+/// The contents of a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Holds {
     /// One program: the directory goes with it.

@@ -14,7 +14,7 @@ pub struct Programs {
     chosen_by: ChosenBy,
 }
 
-/// Who chose the programs.
+/// The origin of the programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChosenBy {
     /// They belong to this installation.
@@ -58,7 +58,7 @@ const NAME: &str = "hikyaku";
 
 impl Programs {
     /// This program, and the static programs that are installed beside it, below `PREFIX/share/hikyaku/far`. If this program
-    /// is dynamic, a static one for its processor takes its place. What cannot be read is left out.
+    /// is dynamic, a static one for its processor takes its place. Unreadable files are left out.
     pub fn own() -> Self {
         let none = Self { all: Vec::new(), chosen_by: ChosenBy::Installation };
         std::env::current_exe().map_or(none, |program| Self::beside(&program))
@@ -108,7 +108,7 @@ impl Programs {
         self.all.is_empty()
     }
 
-    /// Who chose them.
+    /// Their origin.
     pub const fn chosen_by(&self) -> ChosenBy {
         self.chosen_by
     }

@@ -1,4 +1,4 @@
-//! What is printed while a program is sent.
+//! The output while a program is sent.
 
 use super::offer::Notes;
 use super::place::Place;

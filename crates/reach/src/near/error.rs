@@ -59,7 +59,7 @@ pub enum ReachError {
     /// The far side has no program that could be used, and none could be sent.
     #[error("{why}")]
     NotDelivered {
-        /// What the far side has.
+        /// The error of the far side's own program.
         lacked: Box<Self>,
         /// Why none was sent.
         why: Box<NotInstalled>,

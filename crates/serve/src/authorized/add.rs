@@ -48,7 +48,7 @@ pub enum NotAdded {
         /// The mistake.
         text: String,
     },
-    /// The key is in the list with other options. Only the owner of the list can tell which are right.
+    /// The key is in the list with other options. Only the owner of the list can choose between them.
     #[error("{} has this key with other options", .0.display())]
     OtherOptions(PathBuf),
     /// The list cannot be read or written.
@@ -70,7 +70,7 @@ const LIST_BYTES_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The text names the mistake.
 pub fn check_line(text: &str) -> Result<(), String> {
     if text.len() > LINE_BYTES_MAX {
         return Err(format!("the line of the key is longer than {LINE_BYTES_MAX} bytes"));
@@ -132,7 +132,7 @@ fn look(text: &str, list: &Path, new: &str) -> Result<Option<Added>, NotAdded> {
     let (key, permit) = line::parse(new).map_err(NotAdded::Line)?;
     match keys.0.get(&key) {
         None => Ok(None),
-        // The owner of the list decides on options that nobody has asked for.
+        // A request without options leaves those of the list, which its owner has chosen.
         Some(before) if *before == permit || !line::has_options(new) => Ok(Some(Added::Before)),
         Some(_) => Err(NotAdded::OtherOptions(list.to_owned())),
     }
