@@ -109,7 +109,7 @@ impl Verb {
 }
 
 /// Chooses the colours by the option `--color`, before the command line is parsed, so that they are those of its errors too.
-/// What follows `--` are words of another program. A wrong value is left to the parser.
+/// Words after `--` belong to another program. A wrong value is left to the parser.
 pub(crate) fn choose_color(typed: &[OsString]) {
     let ours = typed.iter().take_while(|word| *word != "--");
     let mut words = ours.filter_map(|word| word.to_str());

@@ -62,7 +62,7 @@ pub fn causes(error: &Error) -> String {
     causes_of(error.as_ref())
 }
 
-/// The same of an error of a library.
+/// The headline of an error of a library.
 pub fn causes_of(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = std::iter::successors(Some(error), |error| error.source());
     let texts = chain.map(|link| reworded(&link.to_string()));

@@ -7,7 +7,7 @@ use hikyaku_fs::reworded;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
 
-/// Prefix of a line that tells a remedy.
+/// Prefix of a line with a remedy.
 pub(crate) const REMEDY_PREFIX: &str = "try: ";
 
 /// Prints `text` on standard output, all of it before this returns.

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use std::fmt::Display;
 use std::io::{Stderr, Stdout, stderr, stdout};
 
-/// What a text is to its reader.
+/// The role of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tone {
     /// Why a command failed, or will.

@@ -108,7 +108,7 @@ enum Renderer {
 struct Streams {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
-    /// What `err` is.
+    /// The kind of `err`.
     stream: Stream,
     /// The first error of `out`. What is shown may get lost, and the work is still wanted.
     lost: Option<io::Error>,

@@ -78,7 +78,7 @@ pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Ve
     (checks, path)
 }
 
-/// Sends hikyaku to a host that has none, if the user wants that. Returns where it is there.
+/// Sends hikyaku to a host that has none, if the user wants that. Returns its path on that host.
 fn sent(
     args: &DoctorArgs,
     host: &Destination,
@@ -143,7 +143,7 @@ fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, Program) {
     (vec![login, program], found)
 }
 
-/// What a program printed on standard error; ssh ends its lines by a carriage return as well.
+/// The standard error of a program; ssh ends its lines by a carriage return as well.
 fn on_one_line(printed: &[u8]) -> String {
     let lines = printed.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty());

@@ -3,9 +3,9 @@
 
 use std::io;
 
-/// What the standard library puts before the resolver's words for a name that has no address.
+/// The text of the standard library before the resolver's words for a name that has no address.
 const LOOKUP: &str = "failed to lookup address information: ";
-/// What the standard library puts before an error's number.
+/// The text of the standard library before an error's number.
 const NUMBER: &str = " (os error ";
 
 /// Why the resolver returned no address for a name.
@@ -27,7 +27,7 @@ impl Unresolved {
         }
     }
 
-    /// The same of the words of the C library: those of glibc and of musl for `EAI_AGAIN` mean that no server answered.
+    /// The words for errors of the C library: those of glibc and of musl for `EAI_AGAIN` mean that no server answered.
     fn of_resolver(text: &str) -> Self {
         let no_answer = ["Temporary failure", "Try again"];
         match no_answer.iter().any(|start| text.starts_with(start)) {
@@ -69,7 +69,7 @@ pub fn reworded(text: &str) -> String {
     without_numbers(&whole)
 }
 
-/// The same for errors with a number.
+/// The words for errors with a number.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split(NUMBER);
     let mut whole = parts.next().unwrap_or_default().to_owned();

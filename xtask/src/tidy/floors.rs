@@ -86,8 +86,8 @@ const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror
 
 /// The floor on which commands begin. Their errors are texts for users, so they may use `anyhow`.
 const COMMANDS: u8 = 8;
-/// What commands share with their users; it makes texts as well.
-const CONSOLE: &str = "hikyaku-console";
+/// Crates below the commands that make texts for users as well: of the command line, and of connections that fail.
+const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach"];
 /// Libraries for programs on the floors of commands. Like the crates below them they return errors that a caller can match.
 const LIBRARIES: &[&str] = &["hikyaku-capi", "hikyaku-python"];
 
@@ -187,7 +187,7 @@ fn check_package(package: &Package) -> Vec<Finding> {
         if is_pure(&package.name) && !is_dev && !may_enter_pure(name) {
             findings.push(error(format!("{} is pure and may not use {name}", package.name)));
         }
-        let faces_users = package.name == CONSOLE
+        let faces_users = TEXTS.contains(&package.name.as_str())
             || (floor >= COMMANDS && !LIBRARIES.contains(&package.name.as_str()));
         if name == "anyhow" && !is_dev && !faces_users {
             let text = format!("{} faces programs: its errors are enums, no anyhow", package.name);

@@ -10,7 +10,7 @@ enum Out {
     Terminal,
 }
 
-/// What `hikyaku` prints for these words.
+/// The output of `hikyaku` with these words.
 fn printed(out: Out, (name, value): (&str, &str), words: &str) -> String {
     let program = env!("CARGO_BIN_EXE_hikyaku");
     let mut command = match out {

@@ -1,4 +1,4 @@
-//! What a user reads when a command fails: every verb with no such host, a refused port, no such file, no permission and a
+//! The messages of commands that fail: every verb with no such host, a refused port, no such file, no permission and a
 //! mistake of the command line. The list of verbs is the program's own, so that a new verb needs rows here.
 
 mod rows;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-/// Texts of Rust and of the C library that say nothing to a user, and words for places that depend on the reader.
+/// Texts of Rust and of the C library that users cannot understand, and words for places that depend on the reader.
 const BANNED: [&str; 12] = [
     "os error",
     "entity not found",
@@ -131,7 +131,7 @@ impl Places {
         command.output().unwrap()
     }
 
-    /// What is wrong with the answer of a row.
+    /// The mistakes in the output of a row.
     fn faults(&self, row: &Row) -> Vec<String> {
         let output = self.run(row.line);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -258,7 +258,7 @@ fn http(mut stream: TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// An FTP server that lets in nobody but `anna`, who finds no file.
+/// An FTP server that admits only `anna`, and has no files.
 fn ftp(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(b"220 ready\r\n")?;
     let mut lines = BufReader::new(stream.try_clone()?).lines();

@@ -70,7 +70,7 @@ pub(super) fn stats_line(
     )
 }
 
-/// Fewer bytes than this are sent in less time than the login takes: their rate says nothing of the path.
+/// Fewer bytes than this are sent in less time than the login takes, so their rate is not that of the path.
 const RATED_BYTES_MIN: u64 = 1_000_000;
 
 /// The sums at the end.

@@ -35,7 +35,7 @@ pub struct BootstrapArgs {
     far_binary: Option<PathBuf>,
 }
 
-/// What is offered to a remote host without hikyaku.
+/// The offer to a remote host without hikyaku.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The programs that this end may send, or may have sent before.
@@ -44,9 +44,9 @@ pub struct Offer {
     pub consent: Consent,
     /// Whether a person may be asked.
     pub asking: Asking,
-    /// What is printed while a program is sent.
+    /// The output while a program is sent.
     pub notes: Notes,
-    /// What happens after the answer "no", in the question: "go by SFTP, which is slower".
+    /// The consequence of the answer "no", in words of the question: "go by SFTP, which is slower".
     pub otherwise: &'static str,
     /// Keeps the SFTP server of an attempt that failed, for the caller.
     pub spare: Spare,
@@ -61,10 +61,10 @@ pub enum Asking {
     Never,
 }
 
-/// What is printed while a program is sent.
+/// The output while a program is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notes {
-    /// What is done, and how far it is.
+    /// The steps, and the progress.
     Printed,
     /// Nothing.
     None,
@@ -86,7 +86,7 @@ pub enum Delivery {
 }
 
 impl BootstrapArgs {
-    /// The offer to `host`, as the options say, or else the settings.
+    /// The offer to `host`, from the options or else the settings.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl BootstrapArgs {
         })
     }
 
-    /// What may be sent.
+    /// The programs that may be sent.
     ///
     /// # Errors
     ///
@@ -169,8 +169,8 @@ impl Offer {
         }
     }
 
-    /// What a user can do about a host without hikyaku, as a text that begins with `try: `. `path` is the path of the
-    /// program there, as the user named it.
+    /// Advice for a user whose host has no hikyaku. It begins with `try: `. `path` is the path of the program there, if the
+    /// user named one.
     pub fn remedy(&self, login: &Destination, path: Option<&str>) -> String {
         let send = match self.consent {
             Consent::Ask | Consent::Always => "--bootstrap, which copies it there; or ",

@@ -60,6 +60,7 @@ fn errors_without_kinds_are_for_users() {
     for (name, kind, count) in [
         ("hikyaku-copy", None, 0),
         ("hikyaku-console", None, 0),
+        ("hikyaku-reach", None, 0),
         ("hikyaku-net", None, 1),
         ("hikyaku-net", Some("dev"), 0),
         ("hikyaku-fan", None, 1),

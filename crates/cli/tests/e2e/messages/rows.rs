@@ -17,7 +17,7 @@ impl Case {
         [Self::NoHost, Self::Refused, Self::NoFile, Self::NoPermission, Self::Usage];
 }
 
-/// What is printed.
+/// The expected output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     /// `hikyaku: WHERE: cause`, and perhaps `try: `.
@@ -31,7 +31,7 @@ pub(super) enum Shape {
 /// A command that fails.
 pub(super) struct Row {
     pub(super) case: Case,
-    /// What is typed after `hikyaku`.
+    /// The words after `hikyaku`.
     pub(super) line: &'static str,
     pub(super) code: i32,
     /// The place that the message begins with.
