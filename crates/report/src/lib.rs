@@ -70,7 +70,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
 
 /// The last runs of these directories and files, and what is left out.
 fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
-    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    let (mut runs, mut left_out, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     for path in logs {
         let mut found = logs_in(path)?;
         if found.is_empty() {
@@ -86,17 +86,18 @@ fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
         for path in found {
             match read(&path) {
                 Ok(run) => runs.push(run),
-                Err(error) => {
-                    let said = causes(&error.into());
-                    say(Tone::Error, &said);
-                    left_out.push(said);
-                }
+                Err(error) => unread.push(causes(&error.into())),
             }
         }
+    }
+    match unread.as_slice() {
+        [only] if runs.is_empty() => return Err(ExitCode::WillFail.error(only)),
+        _ => unread.iter().for_each(|said| say(Tone::Error, said)),
     }
     if runs.is_empty() {
         return Err(ExitCode::WillFail.error("no log can be read"));
     }
+    left_out.extend(unread);
     Ok((runs, left_out))
 }
 
