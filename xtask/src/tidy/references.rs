@@ -32,6 +32,9 @@ pub(super) fn check(files: &[TextFile], sources: &[Source]) -> Vec<Finding> {
     for source in sources {
         findings.extend(tree.check_names(&source.path, &comment_text(&source.comments)));
     }
+    // The target of a link is a word as well.
+    let mut seen = BTreeSet::new();
+    findings.retain(|finding| seen.insert(finding.to_string()));
     findings
 }
 

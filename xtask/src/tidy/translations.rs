@@ -70,17 +70,21 @@ fn differences(english: &[Section<'_>], japanese: &[Section<'_>]) -> Vec<Finding
             ("targets of links", english.links(), japanese.links()),
             ("lines of code", english.code(), japanese.code()),
         ] {
-            let first = |own: &[String], other: &[String]| {
-                let mut missing = own.iter().filter(|one| !other.contains(one));
-                missing.next().map_or_else(|| "their order".to_owned(), |one| format!("'{one}'"))
+            let only = |own: &[String], other: &[String], language| {
+                let one = own.iter().find(|one| !other.contains(one))?;
+                Some(format!("'{one}' in {language} only"))
             };
             if of_english != of_japanese {
-                let text = format!(
-                    "section '{}' has other {what}: {} of English, {} of Japanese",
-                    english.title,
-                    first(&of_english, &of_japanese),
-                    first(&of_japanese, &of_english)
-                );
+                let differences = [
+                    only(&of_english, &of_japanese, "English"),
+                    only(&of_japanese, &of_english, "Japanese"),
+                ];
+                let differences: Vec<String> = differences.into_iter().flatten().collect();
+                let differences = match differences.is_empty() {
+                    true => "another order or number".to_owned(),
+                    false => differences.join(", "),
+                };
+                let text = format!("section '{}' has other {what}: {differences}", english.title);
                 findings.push(Finding::error(TRANSLATION, japanese.line, text));
             }
         }

@@ -69,6 +69,8 @@ fn names_of_nothing_are_seen() {
             "NEW.md:1: names src/lane.rs, which may be bench/lab/src/lane.rs or crates/copy/src/lane.rs"
         ]
     );
+    let link = found("NEW.md", "[a](docs/nosuch.md)");
+    assert_eq!(link, ["NEW.md:1: names docs/nosuch.md, which does not exist"]);
     let comment = "fn f() {}\n// See `engine/near.rs`.\n";
     let seen = found("crates/copy/src/new.rs", comment);
     assert_eq!(seen, ["crates/copy/src/new.rs:2: names engine/near.rs, which does not exist"]);

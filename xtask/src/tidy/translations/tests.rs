@@ -54,6 +54,10 @@ fn what_a_translation_lacks_is_seen() {
             "has other targets of links: 'docs/copy.md'",
         ),
         (marks.replace("cargo install", "cargo build"), "has other lines of code: 'cargo install'"),
+        (
+            marks.replace("docs/copy.md)", "docs/copy.md)[a](docs/copy.md)"),
+            "another order or number",
+        ),
         (marks.replace("## イ", "### イ"), "lacks section 'Install' of level 2"),
         (marks.replace("## イ", "イ"), "lacks section 'Install' of level 2"),
         (format!("{marks}\n## 他\n"), "has a section '他' that English lacks"),
