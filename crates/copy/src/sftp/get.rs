@@ -17,7 +17,6 @@ use super::{Run, crew};
 use crate::engine::{Choice, End};
 use crate::outcome::of_new_tree;
 use anyhow::Result;
-use hikyaku_console::Kept;
 use hikyaku_fan::Modes;
 use hikyaku_sftp::{Kind, Request};
 use hikyaku_store::{StorePath, Time};
