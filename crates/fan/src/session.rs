@@ -304,7 +304,7 @@ impl Session {
                 (false, false) => (
                     Kind::File(FailureKind::ReadOnly),
                     "this server does not let this client write: it was started without --writable, or the \
-                         client's key is marked 'ro' there",
+                         client's key is marked 'ro' in its list",
                 ),
             };
             return Err(SessionError::refused(kind, format!("{}: {text}", member.address)));

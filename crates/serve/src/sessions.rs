@@ -157,7 +157,7 @@ fn is_full<'a>(guests: impl Iterator<Item = &'a Guest>, most: usize) -> bool {
 
 /// The reason for the holder of a key that is not in the list.
 pub(crate) fn not_authorised(key: &Fingerprint) -> String {
-    format!("the key {key} is not authorised here")
+    format!("the key {key} is not authorised")
 }
 
 impl Drop for Place {

@@ -2,7 +2,7 @@
 
 use super::login::Prompts;
 use anyhow::{Context, Result};
-use hikyaku_console::{ExitCode, Settings, print, print_error};
+use hikyaku_console::{ExitCode, Settings, print};
 use hikyaku_reach::Destination;
 use hikyaku_reach::dial::{Address, PORT};
 use hikyaku_units::counted;
@@ -97,7 +97,7 @@ pub(super) fn each(
             Err(error) => {
                 let failure = crate::failure(&error);
                 codes.push(failure.code());
-                print_error(failure);
+                failure.print();
             }
         }
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Error, Result};
 use clap::Args;
 use hikyaku_console::{ExitCode, with_remedy};
-use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SshOptions, ended};
+use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SshFailed, SshOptions, ended};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -101,7 +101,7 @@ impl Login {
         };
         let code = ended(&mut child).and_then(|status| status.code());
         if code == Some(NO_CONNECTION) {
-            let error = ExitCode::MayPass.error(format!("{host}: ssh does not connect"));
+            let error = Error::new(SshFailed::Ended { host: host.host.clone() });
             return Err(self.by_hand(error, host));
         }
         Ok(Answer { text: String::from_utf8_lossy(&bytes).into_owned(), code })

@@ -121,7 +121,7 @@ fn one_command_lets_a_new_client_use_a_daemon_that_runs() {
     // Two hosts at a time, of which one is not reached.
     let several = install(&client, &way, &["--port", &port, HOST, "broken"]);
     assert_eq!(several.status.code(), Some(5), "{}", said(&several));
-    assert!(said(&several).contains("broken: ssh does not connect"), "{}", said(&several));
+    assert!(said(&several).contains("broken: ssh did not log in"), "{}", said(&several));
     assert!(text(&several).contains(" is already in "), "{}", text(&several));
     assert_eq!(fs::read_to_string(&list).unwrap(), lines);
 }

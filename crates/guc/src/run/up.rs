@@ -9,7 +9,7 @@ use crate::several::{File, Up};
 use crate::there::{GROUP, check_file, look, look_at_each, meant, mode_of};
 use crate::upload::{split, version_here};
 use crate::url::Remote;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use hikyaku_console::{At, ExitCode};
 use hikyaku_gridftp::{Facts, Made};
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ impl Copy<'_> {
         if self.args.cd && !folder.is_empty() {
             self.session.ask(|channel| channel.make_dirs(folder))?;
         }
-        let size = from.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
+        let size = from.metadata().at(from.display())?;
         if !size.is_file() && !size.is_dir() {
             return Err(ExitCode::WillFail.error(format!(
                 "{} is a device or a pipe, and its size is not known",
@@ -144,7 +144,7 @@ impl Copy<'_> {
                 self.leave_out(shown, &format!("is a link that cannot be followed ({error})"));
                 return Ok(());
             }
-            looked => looked.with_context(|| format!("cannot look at {}", path.display()))?,
+            looked => looked.at(path.display())?,
         };
         let unique = identity(&meta);
         if meta.is_dir() && self.is_above(Some(&unique)) {
