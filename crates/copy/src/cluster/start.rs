@@ -34,7 +34,11 @@ pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected>
                 error => error.into(),
             });
         }
-        say(Tone::Error, format_args!("{host}: {}", causes(&error.into())));
+        let error = match error {
+            LaunchError::NotIn(error) => error.into(),
+            error => Error::new(error).context(host),
+        };
+        say(Tone::Error, causes(&error));
     }
     ensure!(!fleet.addresses().is_empty(), "no server could be started");
     (setup.servers, setup.keys) = (fleet.addresses(), fleet.keys());
