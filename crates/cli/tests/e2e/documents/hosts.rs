@@ -84,7 +84,7 @@ impl Hosts {
         symlink(PROGRAM, folder.join("laptop/bin/hikyaku")).unwrap();
         // sshd needs this directory when it is run by root.
         let _ = fs::create_dir_all("/run/sshd");
-        let script = "ip link set lo up && hostname laptop && mount --bind \"$1/hosts\" /etc/hosts && \
+        let script = "ip link set lo up && hostname node1 && mount --bind \"$1/hosts\" /etc/hosts && \
             mount --bind \"$1/passwd\" /etc/passwd && exec /usr/sbin/sshd -D -e -f \"$1/server\"";
         let log = folder.join("ssh/log");
         let sshd = Command::new("unshare")
@@ -120,10 +120,11 @@ impl Hosts {
         self.prints += 1;
     }
 
-    /// The output since the last call of `print_anew`.
+    /// The output since the last call of `print_anew`, with `~` for the home directory of node1.
     pub(super) fn printed(&self) -> String {
         let text = fs::read(self.print()).unwrap_or_default();
-        String::from_utf8_lossy(&text).into_owned()
+        let home = self.at(Host::Node1.name()).display().to_string();
+        String::from_utf8_lossy(&text).replace(&home, "~")
     }
 
     fn print(&self) -> PathBuf {
@@ -153,7 +154,8 @@ impl Hosts {
         let path = format!("{0}/bin:{0}/.local/bin:{TOOLS}", home.display());
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--net", "--uts", "--target", &self.sshd.id().to_string()]);
-        command.arg(format!("--wd={}", home.display())).args(["sh", "-c", line]);
+        // A directory that nsenter(1) opens is one of this process's namespace, where mounts of the test are not seen.
+        command.args(["sh", "-c", &format!("cd \"$HOME\" && {line}")]);
         command.env_clear().env("HOME", &home).env("PATH", path).stdin(Stdio::null());
         // Both streams go to one file, so that lines keep their order and a mount in the background holds no pipe open.
         let print = File::options().append(true).create(true).open(self.print()).unwrap();
