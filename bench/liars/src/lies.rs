@@ -32,7 +32,7 @@ pub enum Asked {
 /// How the honest end must end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ends {
-    /// By itself, with this exit code (`docs/exit-codes.md`).
+    /// By itself, with this exit code (`docs/cli.md`).
     With(i32),
     /// By itself, with any documented code.
     Somehow,

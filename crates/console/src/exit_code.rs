@@ -1,4 +1,4 @@
-//! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/exit-codes.md`).
+//! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/cli.md`).
 
 use crate::failure::with_remedy;
 use crate::folders::NoFolder;

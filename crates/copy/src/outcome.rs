@@ -1,4 +1,4 @@
-//! What a run's end means for a script: whether it is worth trying again (`docs/exit-codes.md`).
+//! What a run's end means for a script: whether it is worth trying again (`docs/cli.md`).
 
 use crate::engine::{Fatal, kind_of_file};
 use crate::location::LocationError;

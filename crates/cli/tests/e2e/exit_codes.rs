@@ -1,5 +1,5 @@
 //! Exit codes of `lab`, `config`, `keys` and `completions`, and of invalid command lines:
-//! every row of `docs/exit-codes.md`, tested with the real program.
+//! every row of `docs/cli.md`, tested with the real program.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! `hikyaku perf` ends with the exit codes of docs/exit-codes.md and names the reason.
+//! `hikyaku perf` ends with the exit codes of docs/cli.md and names the reason.
 
 use crate::common::perf::{Server, hikyaku};
 use std::fs::{self, OpenOptions};

@@ -5,10 +5,10 @@ use anyhow::{Context, anyhow};
 
 #[test]
 fn every_code_is_documented() {
-    let document = include_str!("../../../../docs/exit-codes.md");
+    let document = include_str!("../../../../docs/cli.md");
     for code in ExitCode::ALL {
         let row = format!("| {} |", code.number());
-        assert!(document.contains(&row), "{code:?}: docs/exit-codes.md has no row '{row}'");
+        assert!(document.contains(&row), "{code:?}: docs/cli.md has no row '{row}'");
     }
 }
 
