@@ -1,10 +1,12 @@
 //! What a controller is told at the start, and what it tells for statistics.
 
 use crate::path::PathHint;
+use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
-use hikyaku_units::{Probability, Rate};
+use hikyaku_units::{ParseUnitError, Probability, Rate, parse_limit};
 
 /// How a connection shares its path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,12 +23,22 @@ pub enum Policy {
 }
 
 /// A text that is no policy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoPolicy;
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoPolicy {
+    /// No policy has this name.
+    Name,
+    /// The rate of `fixed:RATE` is none.
+    Rate(ParseUnitError),
+}
 
 impl fmt::Display for NoPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there are 'fair', 'scavenger' and 'fixed:RATE' (fixed:800mbit)")
+        match self {
+            Self::Name => {
+                f.write_str("there are 'fair', 'scavenger' and 'fixed:RATE' (fixed:800mbit)")
+            }
+            Self::Rate(error) => write!(f, "fixed:RATE: {error}"),
+        }
     }
 }
 
@@ -40,8 +52,18 @@ impl FromStr for Policy {
             "scavenger" => return Ok(Self::Scavenger),
             _ => {}
         }
-        let rate = text.strip_prefix("fixed:").and_then(|rate| rate.parse::<Rate>().ok());
-        rate.filter(|&rate| rate > Rate::ZERO).map(Self::Fixed).ok_or(NoPolicy)
+        let rate = text.strip_prefix("fixed:").ok_or(NoPolicy::Name)?;
+        parse_limit(rate).map(Self::Fixed).map_err(NoPolicy::Rate)
+    }
+}
+
+impl Policy {
+    /// The text that is parsed to this policy, for the other end: every version reads its rate alike.
+    pub fn text(self) -> String {
+        match self {
+            Self::Fixed(rate) => format!("fixed:{}bit", rate.bits_per_sec()),
+            named => named.to_string(),
+        }
     }
 }
 

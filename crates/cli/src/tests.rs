@@ -1,13 +1,34 @@
 //! Tests of the command line.
 
 mod documents;
+mod rates;
 mod trouble;
 
 use crate::alias::Alias;
 use crate::args;
 use crate::completions::script;
+use clap::Command;
 use clap_complete::Shell;
 use std::ffi::OsString;
+
+/// All commands, also those of a command and of the names `hscp` and `hsftp`, as `lab run` without `hikyaku`.
+fn leaves() -> Vec<(String, Command)> {
+    fn add(all: &mut Vec<(String, Command)>, path: &str, command: &Command) {
+        all.push((path.to_owned(), command.clone()));
+        let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+        verbs.for_each(|verb| add(all, format!("{path} {}", verb.get_name()).trim_start(), verb));
+    }
+    let mut program = args::command();
+    program.build();
+    let mut all = Vec::new();
+    add(&mut all, "", &program);
+    for alias in Alias::ALL {
+        let mut command = alias.command();
+        command.build();
+        add(&mut all, command.get_name(), &command);
+    }
+    all
+}
 
 #[test]
 fn the_command_definitions_are_valid() {

@@ -90,7 +90,7 @@ struct Scp {
     /// Say how the far side is reached; twice and three times also what ssh says with -v and -vv
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
-    /// At most so many Kbit/s, or a rate with its unit (300m)
+    /// At most this rate, with its unit (300mbit, 10MB); a bare number is kbit/s, as in scp
     #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
     limit: Option<Rate>,
     /// Port of the far side's ssh

@@ -58,11 +58,11 @@ pub struct GucArgs {
     #[arg(long, visible_alias = "block-size", value_name = "SIZE", default_value = "262144")]
     pub(crate) bs: DataSize,
     /// Copy the part of a file that begins at this byte, to the same place of the target
-    #[arg(long, visible_alias = "partial-offset", value_name = "BYTES", default_value_t = 0)]
-    pub(crate) off: u64,
+    #[arg(long, visible_alias = "partial-offset", value_name = "SIZE", default_value = "0")]
+    pub(crate) off: DataSize,
     /// Copy so many bytes of a file
-    #[arg(long, visible_alias = "partial-length", value_name = "BYTES")]
-    pub(crate) len: Option<u64>,
+    #[arg(long, visible_alias = "partial-length", value_name = "SIZE")]
+    pub(crate) len: Option<DataSize>,
     /// Copy N files at once, each through a session and data connections of its own
     #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=64))]

@@ -24,6 +24,7 @@ use hikyaku_console::{
 };
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Credentials, FtpError, Guard, Login, Server};
+use hikyaku_units::DataSize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,7 +142,7 @@ fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Fin
         _ => return Ok(None),
     };
     let is_several = Pattern::may_be(path) || path.ends_with(b"/");
-    if !is_several || args.off > 0 || args.len.is_some() {
+    if !is_several || args.off > DataSize::ZERO || args.len.is_some() {
         return Ok(None);
     }
     Finished::of(&names.0, &names.1).map(Some)
@@ -374,8 +375,8 @@ impl Copy<'_> {
         bail!(lasting(wrong))
     }
 
-    const fn wanted(&self) -> Wanted {
-        match (self.args.off, self.args.len) {
+    fn wanted(&self) -> Wanted {
+        match (self.args.off.bytes(), self.args.len.map(DataSize::bytes)) {
             (0, None) => Wanted::Whole,
             (offset, length) => Wanted::Part { offset, length },
         }

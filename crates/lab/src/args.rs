@@ -13,7 +13,7 @@ use crate::trouble::{self, usage};
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hikyaku_console::At;
-use hikyaku_link::{PathSpec, Schedule, ScheduleError, parse_rate, parse_time};
+use hikyaku_link::{PathSpec, Schedule, ScheduleError, parse_time};
 use hikyaku_units::{Instant, Rate};
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -175,7 +175,7 @@ pub(crate) struct LabOptions {
     servers: u32,
     /// Rate of each server's access link, behind the common link: one value for all servers, or one
     /// for each, separated by commas [default: unlimited]
-    #[arg(long, value_name = "RATE", value_delimiter = ',', value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_delimiter = ',')]
     #[arg(help_heading = "Hosts")]
     server_rate: Vec<Rate>,
     /// Round-trip time of each server's access link, added to that of the common link: one value

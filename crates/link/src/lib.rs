@@ -36,7 +36,7 @@ pub use counters::Counters;
 pub use link::{Delivery, DropCause, Link, Order, Verdict};
 pub use path::{Direction, PathSpec, QueueRule};
 pub use policer::PoliceSpec;
-pub use quantity::{parse_rate, parse_share, parse_time};
+pub use quantity::{parse_share, parse_time};
 pub use schedule::{Schedule, ScheduleError, Step};
 pub use setting::{Setting, SettingError};
 pub use spec::{LinkSpec, LossModel, Outage, Reorder};

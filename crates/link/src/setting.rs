@@ -4,7 +4,7 @@ use crate::background::BackgroundSpec;
 use crate::codel::{CodelSpec, Signal};
 use crate::path::{PathSpec, QueueRule};
 use crate::policer::PoliceSpec;
-use crate::quantity::{parse_rate, parse_share, parse_time};
+use crate::quantity::{parse_share, parse_time};
 use crate::spec::{LinkSpec, LossModel, Outage, Reorder};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -97,7 +97,7 @@ impl Setting {
             (key, Sides::Both)
         };
         let change = match name {
-            "rate" => Change::Rate(unless("unlimited", value, parse_rate)?),
+            "rate" => Change::Rate(unless("unlimited", value, str::parse)?),
             "rtt" if sides == Sides::Both => Change::Rtt(text(parse_time(value))?),
             "delay" => Change::Delay(text(parse_time(value))?),
             "queue" => Change::Queue(text(value.parse())?),
@@ -247,7 +247,8 @@ fn police(value: &str) -> Result<PoliceSpec, String> {
         .split_once(':')
         .ok_or_else(|| format!("'{value}' is not a rate and a burst (500mbit:1MB)"))?;
     let burst = burst.parse::<DataSize>().map_err(|error| error.to_string())?;
-    Ok(PoliceSpec { rate: parse_rate(rate)?, burst })
+    let rate = rate.parse::<Rate>().map_err(|error| error.to_string())?;
+    Ok(PoliceSpec { rate, burst })
 }
 
 fn background(value: &str) -> Result<BackgroundSpec, String> {

@@ -115,10 +115,10 @@ struct Load {
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STREAMS)))]
     parallel: u32,
-    /// Limit the payload rate of each stream, retransmissions not counted (100M, 1gbit); 0 means no
-    /// limit [default: 0]
+    /// Limit the payload rate of each stream, retransmissions not counted (100M, 1gbit, 10MB); a bare
+    /// number is bits a second, as in iperf3; 0 means no limit [default: 0]
     #[arg(short = 'b', long, value_name = "RATE", conflicts_with = "server")]
-    #[arg(value_parser = values::target)]
+    #[arg(value_parser = values::bitrate)]
     bitrate: Option<Rate>,
     /// Size of one write by the sending application, at most 1 MiB
     #[arg(short = 'l', long, visible_alias = "one-chunk-size", value_name = "SIZE")]
@@ -179,7 +179,7 @@ struct LimitArgs {
 struct Transport {
     /// Limit the rate that this end sends on the wire, headers and retransmissions included; 0
     /// means no limit [default: 0]
-    #[arg(long, value_name = "RATE", value_parser = values::target)]
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
     wire_rate: Option<Rate>,
     /// Congestion control policy of this end when it sends: 'fair', 'scavenger' (yields to all
     /// other traffic), or 'fixed:RATE' for a path without other traffic

@@ -2,7 +2,7 @@
 
 use hikyaku_crypto::parse_cipher;
 use hikyaku_net::Policy;
-use hikyaku_units::{DataSize, Rate, parse_duration};
+use hikyaku_units::{DataSize, ParseUnitError, Rate, RateRule, parse_duration};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -40,24 +40,14 @@ pub fn silence(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The limit of scp, sftp and ascp: a bare number is Kbit/s, one with a unit is what it says.
+/// The limit of scp and sftp: a bare number is kbit/s.
 ///
 /// # Errors
 ///
-/// It is no rate, nothing, or in bytes.
+/// It is no rate, or nothing.
 // fuzz: none, the user's own words
-pub fn limit(text: &str) -> Result<Rate, String> {
-    let rate = match text.parse::<u64>() {
-        Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
-        Err(_) if text.ends_with(['B', 'o']) => {
-            return Err("a limit is bits a second, not bytes: 80m is ten megabytes".to_owned());
-        }
-        Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
-    };
-    match rate {
-        Some(rate) if rate > Rate::ZERO => Ok(rate),
-        _ => Err("a limit is more than nothing, in Kbit/s (8000) or with a unit (8m)".to_owned()),
-    }
+pub fn limit(text: &str) -> Result<Rate, ParseUnitError> {
+    Rate::parse_limit(text, RateRule::Scp)
 }
 
 /// Reads the name of a cipher.
@@ -77,7 +67,7 @@ pub fn cipher(text: &str) -> Result<String, String> {
 /// It is none of them.
 // fuzz: none, the user's own words
 pub fn policy(text: &str) -> Result<String, String> {
-    text.parse::<Policy>().map(|_| text.to_owned()).map_err(|error| error.to_string())
+    text.parse().map(Policy::text).map_err(|error| error.to_string())
 }
 
 /// Reads a size of memory: less than a mebibyte holds no more than a few packets.
@@ -87,6 +77,6 @@ pub fn policy(text: &str) -> Result<String, String> {
 /// It is no size, or less than a mebibyte.
 // fuzz: none, the user's own words
 pub fn size(text: &str) -> Result<DataSize, String> {
-    let size: DataSize = text.parse().map_err(|_| "must be a size, such as 256MB".to_owned())?;
+    let size: DataSize = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     if size.bytes() >= 1 << 20 { Ok(size) } else { Err("must be 1 MiB or more".to_owned()) }
 }

@@ -2,11 +2,11 @@
 
 use crate::bootstrap::Consent;
 use crate::near::Carriers;
-use crate::options::{UDP_PORTS as USUAL_PORTS, cipher, limit, policy, ports, silence, size};
+use crate::options::{UDP_PORTS as USUAL_PORTS, cipher, policy, ports, silence, size};
 use crate::ssh::is_harmless;
 use crate::tuning::Tuning;
 use hikyaku_console::{Key, Keys, Mistake, Settings, SettingsError};
-use hikyaku_units::{DataSize, Rate, parse_duration};
+use hikyaku_units::{DataSize, Rate, parse_duration, parse_limit};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -102,8 +102,8 @@ pub static RATE: Key<Rate> = Key {
     name: "rate",
     flag: "-l",
     default: "no limit",
-    help: "The most that is copied in a second: Kbit/s, or a rate with its unit (300m)",
-    read: limit,
+    help: "The most that is copied in a second: a rate with its unit (300mbit, 10MB)",
+    read: |text| parse_limit(text).map_err(|error| error.to_string()),
 };
 /// `policy`: how the path is shared.
 pub static POLICY: Key<String> = Key {
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(settings.get(&WINDOW, host).unwrap(), Some(DataSize::from_bytes(64_000_000)));
         assert_eq!(settings.get(&UDP, host).unwrap(), Some(false));
         assert_eq!(settings.get(&UDP_PORTS, host).unwrap(), Some(9..=9));
-        assert_eq!(settings.get(&POLICY, host).unwrap().as_deref(), Some("fixed:150m"));
+        assert_eq!(settings.get(&POLICY, host).unwrap().as_deref(), Some("fixed:150000000bit"));
         assert_eq!(settings.get(&CIPHER, host).unwrap(), None);
     }
 
@@ -215,6 +215,8 @@ mod tests {
         let cases = [
             ("rat = \"1g\"", "udp-ports"),
             ("rate = \"fast\"", "rate = \"fast\""),
+            ("rate = 8000", "8000 needs a unit"),
+            ("rate = \"10mb\"", "10mbit or 10MB"),
             ("udp-ports = \"9-1\"", "smaller first"),
             ("udp = 1", "true or false"),
             ("cipher = \"rot13\"", "rot13"),

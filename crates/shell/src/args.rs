@@ -84,12 +84,12 @@ pub(crate) struct Transfers {
     /// Directories with all that is in them; links in them are left out
     #[arg(short = 'r')]
     recursive: bool,
-    /// At most so many Kbit/s, or a rate with its unit (300m)
+    /// At most this rate, with its unit (300mbit, 10MB); a bare number is kbit/s, as in sftp
     #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
     pub(crate) limit: Option<Rate>,
     /// Bytes of a request [default: 32768 through ssh, otherwise 261120]
-    #[arg(short = 'B', value_name = "BYTES")]
-    pub(crate) bytes: Option<usize>,
+    #[arg(short = 'B', value_name = "SIZE")]
+    pub(crate) bytes: Option<DataSize>,
     /// Requests of a file that are under way at once [default: 64 through ssh, otherwise 192]
     #[arg(short = 'R', value_name = "COUNT")]
     pub(crate) requests: Option<usize>,
@@ -271,7 +271,7 @@ impl SftpArgs {
             transfers.extra.iter().rfind(|(name, _)| *name == wanted).map(|(_, value)| *value)
         };
         let requests = transfers.requests.or_else(|| extra(Extra::Requests));
-        (requests, transfers.bytes.or_else(|| extra(Extra::Bytes)))
+        (requests, transfers.bytes.and_then(bytes).or_else(|| extra(Extra::Bytes)))
     }
 
     /// What `ssh` is told.
@@ -359,8 +359,16 @@ fn extra(text: &str) -> Result<(Extra, usize), String> {
         "buffer" => Extra::Bytes,
         _ => return Err("the names are nrequests and buffer".to_owned()),
     };
-    let value = value.parse().ok().filter(|value| *value > 0);
+    let value = match name {
+        Extra::Requests => value.parse().ok(),
+        Extra::Bytes => value.parse().ok().and_then(bytes),
+    };
+    let value = value.filter(|value| *value > 0);
     value.map(|value| (name, value)).ok_or_else(|| "not a number of 1 or more".to_owned())
+}
+
+fn bytes(size: DataSize) -> Option<usize> {
+    usize::try_from(size.bytes()).ok()
 }
 
 fn remote_path(text: &str) -> Result<String, String> {

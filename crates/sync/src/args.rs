@@ -1,7 +1,7 @@
 //! What users type after `hikyaku sync`.
 
 mod kept;
-mod sizes;
+mod limit;
 
 use crate::filter::{BadRule, Rules};
 use crate::line::Escape;
@@ -17,10 +17,10 @@ use anyhow::Result;
 use clap::{ArgAction, Args};
 use hikyaku_console::{Given, OtherArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_units::{Rate, parse_limit};
+use hikyaku_units::{DataSize, Rate, parse_limit};
 use kept::Kept;
-pub(crate) use sizes::Limit;
-use sizes::{limit, size};
+pub(crate) use limit::Limit;
+use limit::limit;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -131,11 +131,11 @@ struct Which {
     )]
     modify_window: i64,
     /// Leave out files that are larger (10m, 1.5g)
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    max_size: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    max_size: Option<DataSize>,
     /// Leave out files that are smaller
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    min_size: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    min_size: Option<DataSize>,
     #[command(flatten)]
     rules: RuleArgs,
 }
@@ -176,10 +176,10 @@ pub(crate) struct Far {
     /// Send the data without UDP, as where it is blocked
     #[arg(long)]
     pub(crate) no_udp: bool,
-    /// At most this rate (300m, in bits a second)
+    /// At most this rate (300mbit, 10MB)
     #[arg(long, value_name = "RATE", conflicts_with = "bwlimit", value_parser = parse_limit)]
     pub(crate) rate: Option<Rate>,
-    /// At most so many KiB a second, as in rsync; also 5m, in bytes; 0 is no limit
+    /// At most this rate, as in rsync: a bare number is KiB a second, 5m and 5MB are bytes; 0 is no limit
     #[arg(long, value_name = "KIB", value_parser = limit)]
     pub(crate) bwlimit: Option<Limit>,
     /// Give a connection up that was silent for so many seconds
@@ -229,8 +229,8 @@ impl SyncArgs {
             },
             window: u64::try_from(which.modify_window).map_or(Window::Exact, Window::Seconds),
             sizes: Sizes {
-                min: which.min_size.unwrap_or(0),
-                max: which.max_size.unwrap_or(u64::MAX),
+                min: which.min_size.map_or(0, DataSize::bytes),
+                max: which.max_size.map_or(u64::MAX, DataSize::bytes),
             },
             is_rehearsal: what.dry_run,
             deletion: self.deletion(),

@@ -10,16 +10,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     let wanted = "a duration (200ms, 10s, 250us, 5m, 1h; a bare number is seconds)";
     let error = || ParseUnitError::new(text, wanted);
     let (value, unit) = number::split(text).ok_or_else(error)?;
-    let nanos = match unit.as_str() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "" | "s" | "sec" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
+    let nanos = match unit.to_lowercase().as_str() {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "" | "s" | "sec" => 1_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
         _ => return Err(error()),
     };
-    number::scaled(value, nanos).map(Duration::from_nanos).ok_or_else(error)
+    value.times(nanos).map(Duration::from_nanos).ok_or_else(error)
 }
 
 /// Parses a time-out: a duration as [`parse_duration`] reads it, but not nothing.

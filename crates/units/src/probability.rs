@@ -33,9 +33,9 @@ impl FromStr for Probability {
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let error = || ParseUnitError::new(text, "a probability (1%, 0.01)");
         let (value, unit) = number::split(text).ok_or_else(error)?;
-        let value = match unit.as_str() {
-            "%" => value / 100.0,
-            "" => value,
+        let value = match unit {
+            "%" => value.value() / 100.0,
+            "" => value.value(),
             _ => return Err(error()),
         };
         if value <= 1.0 { Ok(Self(value)) } else { Err(error()) }

@@ -1,5 +1,6 @@
 //! An amount of data in bytes.
 
+use crate::data_unit::DataUnit;
 use crate::number::{self, ParseUnitError};
 use core::fmt;
 use core::ops::{Add, AddAssign};
@@ -39,24 +40,18 @@ impl AddAssign for DataSize {
 
 impl FromStr for DataSize {
     type Err = ParseUnitError;
-    /// Parses a size in bytes. `5MB` is decimal; `5MiB` and bare `5M` are binary, as in iperf3 and
-    /// rsync.
+    /// Parses a size, which is in bytes whatever the case of its letters. `5MB` is 5,000,000; `5MiB` and `5M` are
+    /// 5,242,880, as in rsync, iperf3 and curl. As in rsync, `+1` or `-1` behind it is one byte more or less.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let error = || ParseUnitError::new(text, "a size in bytes (5MB, 64MiB, 1G)");
-        let (value, unit) = number::split(text).ok_or_else(error)?;
-        let factor = match unit.as_str() {
-            "" | "b" => 1.0,
-            "kb" => 1e3,
-            "mb" => 1e6,
-            "gb" => 1e9,
-            "tb" => 1e12,
-            "k" | "kib" => 1024.0,
-            "m" | "mib" => 1_048_576.0,
-            "g" | "gib" => 1_073_741_824.0,
-            "t" | "tib" => 1_099_511_627_776.0,
-            _ => return Err(error()),
+        let (size, more) = match text.strip_suffix("+1") {
+            Some(size) => (size, 1),
+            None => text.strip_suffix("-1").map_or((text, 0), |size| (size, -1)),
         };
-        number::scaled(value, factor).map(Self).ok_or_else(error)
+        let (number, typed) = number::split(size).ok_or_else(error)?;
+        let unit = DataUnit::parse(typed).filter(|_| !typed.contains("it")).ok_or_else(error)?;
+        let bytes = number.times(unit.binary_if_unsaid());
+        bytes.and_then(|bytes| bytes.checked_add_signed(more)).map(Self).ok_or_else(error)
     }
 }
 

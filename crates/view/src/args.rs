@@ -26,7 +26,7 @@ pub struct ViewArgs {
     #[arg(long, value_name = "X,Y,WIDTHxHEIGHT")]
     pub(crate) window: Option<Region>,
     /// Frames a second
-    #[arg(long, value_name = "RATE", default_value_t = 10.0, value_parser = rate)]
+    #[arg(long, value_name = "FPS", default_value_t = 10.0, value_parser = rate)]
     pub(crate) fps: f64,
     /// What happens to frames that come later than --fps asks for
     #[arg(long, value_name = "HOW", default_value = "drop")]

@@ -12,7 +12,7 @@ use hikyaku_console::{Audience, Given};
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
-use hikyaku_units::{Rate, parse_duration, parse_limit, parse_timeout};
+use hikyaku_units::{ParseUnitError, Rate, RateRule, parse_duration, parse_timeout};
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -61,8 +61,8 @@ pub struct GetArgs {
     /// The rule that finds the number of connections
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Adaptive, conflicts_with = "connections")]
     pub(crate) tuner: Rule,
-    /// At most this rate for all connections together
-    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    /// At most this rate for all connections together, as in curl: 500k and 10M are bytes a second, 100mbit is bits
+    #[arg(long, value_name = "RATE", value_parser = limit)]
     pub(crate) limit_rate: Option<Rate>,
     /// A header for each request, to the servers of the URLs but not to where they redirect; may be repeated
     #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = header)]
@@ -210,6 +210,10 @@ impl GetArgs {
 // fuzz: none, the user's own words
 fn url(text: &str) -> Result<Url, String> {
     Url::parse(text).map_err(|error| error.to_string())
+}
+
+fn limit(text: &str) -> Result<Rate, ParseUnitError> {
+    Rate::parse_limit(text, RateRule::Curl)
 }
 
 fn proxy(text: &str) -> Result<Url, String> {

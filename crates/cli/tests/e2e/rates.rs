@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The limit of every place: 16 Mbit/s.
-const LIMIT: &str = "16m";
+const LIMIT: &str = "16mbit";
 /// The same in KiB a second, as `sync --bwlimit` takes it.
 const LIMIT_KIB: &str = "1953";
 const LIMIT_BYTES: f64 = 2e6;

@@ -7,7 +7,8 @@ use crate::sites::{RivalSpec, SitesSpec};
 use crate::trouble::usage;
 use anyhow::Result;
 use clap::Args;
-use hikyaku_link::{PathSpec, Setting, parse_rate, parse_time};
+use hikyaku_link::{PathSpec, Setting, parse_time};
+use hikyaku_units::Rate;
 use std::str::FromStr;
 
 /// The sites of a lab.
@@ -67,7 +68,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
     let text = text.trim();
     let (key, value) = match text.split_once(':') {
         Some((key, value)) => (key, value),
-        None if parse_rate(text).is_ok() => ("rate", text),
+        None if text.parse::<Rate>().is_ok() => ("rate", text),
         None if parse_time(text).is_ok() => ("rtt", text),
         None => {
             return Err(format!(

@@ -5,7 +5,7 @@ use anyhow::Error;
 use hikyaku_console::misuse;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_reach::{BadDestination, Destination};
-use hikyaku_units::{DataSize, ParseUnitError, Rate, parse_duration};
+use hikyaku_units::{DataSize, ParseUnitError, Rate, RateRule, parse_duration};
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -121,9 +121,18 @@ pub(super) fn some_bytes(text: &str) -> Result<DataSize, String> {
     if size > DataSize::ZERO { Ok(size) } else { Err("must be at least 1 byte".to_owned()) }
 }
 
+/// The rate of a stream, by iperf3's rule; zero means no limit.
+pub(super) fn bitrate(text: &str) -> Result<Rate, String> {
+    in_range(Rate::parse(text, RateRule::Iperf3))
+}
+
 /// A rate; zero means no limit.
-pub(super) fn target(text: &str) -> Result<Rate, String> {
-    let rate: Rate = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+pub(super) fn rate(text: &str) -> Result<Rate, String> {
+    in_range(text.parse())
+}
+
+fn in_range(rate: Result<Rate, ParseUnitError>) -> Result<Rate, String> {
+    let rate = rate.map_err(|error| error.to_string())?;
     match rate.bits_per_sec() {
         0 | 8000..=1_000_000_000_000 => Ok(rate),
         _ => Err("must be from 8 kbit/s to 1 Tbit/s".to_owned()),
@@ -131,7 +140,7 @@ pub(super) fn target(text: &str) -> Result<Rate, String> {
 }
 
 pub(super) fn some_rate(text: &str) -> Result<Rate, String> {
-    let rate = target(text)?;
+    let rate = rate(text)?;
     if rate > Rate::ZERO { Ok(rate) } else { Err("must be from 8 kbit/s to 1 Tbit/s".to_owned()) }
 }
 

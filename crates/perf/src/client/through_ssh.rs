@@ -57,7 +57,7 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Result<Way> {
             cipher: ssh.cipher.map(|cipher| cipher_name(cipher).to_owned()),
             rate: args.plan.target.map(Rate::from_bits_per_sec).map(Rate::bits_per_sec),
             window: Some(transport.receive_window.bytes()),
-            policy: (transport.policy != Policy::Fair).then(|| transport.policy.to_string()),
+            policy: (transport.policy != Policy::Fair).then(|| transport.policy.text()),
             ..Tuning::default()
         },
         memory: memory::of_server(),

@@ -70,7 +70,8 @@ fn target(text: &str) -> Result<Target, String> {
     }
     match text.parse::<Rate>() {
         Ok(rate) if RATES.contains(&rate.bits_per_sec()) => Ok(Target::Rate(rate)),
-        _ => Err(format!("'{text}': expected a rate (200M), or percent (50%)")),
+        Ok(_) => Err(format!("'{text}' is not from 8 kbit/s to 1 Tbit/s")),
+        Err(error) => Err(format!("{error}; or percent (50%)")),
     }
 }
 

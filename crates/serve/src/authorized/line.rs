@@ -110,11 +110,8 @@ fn root(value: &str) -> Result<StorePath, String> {
     path.map_err(|error| format!("root={value}: {error}"))
 }
 
-/// The limit of `max-rate=`. Nobody means bits a second where there is no unit.
+/// The limit of `max-rate=`.
 fn rate(value: &str) -> Result<Rate, String> {
-    if value.parse::<f64>().is_ok_and(|number| number > 0.0) {
-        return Err(format!("max-rate={value} needs a unit: {value}M is as many Mbit/s"));
-    }
     parse_limit(value).map_err(|error| format!("max-rate={value}: {error}"))
 }
 

@@ -121,7 +121,7 @@ fn said(arguments: &[&str]) -> String {
 /// The names of values that are rates.
 const VALUES: [&str; 5] = ["<RATE>", "<RATES>", "<LIMIT>", "<KIB>", "<POLICY>"];
 /// What help says of rates, whatever the value is called.
-const UNITS: [&str; 5] = ["Kbit/s", "KiB a second", "bits a second", "fixed:RATE", "bit/s"];
+const UNITS: [&str; 5] = ["kbit/s", "KiB a second", "bits a second", "fixed:RATE", "300mbit"];
 
 /// All places that the program names: options of its commands, options of keys, and settings.
 pub(super) fn of_program() -> BTreeSet<String> {
