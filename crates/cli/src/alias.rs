@@ -2,7 +2,7 @@
 //! exit codes are those of scp and sftp.
 
 use crate::args::{explain_as, with_version};
-use crate::{failure, serve};
+use crate::{failure, help, serve};
 use anyhow::{Error, Result};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_console::{ExitCode as Code, Interrupt, start_logging};
@@ -53,8 +53,21 @@ impl Alias {
         }
     }
 
-    /// The definition of the command line.
+    /// The command of which this is another name.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            Self::Hscp => "cp",
+            Self::Hsftp => "sftp",
+        }
+    }
+
+    /// The command line with the texts of its help.
     pub(crate) fn command(self) -> Command {
+        help::of_alias(self.plain(), self.name(), self.verb())
+    }
+
+    /// The command line as the command defines it.
+    pub(crate) fn plain(self) -> Command {
         let command = match self {
             Self::Hscp => Hscp::command(),
             Self::Hsftp => Hsftp::command(),

@@ -3,15 +3,17 @@
 use crate::completions::CompletionsArgs;
 use crate::fail;
 use crate::far::FarArgs;
+use crate::help;
 use crate::keys::{KeysArgs, KnownPeersArgs};
 use crate::man::ManArgs;
 use crate::serve::ServeArgs;
+use crate::usage;
 use clap::builder::EnumValueParser;
 use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use hikyaku_console::{Color, ConfigArgs, ExitCode as Code, printed};
+use hikyaku_console::{Color, ConfigArgs, ExitCode as Code, Tone, printed, say};
 use hikyaku_copy::{CopyArgs, StatusArgs};
 use hikyaku_doctor::DoctorArgs;
 use hikyaku_guc::GucArgs;
@@ -28,7 +30,7 @@ use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-/// Transfer files at line rate over long fat networks, and measure and emulate such networks.
+/// Move files and measure paths at the full rate of long fat networks.
 #[derive(Parser)]
 #[command(name = "hikyaku", version, propagate_version = true, disable_version_flag = true)]
 #[command(after_help = UNITS_AND_EXIT_CODES)]
@@ -41,10 +43,10 @@ pub(crate) struct Cli {
 pub(crate) const VERSION: &str = concat!("hikyaku ", env!("CARGO_PKG_VERSION"), "\n");
 
 const UNITS_AND_EXIT_CODES: &str = "\
-Units: rates are in bits per second (1gbit, 110M), sizes in bytes (5MB, 5MiB), and times in
-seconds or with a unit (200ms).
-Exit codes: 0 success, 1 usage error, 2 failure, 5 failure that may pass by itself, 6 failure that
-needs a change before another attempt.";
+Units: a rate is in bits (100mbit) or bytes (10MB) per second, a size in bytes
+(5MB, 5MiB), and a time in seconds or with a unit (200ms).
+Exit codes: 0 success, 1 usage error, 2 failure, 5 failure that may pass by
+itself, 6 failure that needs a change before another attempt.";
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -54,31 +56,31 @@ pub(crate) enum Verb {
     Sftp(Box<SftpArgs>),
     /// Make a tree like another one, as rsync does.
     Sync(Box<SyncArgs>),
-    /// Fetch files from web servers through several connections at once.
+    /// Fetch files from web servers through several connections.
     Get(Box<GetArgs>),
-    /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
+    /// Copy files from and to GridFTP servers, as globus-url-copy does.
     Guc(Box<GucArgs>),
-    /// Show the settings from the configuration file, and where each comes from.
+    /// Show the settings, and where each comes from.
     Config(ConfigArgs),
     /// Measure goodput, round-trip time and loss between two hosts.
     Perf(Box<PerfArgs>),
-    /// Find what limits a transfer: checks of this machine, and of the path to a host.
+    /// Find what limits a transfer, on this host and on a path.
     Doctor(Box<DoctorArgs>),
-    /// Carry TCP connections of other programs at line rate, as ssh -L and -D do.
+    /// Carry TCP connections of other programs, as ssh -L and -D do.
     Proxy(Box<ProxyArgs>),
     /// Run a browser whose downloads come at line rate.
     Web(Box<WebArgs>),
-    /// Play a sequence of very large pictures, from here or from daemons, on a page in the browser.
+    /// Play very large pictures, also of a remote host, in the browser.
     View(Box<ViewArgs>),
-    /// Run programs on emulated long fat links between network namespaces.
+    /// Run programs on emulated long fat links, in namespaces.
     Lab(Box<LabArgs>),
     /// Exchange keys with daemons, and list the remembered ones.
     Keys(KeysArgs),
-    /// Show which daemons can be reached, and what they have.
+    /// Show which daemons can be reached, and what they serve.
     Status(StatusArgs),
-    /// Draw what transfers looked like, from the logs of --log-dir, as one page for a browser.
+    /// Draw transfers from the logs of --log-dir, as a page.
     Report(ReportArgs),
-    /// Install hikyaku on other hosts, or list and remove what --bootstrap has copied there.
+    /// Install hikyaku on other hosts, or list and remove copies.
     Far(FarArgs),
     /// The old name of 'hikyaku keys list' and 'hikyaku keys forget'.
     #[command(hide = true)]
@@ -87,9 +89,9 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them to a directory.
     Man(ManArgs),
-    /// Serve files to others, as a daemon; or one copy, started through ssh.
+    /// Serve files to clients, as a daemon.
     Serve(ServeArgs),
-    /// Mount a directory of a daemon, so that any program reads its files.
+    /// Mount a directory of a daemon, as sshfs does.
     Mount(Box<MountArgs>),
     /// Unmount what 'hikyaku mount' has mounted.
     Umount(UmountArgs),
@@ -125,20 +127,25 @@ pub(crate) fn choose_color(typed: &[OsString]) {
     }
 }
 
-/// The definition of the command line.
+/// The command line with the texts of its help.
 pub(crate) fn command() -> Command {
+    help::of_program(plain())
+}
+
+/// The command line as its commands define it.
+pub(crate) fn plain() -> Command {
     // `-V` prints the version of the program only: some subcommands use it for something else.
     let short = Arg::new("short-version").short('V').action(ArgAction::Version).hide(true);
     let color = Arg::new("color").long("color").value_name("WHEN").global(true);
     let color = color.value_parser(EnumValueParser::<Color>::new()).hide_possible_values(true);
-    let color = color.help("Colours: auto, always or never [default: auto: on a terminal]");
+    let color = color.hide_short_help(true).help("Colours: auto, always or never [default: auto: on a terminal]");
     with_version(Cli::command()).arg(short).arg(color)
 }
 
 /// Adds the same `--version` flag to every subcommand and program name.
 pub(crate) fn with_version(command: Command) -> Command {
     let flag = Arg::new("version").long("version").action(ArgAction::Version).global(true);
-    command.arg(flag.help("Print the version"))
+    command.arg(flag.help("Print the version").hide_short_help(true))
 }
 
 /// The name under which the program was started.
@@ -154,6 +161,10 @@ pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
     if typed.get(1).is_some_and(|verb| verb == "guc") {
         typed = hikyaku_guc::with_long_options(typed);
     }
+    // In rsync -h beside other options is --human-readable.
+    if typed.get(1..).is_some_and(|words| words == ["sync", "-h"]) {
+        typed[2] = "--help".into();
+    }
     let mut matches = command().try_get_matches_from(typed)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
@@ -164,16 +175,20 @@ pub(crate) fn explain(error: &clap::Error) -> u8 {
 }
 
 /// The same with a different exit code for usage errors.
-pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> u8 {
+pub(crate) fn explain_as(error: &clap::Error, code: u8) -> u8 {
     let written = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return code;
+        }
         ErrorKind::DisplayVersion => stdout().write_all(VERSION.as_bytes()),
+        _ if error.use_stderr() => {
+            say(Tone::Error, usage::Misuse::of(error));
+            return code;
+        }
         _ => error.print(),
     };
     let written = written.and_then(|()| stdout().flush());
-    if error.use_stderr() {
-        // If standard error cannot be written, there is nowhere to report that.
-        return usage;
-    }
     match printed(written) {
         Ok(()) => Code::Success.number(),
         Err(error) => fail(&error),

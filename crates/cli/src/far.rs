@@ -24,15 +24,17 @@ pub(crate) struct FarArgs {
 }
 
 const EXAMPLES: &str = "\
-'install' puts this program on other hosts, at ~/.local/bin/hikyaku. --bootstrap of other commands copies
-it to a host that has none, to ~/.cache/hikyaku/bin/HASH/hikyaku: 'list' and 'remove' are about those.
+'install' puts this program on other hosts, at ~/.local/bin/hikyaku.
+--bootstrap of other commands copies it to a host that has none, to
+~/.cache/hikyaku/bin/HASH/hikyaku: 'list' and 'remove' are about those.
 These commands need SFTP there, and no hikyaku.
 
 Examples:
   hikyaku far install example.org me@node2
   hikyaku far list example.org
-  hikyaku far remove me@example.org          all but the newest
-  hikyaku far remove --all me@example.org    all, and what was answered for this host is forgotten";
+  hikyaku far remove me@example.org  all but the newest
+  hikyaku far remove --all me@example.org
+      all, and what was answered for this host is forgotten";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

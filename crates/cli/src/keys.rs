@@ -29,24 +29,27 @@ pub(crate) struct KeysArgs {
 }
 
 const EXAMPLES: &str = "\
-A daemon (hikyaku serve) lets in the clients whose keys are in its file authorized_keys, a line each:
+A daemon (hikyaku serve) lets in the clients whose keys are in its file
+authorized_keys, a line each:
   [OPTIONS] ed25519:KEY [COMMENT]
 with the options, separated by commas:
-  root=DIR               the client sees only this directory, below that of the daemon
+  root=DIR               the client sees only this directory of the daemon
   ro                     the client only reads
-  max-rate=RATE          the client's sessions are sent at most this much together, and send as much
+  max-rate=RATE          limit of the client's sessions together, each way
   max-sessions=N         so many sessions of the client at once
 and of a daemon that forwards:
   max-flows=N            so many connections of the client at once
-  forward=HOST:PORTS     of the targets that --allow names, the client reaches these only
+  forward=HOST:PORTS     the client reaches only these targets of --allow
   no-forward             the client reaches none of them
   listen=ADDRESS:PORTS   the daemon listens there for the client
 
 Examples:
-  hikyaku keys install node1 node2          this user's key to two daemons, and their keys to this host
-  hikyaku keys install --root /runs --ro lab    all servers of [cluster.lab]: only /runs, only to read
-  hikyaku keys fetch lab                    only the keys of the servers, through ssh
-  hikyaku keys forget node1                 node1 was installed anew";
+  hikyaku keys install node1 node2
+      this user's key to two daemons, and their keys to this host
+  hikyaku keys install --root /runs --ro lab
+      all servers of [cluster.lab]: only /runs, only to read
+  hikyaku keys fetch lab     only the keys of the servers, through ssh
+  hikyaku keys forget node1  node1 was installed anew";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

@@ -6,6 +6,7 @@ mod alias;
 mod args;
 mod completions;
 mod far;
+mod help;
 mod keys;
 mod man;
 mod mount_helper;
@@ -13,6 +14,7 @@ mod serve;
 mod standard;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use alias::Alias;
 use anyhow::{Context, Error, Result};

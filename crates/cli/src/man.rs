@@ -1,14 +1,16 @@
 //! Manual pages, generated from the definition of the command line.
 
 use crate::alias::Alias;
-use crate::args;
+use crate::{args, help};
 use anyhow::{Context, Result};
 use clap::Command;
 use clap::error::ErrorKind;
 use clap_mangen::Man;
 use hikyaku_console::print;
 use std::fs;
+use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
+use std::process::{self, Stdio};
 
 /// Options of `hikyaku man`.
 #[derive(clap::Args)]
@@ -25,7 +27,7 @@ pub(crate) struct ManArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  hikyaku man cp | man -l -
+  hikyaku man cp
   hikyaku man --all ~/.local/share/man/man1";
 
 /// A page and its name, such as `hikyaku-lab-run`.
@@ -46,21 +48,38 @@ pub(crate) fn run(args: &ManArgs) -> Result<()> {
         own.trim_start_matches('-') == verb
     };
     match pages.iter().find(is_it) {
+        Some(page) if stdout().is_terminal() => shown(&page.text),
         Some(page) => print(&page.text),
         None => {
-            let text = format!("there is no verb '{}'\n", args.verb.join(" "));
+            let text = format!("no subcommand '{}'\n", args.verb.join(" "));
             Err(clap::Error::raw(ErrorKind::InvalidSubcommand, text).into())
         }
     }
 }
 
+/// Shows a page by man(1). A system without it gets the page as it is.
+fn shown(page: &[u8]) -> Result<()> {
+    let started = process::Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn();
+    let Ok(mut man) = started else { return print(page) };
+    if let Some(mut input) = man.stdin.take() {
+        // A reader that was left early is no failure.
+        let _ = input.write_all(page);
+    }
+    man.wait().context("man(1) cannot be waited for")?;
+    Ok(())
+}
+
 /// The pages of `hikyaku`, of every subcommand that its help shows, of `hscp` and of `hsftp`.
 pub(crate) fn pages() -> Result<Vec<Page>> {
     let mut pages = Vec::new();
-    for command in [args::command()].into_iter().chain(Alias::ALL.map(Alias::command)) {
+    for command in [args::plain()].into_iter().chain(Alias::ALL.map(Alias::plain)) {
         let mut command = without_help(command);
         command.build();
-        add(&mut pages, &command)?;
+        let verb = match command.get_name() {
+            "hikyaku" => "",
+            name => Alias::of(name).map_or("", Alias::verb),
+        };
+        add(&mut pages, &command, verb)?;
     }
     Ok(pages)
 }
@@ -70,13 +89,46 @@ fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
-fn add(pages: &mut Vec<Page>, command: &Command) -> Result<()> {
+fn add(pages: &mut Vec<Page>, command: &Command, verb: &str) -> Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let mut text = Vec::new();
-    Man::new(command.clone()).source(args::VERSION.trim()).manual("hikyaku").render(&mut text)?;
+    let shown = command.clone().override_usage(synopsis(command, verb));
+    Man::new(shown).source(args::VERSION.trim()).manual("hikyaku").render(&mut text)?;
     pages.push(Page { name, text });
-    let shown = |verb: &&Command| !verb.is_hide_set();
-    command.get_subcommands().filter(shown).try_for_each(|verb| add(pages, verb))
+    let mut below = command.get_subcommands().filter(|below| !below.is_hide_set());
+    below.try_for_each(|below| {
+        add(pages, below, format!("{verb} {}", below.get_name()).trim_start())
+    })
+}
+
+/// The usage with each option and its value.
+fn synopsis(command: &Command, verb: &str) -> String {
+    let mut words = vec![command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned()];
+    let options = command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional());
+    words.extend(options.map(|option| {
+        let name = match (option.get_short(), option.get_long()) {
+            (Some(short), _) => format!("-{short}"),
+            (None, long) => format!("--{}", long.unwrap_or_default()),
+        };
+        let names = option.get_value_names().filter(|_| option.get_action().takes_values());
+        let values: String =
+            names.unwrap_or_default().iter().map(|name| format!(" {name}")).collect();
+        format!("[{name}{values}]")
+    }));
+    match help::operands(verb) {
+        Some(operands) => words.push(operands.to_owned()),
+        None => {
+            let operands = command.get_positionals().filter(|arg| !arg.is_hide_set());
+            words.extend(operands.map(|operand| match operand.is_required_set() {
+                true => operand.to_string(),
+                false => format!("[{}]", operand.to_string().trim_matches(['[', ']'])),
+            }));
+        }
+    }
+    if command.has_subcommands() {
+        words.push("COMMAND".to_owned());
+    }
+    words.join(" ")
 }
 
 fn write_all(folder: &Path, pages: &[Page]) -> Result<()> {

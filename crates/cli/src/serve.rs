@@ -7,8 +7,15 @@ use hikyaku_reach::{Arrival, NoStart, ServeError, Service};
 use hikyaku_serve::DaemonArgs;
 use hikyaku_units::DataSize;
 
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku serve --root /data               clients read files below /data
+  hikyaku serve --root /data --writable    they change files, too
+  hikyaku serve --allow web:80             they connect to port 80 of web";
+
 /// Options of `hikyaku serve`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
     /// Serve one session through standard input and output; `hikyaku cp` starts this through ssh
     #[arg(long, conflicts_with = "serve")]

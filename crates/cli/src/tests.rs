@@ -12,18 +12,27 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 
 /// All commands, also those of a command and of the names `hscp` and `hsftp`, as `lab run` without `hikyaku`.
-fn leaves() -> Vec<(String, Command)> {
+pub(crate) fn leaves() -> Vec<(String, Command)> {
+    leaves_of(args::command(), Alias::command)
+}
+
+/// All commands in the order of `leaves`, as they define themselves.
+pub(crate) fn plain_leaves() -> Vec<(String, Command)> {
+    leaves_of(args::plain(), Alias::plain)
+}
+
+fn leaves_of(program: Command, alias_of: fn(Alias) -> Command) -> Vec<(String, Command)> {
     fn add(all: &mut Vec<(String, Command)>, path: &str, command: &Command) {
         all.push((path.to_owned(), command.clone()));
         let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help");
         verbs.for_each(|verb| add(all, format!("{path} {}", verb.get_name()).trim_start(), verb));
     }
-    let mut program = args::command();
+    let mut program = program;
     program.build();
     let mut all = Vec::new();
     add(&mut all, "", &program);
     for alias in Alias::ALL {
-        let mut command = alias.command();
+        let mut command = alias_of(alias);
         command.build();
         add(&mut all, command.get_name(), &command);
     }
@@ -49,9 +58,11 @@ fn every_completion_script_contains_every_subcommand() {
 #[test]
 fn help_and_version_are_not_errors() {
     let stop = |word: &str| args::parse(["hikyaku", word].map(OsString::from)).err().unwrap();
-    for flag in ["--version", "-V", "--help", "help"] {
+    for flag in ["--version", "-V", "--help", "-h", "help"] {
         assert!(!stop(flag).use_stderr(), "{flag}");
     }
+    let rsyncs = args::parse(["hikyaku", "sync", "-h"].map(OsString::from)).err().unwrap();
+    assert!(rsyncs.to_string().contains("Usage: hikyaku sync"), "{rsyncs}");
     assert!(stop("fly").use_stderr());
 }
 

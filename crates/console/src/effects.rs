@@ -9,7 +9,7 @@ mod others;
 mod way;
 
 pub use given::Given;
-pub use others::{Other, OtherArgs, Others, Role, Value};
+pub use others::{Other, OtherArgs, Others, Role, Value, other};
 pub use way::Way;
 
 use crate::misuse;
@@ -104,16 +104,6 @@ fn is_given(ids: &[&str], given: &[&str]) -> bool {
     ids.iter().any(|id| given.contains(id))
 }
 
-impl Other {
-    /// The text of the error where it is refused.
-    fn refusal(&self, why: &str) -> String {
-        match why {
-            "" => format!("{} is not an option here", self.flag),
-            why => format!("{} is not an option here: {why}", self.flag),
-        }
-    }
-}
-
 impl Table {
     /// What the option of a row does on a way, beside the other options of the command.
     pub fn effect(&self, row: &Row, way: Way, given: &[&str]) -> Effect {
@@ -169,13 +159,7 @@ impl Table {
                 _ => None,
             }));
         }
-        for other in self.others.iter().filter(|other| ids.contains(&other.id)) {
-            match other.role {
-                Role::Always => {}
-                Role::Idle(why) => notes.push(format!("{} has no effect: {why}", other.flag)),
-                Role::Refused(why, instead) => return Err(misuse(other.refusal(why), instead)),
-            }
-        }
+        notes.extend(Other::check(self.others, given)?);
         notes.dedup();
         Ok(notes)
     }

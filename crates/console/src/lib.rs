@@ -18,7 +18,7 @@ mod schemes;
 mod settings;
 
 pub use effects::{
-    Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, row,
+    Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, other, row,
 };
 pub use exit_code::{CodeOf, ExitCode, leave, misuse, refuse_without_ssh};
 pub use failure::{At, Failure, causes, causes_of, headline, no_listener, one_line, with_remedy};

@@ -8,12 +8,13 @@ mod servers;
 mod way;
 
 use crate::engine::{Existing, Options, Patterns, Preserve};
+use crate::guests::Guests;
 use crate::location::{Location, LocationError};
 use crate::patterns::{Allowed, Depth};
 use crate::unfinished::{Reader, Wish};
 use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
-use hikyaku_console::{Audience, Given};
+use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::options::{cipher, limit, policy, ports, silence, size};
 use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
@@ -41,7 +42,7 @@ pub struct CopyArgs {
         required_unless_present_any = ["unfinished", "abandon"],
         conflicts_with_all = ["unfinished", "abandon"],
         num_args = 2..,
-        value_name = "SOURCE... TARGET"
+        value_names = ["SOURCE", "TARGET"]
     )]
     paths: Vec<OsString>,
 
@@ -63,6 +64,8 @@ pub struct CopyArgs {
     s3: s3::S3Args,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    _others: OtherArgs<Guests>,
 }
 
 /// scp's own flags, with scp's meanings.
@@ -70,10 +73,10 @@ pub struct CopyArgs {
 #[command(next_help_heading = "As in scp")]
 struct Scp {
     /// Directories with all that is in them; links are followed
-    #[arg(short = 'r')]
+    #[arg(short = 'r', long)]
     recursive: bool,
     /// Keep times and modes
-    #[arg(short = 'p')]
+    #[arg(short = 'p', long)]
     preserve: bool,
     /// Keep times alone
     #[arg(long)]
@@ -88,7 +91,7 @@ struct Scp {
     #[arg(short = 'I', overrides_with = "quiet")]
     shown: bool,
     /// Say how the far side is reached; twice and three times also what ssh says with -v and -vv
-    #[arg(short = 'v', action = ArgAction::Count)]
+    #[arg(short = 'v', long, action = ArgAction::Count)]
     verbose: u8,
     /// At most this rate, with its unit (300mbit, 10MB); a bare number is kbit/s, as in scp
     #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
@@ -97,7 +100,7 @@ struct Scp {
     #[arg(short = 'P', value_name = "PORT")]
     port: Option<u16>,
     /// File with a private key
-    #[arg(short = 'i', value_name = "FILE")]
+    #[arg(short = 'i', long, value_name = "FILE")]
     identity: Vec<OsString>,
     /// Go by way of this host
     #[arg(short = 'J', value_name = "HOST")]

@@ -5,6 +5,7 @@ mod args;
 mod cluster;
 mod engine;
 mod far;
+mod guests;
 mod home;
 mod location;
 mod log;

@@ -41,17 +41,19 @@ pub struct StatusArgs {
 }
 
 const EXAMPLES: &str = "\
-LOAD is the mean number of processes that ran or waited in the last minute, of so many processors; CPU
-is the use of all processors, MEMORY that of the memory, DISK the time in which the disk was busy, FREE
-the space that is left. '-' stands for what a server does not tell, such as an older one.
+LOAD is the mean number of processes that ran or waited in the last minute, of
+so many processors; CPU is the use of all processors, MEMORY that of the
+memory, DISK the time in which the disk was busy, FREE the space that is left.
+'-' stands for what a server does not tell, such as an older one.
 
-Exit codes: 0 if all servers answer; if some do not, 5 if that may pass, 6 if it lasts, such as a key that is not
-authorised, 2 if there is both.
+Exit codes: 0 if all servers answer; if some do not, 5 if that may pass, 6 if
+it lasts, such as a key that is not authorised, 2 if there is both.
 
 Examples:
-  hikyaku status lab                         all servers of [cluster.lab]
-  hikyaku status lab --watch                 the same every two seconds, until Ctrl-C
-  hikyaku status --watch 10s --json lab      a line for each server every ten seconds
+  hikyaku status lab          all servers of [cluster.lab]
+  hikyaku status lab --watch  the same every two seconds, until Ctrl-C
+  hikyaku status --watch 10s --json lab
+      a line for each server every ten seconds
   hikyaku status hikyaku://node1,node2:5300";
 
 /// How long a daemon may take to answer.

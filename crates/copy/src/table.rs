@@ -1,12 +1,13 @@
 //! What each option of `hikyaku cp` does on each way, and which ways a copy goes.
 
 use crate::cluster::{Sources, Transfer};
+use crate::guests::Guests;
 use crate::location::Location;
 use hikyaku_console::Class::{Convenience, Metadata, Protects};
 use hikyaku_console::Effect::{
     self, Honoured as Y, HonouredUnless, HonouredWith, InPart, Nothing as N, Refused as R,
 };
-use hikyaku_console::{Row, Table, Way, row};
+use hikyaku_console::{Others, Row, Table, Way, row};
 
 /// The options of `hikyaku cp`.
 pub const TABLE: Table = Table {
@@ -24,7 +25,7 @@ pub const TABLE: Table = Table {
         Way::ToBucket,
     ],
     rows: ROWS,
-    others: &[],
+    others: Guests::OPTIONS,
     apart: &["paths", "unfinished", "abandon"],
 };
 

@@ -38,13 +38,15 @@ pub struct DoctorArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  hikyaku doctor                       this machine: cipher, UDP, buffers, limits
-  hikyaku doctor --dir /data           with the rate of a disk
-  hikyaku doctor user@host             with the path to a host and back; takes 10 s, and ssh logs in three times
+  hikyaku doctor              this machine: cipher, UDP, buffers, limits
+  hikyaku doctor --dir /data  with the rate of a disk
+  hikyaku doctor user@host
+      with the path to a host and back; takes 10 s and three logins by ssh
   hikyaku doctor --json host > report.json
 
-The first lines say what limits a transfer. docs/doctor.md explains each check under its name.
-Exit codes: 0 no check failed, 5 one failed that may pass by itself, 6 one failed that needs a change.";
+The first lines say what limits a transfer. docs/doctor.md explains each check
+under its name. Exit codes: 0 no check failed, 5 one failed that may pass by
+itself, 6 one failed that needs a change.";
 
 impl DoctorArgs {
     /// What `ssh` is told.

@@ -137,14 +137,16 @@ const CONNECTIONS_MAX: u32 = 128;
 const RETRIES: &str = "How often a transfer is tried again after a failure that may pass [default: 5; 0 if nobody listens at the server's port]";
 
 const EXAMPLES: &str = "\
-Options of more than one letter may begin with one dash, as globus-url-copy's do: -tcp-bs 65536.
+Options of more than one letter may begin with one dash, as globus-url-copy's
+do: -tcp-bs 65536.
+
 Examples:
   hikyaku guc ftp://data.example.org/big.tar file:///tmp/big.tar
   hikyaku guc -p 8 file:///tmp/big.tar ftp://me:secret@data.example.org/in/
   hikyaku guc -cc 4 'ftp://data.example.org/run7/*.h5' file:///tmp/run7/
   hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/
   hikyaku guc -dcpriv gsiftp://data.example.org/big.tar file:///tmp/big.tar
-  hikyaku guc -cksm sha256 ftp://data.example.org/big.tar ftp://mirror.example.org/in/";
+  hikyaku guc -cksm sha256 ftp://a.example.org/b.tar ftp://b.example.org/";
 
 impl GucArgs {
     /// Data connections of the tuner at most.

@@ -27,7 +27,7 @@ const NO_SYNC: Role =
 const NO_DUMP: Role = Refused("no list of files is written", "-c, and the errors it tells");
 
 /// An option by its names: the long one, another long one, a short one, and as its users know it.
-const fn other(
+const fn option(
     (id, alias, short, flag): (&'static str, &'static [&'static str], Option<char>, &'static str),
     value: Value,
     role: Role,
@@ -36,42 +36,42 @@ const fn other(
 }
 
 const OPTIONS: &[Other] = &[
-    other(("rst", &["restart"], None, "-rst (-restart)"), No, Always),
-    other(("fast", &[], None, "-fast"), No, Always),
-    other(("binary", &[], Some('b'), "-b (-binary)"), No, Always),
-    other(("no-g2", &["nogridftp2"], None, "-no-g2 (-nogridftp2)"), No, Always),
-    other(("ipv6", &[], None, "-ipv6"), No, Always),
-    other(
+    option(("rst", &["restart"], None, "-rst (-restart)"), No, Always),
+    option(("fast", &[], None, "-fast"), No, Always),
+    option(("binary", &[], Some('b'), "-b (-binary)"), No, Always),
+    option(("no-g2", &["nogridftp2"], None, "-no-g2 (-nogridftp2)"), No, Always),
+    option(("ipv6", &[], None, "-ipv6"), No, Always),
+    option(
         ("ascii", &[], Some('a'), "-a (-ascii)"),
         No,
         Refused("files are copied as they are", "without it"),
     ),
-    other(
+    option(
         ("file-of-urls", &[], Some('f'), "-f"),
         One,
         Refused("", "while read -r FROM TO; do hikyaku guc \"$FROM\" \"$TO\"; done <FILE"),
     ),
-    other(
+    option(
         ("time", &[], Some('t'), "-t"),
         One,
         Refused("", "timeout SECONDS hikyaku guc ...; the same command goes on"),
     ),
-    other(
+    option(
         ("rst-timeout", &[], None, "-rst-timeout"),
         One,
         Refused("", "-rst-retries N with -rst-interval TIME, whose product is the time"),
     ),
-    other(("df", &["dumpfile"], None, "-df (-dumpfile)"), One, NO_DUMP),
-    other(("do", &["dump-only"], None, "-do (-dump-only)"), One, NO_DUMP),
-    other(
+    option(("df", &["dumpfile"], None, "-df (-dumpfile)"), One, NO_DUMP),
+    option(("do", &["dump-only"], None, "-do (-dump-only)"), One, NO_DUMP),
+    option(
         ("rp", &["relative-paths"], None, "-rp (-relative-paths)"),
         No,
         Refused("", "ftp://HOST/~/PATH for a path below the home directory"),
     ),
-    other(("subject", &[], Some('s'), "-s (-subject)"), One, NO_SUBJECT),
-    other(("ss", &["source-subject"], None, "-ss (-source-subject)"), One, NO_SUBJECT),
-    other(("ds", &["dest-subject"], None, "-ds (-dest-subject)"), One, NO_SUBJECT),
-    other(
+    option(("subject", &[], Some('s'), "-s (-subject)"), One, NO_SUBJECT),
+    option(("ss", &["source-subject"], None, "-ss (-source-subject)"), One, NO_SUBJECT),
+    option(("ds", &["dest-subject"], None, "-ds (-dest-subject)"), One, NO_SUBJECT),
+    option(
         ("notpt", &["no-third-party-transfers"], None, "-notpt (-no-third-party-transfers)"),
         No,
         Refused(
@@ -79,73 +79,73 @@ const OPTIONS: &[Other] = &[
             "two copies, the first one to this host",
         ),
     ),
-    other(
+    option(
         ("list", &[], None, "-list"),
         One,
         Refused("no listing is printed", "-r, to copy what is there"),
     ),
-    other(
+    option(
         ("sbs", &["striped-block-size"], None, "-sbs (-striped-block-size)"),
         One,
         Refused("data nodes send blocks of 1 MiB in turn", "without it"),
     ),
-    other(("udt", &[], None, "-udt"), No, NO_STACK),
-    other(
+    option(("udt", &[], None, "-udt"), No, NO_STACK),
+    option(
         ("dp", &["delayed-pasv"], None, "-dp (-delayed-pasv)"),
         No,
         Refused("a server tells its address before it is told a file", "without it"),
     ),
-    other(("mn", &["module-name"], None, "-mn (-module-name)"), One, NO_MODULE),
-    other(("mp", &["module-parameters"], None, "-mp (-module-parameters)"), One, NO_MODULE),
-    other(("smn", &["src-module-name"], None, "-smn (-src-module-name)"), One, NO_MODULE),
-    other(
+    option(("mn", &["module-name"], None, "-mn (-module-name)"), One, NO_MODULE),
+    option(("mp", &["module-parameters"], None, "-mp (-module-parameters)"), One, NO_MODULE),
+    option(("smn", &["src-module-name"], None, "-smn (-src-module-name)"), One, NO_MODULE),
+    option(
         ("smp", &["src-module-parameters"], None, "-smp (-src-module-parameters)"),
         One,
         NO_MODULE,
     ),
-    other(("dmn", &["dst-module-name"], None, "-dmn (-dst-module-name)"), One, NO_MODULE),
-    other(
+    option(("dmn", &["dst-module-name"], None, "-dmn (-dst-module-name)"), One, NO_MODULE),
+    option(
         ("dmp", &["dst-module-parameters"], None, "-dmp (-dst-module-parameters)"),
         One,
         NO_MODULE,
     ),
-    other(("aa", &["authz-assert"], None, "-aa (-authz-assert)"), One, NO_ASSERTION),
-    other(("saa", &["src-authz-assert"], None, "-saa (-src-authz-assert)"), One, NO_ASSERTION),
-    other(("daa", &["dst-authz-assert"], None, "-daa (-dst-authz-assert)"), One, NO_ASSERTION),
-    other(
+    option(("aa", &["authz-assert"], None, "-aa (-authz-assert)"), One, NO_ASSERTION),
+    option(("saa", &["src-authz-assert"], None, "-saa (-src-authz-assert)"), One, NO_ASSERTION),
+    option(("daa", &["dst-authz-assert"], None, "-daa (-dst-authz-assert)"), One, NO_ASSERTION),
+    option(
         ("cache-aa", &["cache-authz-assert"], None, "-cache-aa (-cache-authz-assert)"),
         No,
         NO_ASSERTION,
     ),
-    other(
+    option(
         ("cache-saa", &["cache-src-authz-assert"], None, "-cache-saa (-cache-src-authz-assert)"),
         No,
         NO_ASSERTION,
     ),
-    other(
+    option(
         ("cache-daa", &["cache-dst-authz-assert"], None, "-cache-daa (-cache-dst-authz-assert)"),
         No,
         NO_ASSERTION,
     ),
-    other(
+    option(
         ("nlb", &["nl-bottleneck"], None, "-nlb (-nl-bottleneck)"),
         No,
         Refused("", "-vb, or hikyaku doctor, which tells what limits a path"),
     ),
-    other(("src-pipe", &["SP"], None, "-src-pipe (-SP)"), One, NO_PIPE),
-    other(("dst-pipe", &["DP"], None, "-dst-pipe (-DP)"), One, NO_PIPE),
-    other(("pipe", &[], None, "-pipe"), One, NO_PIPE),
-    other(
+    option(("src-pipe", &["SP"], None, "-src-pipe (-SP)"), One, NO_PIPE),
+    option(("dst-pipe", &["DP"], None, "-dst-pipe (-DP)"), One, NO_PIPE),
+    option(("pipe", &[], None, "-pipe"), One, NO_PIPE),
+    option(
         ("dcstack", &["data-channel-stack"], None, "-dcstack (-data-channel-stack)"),
         One,
         NO_STACK,
     ),
-    other(
+    option(
         ("fsstack", &["file-system-stack"], None, "-fsstack (-file-system-stack)"),
         One,
         NO_STACK,
     ),
-    other(
+    option(
         (
             "src-dcstack",
             &["source-data-channel-stack"],
@@ -155,7 +155,7 @@ const OPTIONS: &[Other] = &[
         One,
         NO_STACK,
     ),
-    other(
+    option(
         (
             "src-fsstack",
             &["source-file-system-stack"],
@@ -165,7 +165,7 @@ const OPTIONS: &[Other] = &[
         One,
         NO_STACK,
     ),
-    other(
+    option(
         (
             "dst-dcstack",
             &["dest-data-channel-stack"],
@@ -175,7 +175,7 @@ const OPTIONS: &[Other] = &[
         One,
         NO_STACK,
     ),
-    other(
+    option(
         (
             "dst-fsstack",
             &["dest-file-system-stack"],
@@ -185,31 +185,31 @@ const OPTIONS: &[Other] = &[
         One,
         NO_STACK,
     ),
-    other(("cred", &[], None, "-cred"), One, NO_CREDENTIAL),
-    other(("src-cred", &["sc"], None, "-src-cred (-sc)"), One, NO_CREDENTIAL),
-    other(("dst-cred", &["dc"], None, "-dst-cred (-dc)"), One, NO_CREDENTIAL),
-    other(
+    option(("cred", &[], None, "-cred"), One, NO_CREDENTIAL),
+    option(("src-cred", &["sc"], None, "-src-cred (-sc)"), One, NO_CREDENTIAL),
+    option(("dst-cred", &["dc"], None, "-dst-cred (-dc)"), One, NO_CREDENTIAL),
+    option(
         ("data-cred", &[], None, "-data-cred"),
         One,
         Refused("each run makes a key of its own for data connections", "without it"),
     ),
-    other(
+    option(
         ("af", &["alias-file"], None, "-af (-alias-file)"),
         One,
         Refused("", "one command for each host"),
     ),
-    other(("sync", &[], None, "-sync"), No, NO_SYNC),
-    other(("sync-level", &[], None, "-sync-level"), One, NO_SYNC),
-    other(
+    option(("sync", &[], None, "-sync"), No, NO_SYNC),
+    option(("sync-level", &[], None, "-sync-level"), One, NO_SYNC),
+    option(
         ("checksum-alg", &[], None, "-checksum-alg"),
         One,
         Refused("", "-cksm sha256, which compares each copy"),
     ),
-    other(
+    option(
         ("verify-checksum", &[], None, "-verify-checksum"),
         No,
         Refused("", "-cksm sha256, which compares each copy"),
     ),
-    other(("usage", &[], None, "-usage"), No, Refused("", "--help")),
-    other(("versions", &[], None, "-versions"), No, Refused("", "--version")),
+    option(("usage", &[], None, "-usage"), No, Refused("", "--help")),
+    option(("versions", &[], None, "-versions"), No, Refused("", "--version")),
 ];

@@ -31,6 +31,22 @@ pub struct LabArgs {
     pub(crate) command: LabCommand,
 }
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hikyaku lab run --rtt 200ms --server-cmd 'iperf3 -s' -- iperf3 -c server
+  hikyaku lab run --rtt 100ms -- ping -c 3 server
+  hikyaku lab run --site tokyo:2 --site nict:1 --rtt 20ms -- ping -c 3 nict1";
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  hikyaku lab up atlantic --rate 1gbit --rtt 80ms
+  hikyaku lab up asia --site tokyo:4 --site nict:2 --rate 1gbit --rtt 40ms";
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  hikyaku lab set atlantic --loss 1%
+  hikyaku lab set asia --link tokyo-nict=rtt:300ms";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Run a command at the client of a temporary lab, or at the first host of its sites, and
@@ -53,6 +69,7 @@ pub(crate) enum LabCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) lab: LabOptions,
@@ -70,6 +87,7 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = UP_EXAMPLES)]
 pub(crate) struct UpArgs {
     /// Name of the lab: a-z, 0-9 and '-', at most 32 characters
     #[arg(value_parser = lab_name)]
@@ -95,6 +113,7 @@ pub(crate) struct ExecArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = SET_EXAMPLES)]
 pub(crate) struct SetArgs {
     /// Name of the lab
     #[arg(value_parser = lab_name)]

@@ -1,6 +1,8 @@
 //! The command lines of `hikyaku mount` and `hikyaku umount`.
 
+use crate::guests::Guests;
 use clap::Args;
+use hikyaku_console::OtherArgs;
 use hikyaku_units::{DataSize, parse_duration};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,6 +54,8 @@ pub struct MountArgs {
     /// Told by the process in the foreground to the one in the background
     #[arg(long, hide = true)]
     pub is_background: bool,
+    #[command(flatten)]
+    pub(crate) others: OtherArgs<Guests>,
 }
 
 /// Where locks of files are.
@@ -75,13 +79,17 @@ pub struct UmountArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  hikyaku mount hikyaku://node1/data /mnt        mount a directory of a server that runs 'hikyaku serve'
-  hikyaku mount hikyaku://node1,node2/data /mnt  the files of both; what both have comes from both
-  ls -lR /mnt; cat /mnt/run7/frame.png           any program reads the files
-  hikyaku mount --status /mnt                    rate, cache and requests
+  hikyaku mount hikyaku://node1/data /mnt
+      mount a directory of a server that runs 'hikyaku serve'
+  hikyaku mount hikyaku://node1,node2/data /mnt
+      the files of both; what both have comes from both
+  ls -lR /mnt; cat /mnt/run7/frame.png  any program reads the files
+  hikyaku mount --status /mnt           rate, cache and requests
   hikyaku mount --stage /var/stage hikyaku://node1/data /mnt
-                                                 programs write at the speed of the disk here
-  hikyaku umount /mnt                            the end
+      programs write at the speed of the disk here
+  hikyaku umount /mnt                   the end
 
-Programs can write if the server runs with --writable. Files are read ahead as far as the path holds, so large files come at its
-full rate. A file that changes at the server while it is read gives the error ESTALE, never a mixture.";
+Programs can write if the server runs with --writable. Files are read
+ahead as far as the path holds, so large files come at its full rate. A
+file that changes at the server while it is read gives the error ESTALE,
+never a mixture.";

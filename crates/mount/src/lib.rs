@@ -20,6 +20,7 @@ mod crew;
 mod decide;
 mod fetch;
 mod front;
+mod guests;
 mod held;
 mod kernel;
 mod leases;

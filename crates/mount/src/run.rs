@@ -55,6 +55,10 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 ///
 /// The arguments are wrong, the server cannot be used, or FUSE refuses the mount.
 pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
+    let notes = args.others.check()?;
+    for note in notes.iter().filter(|_| !args.is_background) {
+        say(Tone::Note, note);
+    }
     if let Some(directory) = &args.status {
         let status = attribute(directory, STATUS_ATTRIBUTE);
         let none = || format!("hikyaku has mounted nothing at {}", directory.display());

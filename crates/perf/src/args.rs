@@ -7,6 +7,7 @@ mod ssh;
 mod values;
 
 use crate::compete::{Compete, Group, Kind as CompetitorKind};
+use crate::guests::Iperf3;
 use crate::memory;
 use crate::mesh::MeshArgs;
 use crate::output::Format;
@@ -14,7 +15,7 @@ use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall, St
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 pub(crate) use common::{Common, IpFamily};
-use hikyaku_console::misuse;
+use hikyaku_console::{OtherArgs, misuse};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
@@ -83,6 +84,8 @@ pub struct PerfArgs {
     printing: Printing,
     #[command(flatten)]
     records: Records,
+    #[command(flatten)]
+    pub(crate) others: OtherArgs<Iperf3>,
 }
 
 /// Options by which a client describes the test.
@@ -207,7 +210,7 @@ struct Transport {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 struct Printing {
-    /// Print one JSON object at the end of the test and nothing else on standard output
+    /// Print one JSON object at the end of the test, and nothing else on standard output
     #[arg(short = 'J', long, conflicts_with = "json_stream")]
     json: bool,
     /// Print one JSON object for each event, one to a line, as it happens

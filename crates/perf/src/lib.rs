@@ -12,6 +12,7 @@ mod args;
 mod client;
 mod compete;
 mod control;
+mod guests;
 mod home;
 mod latency;
 mod limit;
@@ -39,10 +40,13 @@ pub use message::is_message;
 pub use server::{SERVICE, attend};
 
 use anyhow::{Context, Result};
-use hikyaku_console::Interrupt;
+use hikyaku_console::{Interrupt, Tone, say};
 
 /// Runs the client or the server, as the arguments ask. A signal ends all tests, and then the process.
 pub fn run(args: PerfArgs, interrupt: &Interrupt) -> Result<()> {
+    for note in args.others.check()? {
+        say(Tone::Note, note);
+    }
     match args.role()? {
         args::Role::Client(client) => client::run(&client, interrupt),
         args::Role::Server(server) => server::run(&server, interrupt),

@@ -9,13 +9,14 @@ mod tests;
 pub(crate) use far::{DESTINATION_HELP, FarEnd, SshArgs, TransportArgs, far_end, way};
 pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
+use crate::guests::Ssh;
 use crate::pac::Site;
 use crate::status_socket::Format;
 use crate::switch::WhenDown;
 use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::Result;
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
-use hikyaku_console::{Scope, misuse};
+use hikyaku_console::{OtherArgs, Scope, misuse};
 use hikyaku_reach::{Observer, Way};
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
@@ -60,7 +61,7 @@ pub struct ProxyArgs {
     #[arg(long, groups = ["listener", "taking"], requires = "command")]
     #[arg(conflicts_with_all = ["transparent", "json", "background"])]
     for_command: bool,
-    /// A network of servers for --transparent and --for-command, such as 10.0.0.0/8 or 2001:db8::/32
+    /// A network of servers, such as 10.0.0.0/8 or 2001:db8::/32, for --transparent and --for-command
     #[arg(long, value_name = "NETWORK", requires = "taking", value_parser = Network::from_str)]
     to: Vec<Network>,
     /// Print lines of JSON: where it listens, and every second what passes and what limits it
@@ -78,7 +79,7 @@ pub struct ProxyArgs {
     /// Nothing: no command is ever run on the far side. Accepted because ssh has it
     #[arg(short = 'N')]
     _no_command: bool,
-    /// Go to the background when the far gateway is connected and all listeners are there
+    /// Go to the background, when the far gateway is connected and all listeners are there
     #[arg(short = 'f', conflicts_with = "json")]
     pub(crate) background: bool,
     /// Tell of each connection on standard error; twice and three times also log lines
@@ -91,16 +92,22 @@ pub struct ProxyArgs {
     /// The command of --for-command, and its arguments
     #[arg(value_name = "COMMAND", last = true, requires = "for_command")]
     command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) others: OtherArgs<Ssh>,
 }
 
 /// What is asked of gateways that run.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Show what the gateways of this user carry, and what limits it (a host of this name: ssh://status)
+    /// Show what the gateways of this user carry, and what limits it
+    ///
+    /// A host of this name is ssh://status.
     Status(StatusArgs),
     /// Carry new connections again
     On(SwitchArgs),
-    /// Let new connections go direct: by TCP connections of this machine. Those that are carried go on
+    /// Let new connections go direct, by TCP connections of this machine
+    ///
+    /// Those that are carried go on.
     Off(SwitchArgs),
     /// Take in no new connections, and end with the last one that is open
     Drain(SwitchArgs),

@@ -20,6 +20,7 @@ mod command;
 mod control;
 mod far;
 mod front;
+mod guests;
 mod hand;
 mod http;
 mod limits;

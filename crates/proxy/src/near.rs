@@ -153,6 +153,10 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     }
     let plan = args.plan()?;
     let part = args.background.then(Part::of_this);
+    let notes = args.others.check()?;
+    for note in notes.iter().filter(|_| part != Some(Part::First)) {
+        say(Tone::Note, note);
+    }
     if part == Some(Part::First) {
         return background::start().map(|()| ExitCode::Success.number());
     }

@@ -100,21 +100,23 @@ Examples:
   hikyaku web me@far https://data.example.org/run7/
   hikyaku web me@far http://10.0.0.7/ --browser firefox --downloads /data
   hikyaku web me@far --site data.example.org
-                                         for your own browser: writes a proxy configuration (PAC),
-                                         and prints how to set it
-  hikyaku web me@far --install-handler   from now on a click on a link of the form
-                                         hikyaku:far?url=https://data.example.org/big.tar
-                                         asks you, and downloads the file through far
+      for your own browser: writes a proxy configuration (PAC), and
+      prints how to set it
+  hikyaku web me@far --install-handler
+      from now on a click on a link hikyaku:far?url=https://example.org/f
+      asks you, and downloads the file through far
 
-All pages and downloads of this browser come through the far gateway, which should be near the web
-server. The browser has a new profile, which is removed when the browser is closed: no cookies, no
-extensions, nothing of other sessions. Pages of this machine itself (localhost) do not go through
+All pages and downloads of this browser come through the far gateway, which
+should be near the web server. The browser has a new profile, which is
+removed when the browser is closed: no cookies, no extensions, nothing of
+other sessions. Pages of this machine itself (localhost) do not go through
 the gateway.
 
-With --site your own browser goes through the gateway for the named hosts, and direct for all others.
-If the gateway is not there, it goes direct for all. The file of the configuration stays the same
-from run to run. A page shows each download with its rate, with the buffers that it goes through, and
-with what limits it: the path, the browser, the disk, or the server.";
+With --site your own browser goes through the gateway for the named hosts, and
+direct for all others. If the gateway is not there, it goes direct for all.
+The file of the configuration stays the same from run to run. A page shows
+each download with its rate, with the buffers that it goes through, and with
+what limits it: the path, the browser, the disk, or the server.";
 
 /// What the command line asks for.
 enum Wish<'a> {

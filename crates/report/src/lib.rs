@@ -42,10 +42,11 @@ pub struct ReportArgs {
 const EXAMPLES: &str = "\
 Examples:
   hikyaku cp -r --log-dir logs lab:/run7 .
-  hikyaku report logs -o report.html           rates, losses, processors, memory and disks over time
-  hikyaku report logs/A logs/B -o both.html    two runs beside each other
+  hikyaku report logs -o report.html
+      rates, losses, processors, memory and disks over time
+  hikyaku report logs/A logs/B -o both.html  two runs beside each other
   hikyaku perf -c HOST --sweep 10%..110%:8 --log-dir logs
-                                               a curve of measured against target rate
+      a curve of measured against target rate
 
 The page is one file without scripts, for any browser.";
 

@@ -174,12 +174,13 @@ struct Ours {
 
 const EXAMPLES: &str = "\
 Examples:
-  hikyaku sftp anna@far:run7                        a session; 'help' lists its commands
-  hikyaku sftp far:run7/a.dat .                     fetch a file
-  echo 'put -r run7' | hikyaku sftp -b - far        a batch: the first failure ends it
+  hikyaku sftp anna@far:run7     a session; 'help' lists its commands
+  hikyaku sftp far:run7/a.dat .  fetch a file
+  echo 'put -r run7' | hikyaku sftp -b - far
+      a batch: the first failure ends it
 
-In a session, Tab completes commands and names. A link named 'hsftp' to hikyaku is this command, with
-the exit codes of sftp.";
+In a session, Tab completes commands and names. A link named 'hsftp' to
+hikyaku is this command, with the exit codes of sftp.";
 
 /// What carries a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]

@@ -189,15 +189,18 @@ pub(crate) struct Far {
 
 const EXAMPLES: &str = "\
 Examples:
-  hikyaku sync -a run7/ anna@far:/data/run7        what is in run7, into /data/run7
-  hikyaku sync -ani --delete run7/ far:run7        say what that would do, and delete
-  hikyaku sync -a --exclude '*.tmp' far:run7 .     fetch run7 without temporary files
+  hikyaku sync -a run7/ anna@far:/data/run7  what is in run7, into /data/run7
+  hikyaku sync -ani --delete run7/ far:run7
+      say what that would do, and delete
+  hikyaku sync -a --exclude '*.tmp' far:run7 .
+      fetch run7 without temporary files
 
-Options of rsync that mean nothing here, such as -z, are noted. Others are refused, and the
-message says what comes nearest.
+Options of rsync that mean nothing here, such as -z, are noted. Others are
+refused, and the message says what comes nearest.
 
-Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands; as of rsync 23 some names
-failed, 24 some names had gone, 25 more than --max-delete would have to be deleted.";
+Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands; as of
+rsync 23 some names failed, 24 some names had gone, 25 more than --max-delete
+would have to be deleted.";
 
 impl SyncArgs {
     /// The number of flags `-v` that concern the far side.

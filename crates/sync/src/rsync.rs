@@ -3,7 +3,7 @@
 
 use hikyaku_console::Role::{Always, Idle, Refused};
 use hikyaku_console::Value::{None as No, One};
-use hikyaku_console::{Other, Others, Role, Value};
+use hikyaku_console::{Other, Others, Role, other};
 
 /// rsync.
 #[derive(Clone, Copy, Debug)]
@@ -11,17 +11,6 @@ pub(crate) struct Rsync;
 
 impl Others for Rsync {
     const OPTIONS: &'static [Other] = OPTIONS;
-}
-
-/// An option: its long name, or the short one where there is no long one; its short one; whether it has a value; as its users
-/// know it; and what becomes of it.
-const fn other(
-    (id, short): (&'static str, Option<char>),
-    value: Value,
-    flag: &'static str,
-    role: Role,
-) -> Other {
-    Other { id, aliases: &[], short, value, role, flag }
 }
 
 const NOT_COMPRESSED: Role = Idle("data are sent as they are");

@@ -1,9 +1,9 @@
 //! Units of data: a prefix, and whether it counts bits or bytes.
 
-/// What a unit of data counts.
+/// The quantity that a unit of data counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Counts {
-    /// Nothing is said: `10`, `10m`.
+    /// The unit does not show it: `10`, `10m`.
     Unsaid,
     /// Bits: `10mbit`, `10Mb`.
     Bits,
@@ -66,7 +66,7 @@ impl DataUnit {
         if self.is_binary { self.binary() } else { 1000_u64.pow(self.power) }
     }
 
-    /// The same, where a prefix without `b` or `B` behind it is one of 1024.
+    /// As `decimal`, but a prefix without `b` or `B` behind it is one of 1024.
     pub(crate) const fn binary_if_unsaid(self) -> u64 {
         match self.counts {
             Counts::Unsaid => self.binary(),

@@ -2,7 +2,7 @@
 //! users. [`counted()`] says how many there are of something.
 //!
 //! There is one parser of rates and one of sizes. A rate is in bits (`100m`, `100mbit`, `100Mb`) or in bytes (`10MB`, `10MiB`)
-//! per second; a [`RateRule`] says what a bare number means. Sizes are in bytes: `5MB` is 5,000,000, while `5MiB` and bare
+//! per second; a [`RateRule`] defines bare numbers. Sizes are in bytes: `5MB` is 5,000,000, while `5MiB` and bare
 //! `5M` are 5,242,880, as in iperf3 and rsync.
 //! Nothing in this crate reads a clock.
 #![no_std]

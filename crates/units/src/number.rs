@@ -33,7 +33,7 @@ impl ParseUnitError {
         Self::Other { text: text.to_string(), wanted }
     }
 
-    /// What to type instead, if that is known.
+    /// The text to type instead, if that is known.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Other { .. } => None,

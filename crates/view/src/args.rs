@@ -88,20 +88,26 @@ const BENCH_QUALITY: u8 = 90;
 
 const EXAMPLES: &str = "\
 Examples:
-  hikyaku view 'run7/*.png'                            on a page in the browser
-  hikyaku view run7/a.%05d.png --fps 30 --loop         numbered frames, again and again
-  hikyaku view 'hikyaku://node1,node2/run7/*.png'      from daemons (hikyaku serve), each a part of the frames
-  hikyaku view 'store:/run7/*.png'                     from the servers of [cluster.store] in the settings
-  hikyaku view --raw 11000x11000x3 run7/*.rgb          files that are pixels only
+  hikyaku view 'run7/*.png'                    on a page in the browser
+  hikyaku view run7/a.%05d.png --fps 30 --loop
+      numbered frames, again and again
+  hikyaku view 'hikyaku://node1,node2/run7/*.png'
+      from daemons (hikyaku serve), each a part of the frames
+  hikyaku view 'store:/run7/*.png'
+      from the servers of [cluster.store] in the settings
+  hikyaku view --raw 11000x11000x3 run7/*.rgb  files that are pixels only
   hikyaku view --bench 64 --window 3580,4420,3840x2160 'run7/*.png'
 
-PNG, TIFF, BigTIFF, JPEG, FITS, PNM and raw pixels are shown. A window of a picture needs only its own bytes
-where rows lie at known places: without compression. Of a compressed TIFF the tiles of the window are read, of
-a compressed PNG all up to the last row of the window, and a JPEG whole. Over a slow path let the servers run
-with --images: they decode, and send the window as JPEG while it plays.
+PNG, TIFF, BigTIFF, JPEG, FITS, PNM and raw pixels are shown. A window of a
+picture needs only its own bytes where rows lie at known places: without
+compression. Of a compressed TIFF the tiles of the window are read, of a
+compressed PNG all up to the last row of the window, and a JPEG whole. Over a
+slow path let the servers run with --images: they decode, and send the window
+as JPEG while it plays.
 
-Keys on the page: space play or pause, , and . a frame back or on, Home and End, f all of the picture,
-1 pixel by pixel, + and - zoom, arrows move, l loop. Drag to move, turn the wheel to zoom.";
+Keys on the page: space play or pause, , and . a frame back or on, Home and
+End, f all of the picture, 1 pixel by pixel, + and - zoom, arrows move, l
+loop. Drag to move, turn the wheel to zoom.";
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| (0.01..=240.0).contains(rate));

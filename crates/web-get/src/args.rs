@@ -2,13 +2,14 @@
 
 use crate::digest::{Digest, Function};
 use crate::fetch::Conduct;
+use crate::guests::Guests;
 use crate::http::client::Settings;
 use crate::http::proxy::Proxies;
 use crate::http::url::{Login, Url};
 use crate::netrc::Netrc;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikyaku_console::{Audience, Given};
+use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
@@ -106,6 +107,8 @@ pub struct GetArgs {
     /// Print events for programs on standard output, a JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    _others: OtherArgs<Guests>,
 }
 
 /// How the number of connections is found.
@@ -132,9 +135,9 @@ const RETRIES_DEFAULT: u32 = 5;
 const EXAMPLES: &str = "\
 Examples:
   hikyaku get https://data.example.org/run7/big.tar
-  hikyaku get -o big.tar https://a.example.org/big.tar https://b.example.org/pub/big.tar --sha256 HEX
-  hikyaku get -n 16 -d /data -H 'Authorization: Bearer TOKEN' https://data.example.org/1.h5 https://data.example.org/2.h5
-  hikyaku get -j 8 -d /data https://data.example.org/1.h5 https://data.example.org/2.h5 https://data.example.org/3.h5
+  hikyaku get -o b.tar https://a.example.org/b.tar https://b.example.org/b.tar
+  hikyaku get -j 8 -d /data https://example.org/1.h5 https://example.org/2.h5
+  hikyaku get -n 16 -H 'Authorization: Bearer TOKEN' https://example.org/1.h5
   hikyaku get -o - https://data.example.org/run7.tar.gz | tar xz
   hikyaku get https://mirrors.example.org/debian.iso.meta4";
 

@@ -19,6 +19,7 @@ mod args;
 mod digest;
 mod download;
 mod fetch;
+mod guests;
 mod http;
 mod journal;
 mod limit;

@@ -1,15 +1,16 @@
 //! What each option of `hikyaku get` does for a file and for an output.
 
+use crate::guests::Guests;
 use hikyaku_console::Class::{Convenience, Protects};
 use hikyaku_console::Effect::{Honoured as Y, Nothing as N, Refused as R};
-use hikyaku_console::{Row, Table, Way, row};
+use hikyaku_console::{Others, Row, Table, Way, row};
 
 /// The options of `hikyaku get`.
 pub const TABLE: Table = Table {
     what: "a download",
     ways: &[Way::FromWeb, Way::WebToOutput],
     rows: ROWS,
-    others: &[],
+    others: Guests::OPTIONS,
     apart: &["urls"],
 };
 

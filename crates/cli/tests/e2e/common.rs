@@ -329,3 +329,17 @@ pub(crate) fn partials(root: &Path) -> Vec<PathBuf> {
     let all = listing(root).into_iter().map(|(name, _)| name);
     all.filter(|name| name.as_os_str().as_encoded_bytes().ends_with(b".hikyaku")).collect()
 }
+
+/// The commands that a help lists: below `Commands:`, or in the groups of the first help.
+pub fn commands(help: &str) -> Vec<String> {
+    let listed = match help.split_once("\nCommands:\n") {
+        Some((_, rest)) => rest.split("\n\n").next(),
+        None => help.split_once("\nFirst steps:").map(|(groups, _)| groups),
+    };
+    // A line that goes on is indented further.
+    let lines = listed.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("  "));
+    let entries =
+        lines.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split("  ").next());
+    let names = entries.flat_map(|entry| entry.split(", ")).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}

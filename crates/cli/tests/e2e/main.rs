@@ -18,6 +18,7 @@ mod exit_codes;
 mod get;
 mod gfarm;
 mod guc;
+mod guests;
 mod keys;
 mod keys_install;
 mod killed;

@@ -118,7 +118,7 @@ fn refused(ends: &dyn Ends) {
         ends.fill();
         let (output, said) = ends.run(table.ways[0], &ends.typed_other(other));
         assert_eq!(output.status.code(), Some(1), "{}: {said}", other.flag);
-        let is_named = said.contains(&format!("{} is not an option here", other.flag));
+        let is_named = said.contains(&format!("no option {}", other.flag));
         assert!(is_named && said.contains("\ntry: "), "{}: {said}", other.flag);
         assert_eq!(ends.made(), Vec::<PathBuf>::new(), "{}: {said}", other.flag);
     }

@@ -22,15 +22,8 @@ fn verbs() -> Vec<Vec<String>> {
     while at < all.len() {
         let words: Vec<String> = all[at].clone();
         let help = text(Command::new(HIKYAKU).args(&words).arg("--help"));
-        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-        for line in listed.take_while(|line| !line.is_empty()) {
-            // A continuation line is indented further.
-            let name = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '));
-            if let Some(name) =
-                name.and_then(|rest| rest.split(' ').next()).filter(|n| *n != "help")
-            {
-                all.push([&words[..], &[name.to_owned()]].concat());
-            }
+        for name in crate::common::commands(&help) {
+            all.push([&words[..], &[name]].concat());
         }
         at += 1;
     }
@@ -104,7 +97,7 @@ fn every_subcommand_has_a_manual_page() {
     }
     let unknown = Command::new(HIKYAKU).args(["man", "lab", "fly"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no verb 'lab fly'"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no subcommand 'lab fly'"));
 }
 
 #[test]

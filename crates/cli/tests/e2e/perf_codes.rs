@@ -43,7 +43,7 @@ fn every_failure_has_its_documented_code() {
             "--min 1000000 Gbit/s is wanted",
         ),
         (By::Anybody, at(server.port, "--bidir --min 1k"), USAGE, "cannot be used with"),
-        (By::Anybody, String::new(), USAGE, "required"),
+        (By::Anybody, String::new(), USAGE, "missing: --server or --client or HOST or --mesh"),
         (By::Anybody, "-c h -t 0".to_owned(), USAGE, "--time"),
         (By::Anybody, "-c h:0".to_owned(), USAGE, "'0' is not a port"),
         (By::Full, at(server.port, "-n 1M -J"), FAILED, "cannot write to standard output"),

@@ -497,7 +497,7 @@ fn mistakes_are_told_with_a_remedy() {
         (
             vec!["-N"],
             1,
-            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-R <[BIND:]PORT[:HOST:HOSTPORT]>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>|--for-command>",
+            "missing: -L or -R or -D or --http or --transparent or --for-command\ntry: hikyaku help proxy",
         ),
         (vec!["-L", "80:a"], 1, "expected [BIND:]PORT:HOST:HOSTPORT"),
     ] {

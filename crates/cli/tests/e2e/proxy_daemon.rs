@@ -223,7 +223,7 @@ fn without_a_list_nothing_is_forwarded() {
 fn a_daemon_has_something_to_serve() {
     let client = Client::new("forward-nothing");
     for (words, wanted) in [
-        (vec!["serve", "--listen", "127.0.0.1:0"], "required"),
+        (vec!["serve", "--listen", "127.0.0.1:0"], "missing: "),
         (vec!["serve", "--allow", "web"], "'web' is not HOST:PORTS"),
     ] {
         let output = client.run(&words);

@@ -22,14 +22,20 @@ struct Another;
 
 impl Others for Another {
     const OPTIONS: &'static [Other] = &[
-        other("whole", None, Role::Always, "--whole"),
-        other("zip", Some('z'), Role::Idle("data are sent as they are"), "-z (--zip)"),
-        other("-H", Some('H'), Role::Refused("links become files", "leave it out"), "-H"),
+        other(("whole", None), Value::None, "--whole", Role::Always),
+        other(
+            ("zip", Some('z')),
+            Value::None,
+            "-z (--zip)",
+            Role::Idle("data are sent as they are"),
+        ),
+        other(
+            ("-H", Some('H')),
+            Value::None,
+            "-H",
+            Role::Refused("links become files", "leave it out"),
+        ),
     ];
-}
-
-const fn other(id: &'static str, short: Option<char>, role: Role, flag: &'static str) -> Other {
-    Other { id, aliases: &[], short, value: Value::None, role, flag }
 }
 
 const TABLE: Table = Table {
@@ -117,6 +123,6 @@ fn options_of_another_program_are_so_anyway_noted_or_refused_by_name() {
     let note = "-z (--zip) has no effect: data are sent as they are";
     assert_eq!(checked(&["zip"], &[Way::Here]).unwrap(), [note]);
     let error = checked(&["-H"], &[Way::Here]).unwrap_err();
-    assert_eq!(headline(&error), "-H is not an option here: links become files");
+    assert_eq!(headline(&error), "no option -H: links become files");
     assert_eq!(ExitCode::of(&error, &[]), ExitCode::Usage);
 }

@@ -24,11 +24,12 @@ enum What {
 }
 
 const EXAMPLE: &str = "\
-The file is $XDG_CONFIG_HOME/hikyaku/config.toml, mostly ~/.config/hikyaku/config.toml:
+The file is hikyaku/config.toml below $XDG_CONFIG_HOME, or below ~/.config
+if that is not set:
   [default]                      # all hosts
   window = \"256MB\"
 
-  [host.\"*.example.org\"]         # hosts as you write them; the longest pattern wins
+  [host.\"*.example.org\"]         # hosts as typed; the longest pattern wins
   rate = \"800m\"
   udp-ports = \"50000-50100\"
 

@@ -77,7 +77,6 @@ pub(super) static TABLE: &[Row] = &[
     other("perf --policy", "the same"),
     other("policy of the settings", "the same"),
     other("perf --min", "the least that the test must receive"),
-    other("view --fps", "frames a second"),
 ];
 
 /// Each place with each of its ways.
@@ -127,14 +126,14 @@ const UNITS: [&str; 5] = ["kbit/s", "KiB a second", "bits a second", "fixed:RATE
 pub(super) fn of_program() -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     let help = said(&["--help"]);
-    let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let verbs = verbs.take_while(|line| !line.is_empty());
-    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     // The lab's rates are those of links that it emulates.
-    for verb in verbs.filter(|verb| !["", "help", "lab"].contains(verb)) {
+    for verb in crate::common::commands(&help).iter().filter(|verb| *verb != "lab") {
         let help = said(&[verb, "--help"]);
         let mut option = None;
-        for line in help.lines().take_while(|line| !line.starts_with("Examples")) {
+        let options = help.lines().skip_while(|line| !line.starts_with("Options:"));
+        for line in options
+            .take_while(|line| line.starts_with(' ') || line.is_empty() || line.ends_with(':'))
+        {
             if line.trim_start().starts_with('-') && line.starts_with("  ") {
                 option = line.split_whitespace().next().map(|name| name.trim_end_matches(','));
             }
