@@ -138,7 +138,9 @@ pub(crate) fn plain() -> Command {
     let short = Arg::new("short-version").short('V').action(ArgAction::Version).hide(true);
     let color = Arg::new("color").long("color").value_name("WHEN").global(true);
     let color = color.value_parser(EnumValueParser::<Color>::new()).hide_possible_values(true);
-    let color = color.hide_short_help(true).help("Colours: auto, always or never [default: auto: on a terminal]");
+    let color = color
+        .hide_short_help(true)
+        .help("Colours: auto, always or never [default: auto: on a terminal]");
     with_version(Cli::command()).arg(short).arg(color)
 }
 

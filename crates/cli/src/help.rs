@@ -30,10 +30,7 @@ const USED_MOST: &[(&str, &[&str])] = &[
         "perf",
         &["-s", "-c", "-p", "-t", "-R", "--bidir", "-P", "-b", "-n", "-J", "--sweep", "--mesh"],
     ),
-    (
-        "proxy",
-        &["-L", "-R", "-D", "--http", "--for-command", "--to", "-f"],
-    ),
+    ("proxy", &["-L", "-R", "-D", "--http", "--for-command", "--to", "-f"]),
     (
         "web",
         &[

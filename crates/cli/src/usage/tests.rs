@@ -4,8 +4,7 @@ use super::*;
 
 fn said(line: &str) -> String {
     let typed: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-    let error =
-        args::parse(typed.clone()).err().unwrap_or_else(|| panic!("{line} is accepted"));
+    let error = args::parse(typed.clone()).err().unwrap_or_else(|| panic!("{line} is accepted"));
     Misuse::new(&error, &args::command(), &typed[1..]).to_string()
 }
 

@@ -331,7 +331,7 @@ pub(crate) fn partials(root: &Path) -> Vec<PathBuf> {
 }
 
 /// The commands that a help lists: below `Commands:`, or in the groups of the first help.
-pub fn commands(help: &str) -> Vec<String> {
+pub(crate) fn commands(help: &str) -> Vec<String> {
     let listed = match help.split_once("\nCommands:\n") {
         Some((_, rest)) => rest.split("\n\n").next(),
         None => help.split_once("\nFirst steps:").map(|(groups, _)| groups),
