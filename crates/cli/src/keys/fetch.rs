@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 #[derive(Debug, Args)]
 pub(super) struct Fetch {
-    /// Clusters of the settings, or hosts of daemons: [USER@]HOST[:PORT]
+    /// Clusters of the settings, or hosts of daemons: HOST, HOST:PORT or USER@HOST:PORT
     #[arg(required = true, value_name = "CLUSTER|HOST")]
     names: Vec<String>,
     #[command(flatten)]

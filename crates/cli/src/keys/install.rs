@@ -21,7 +21,7 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
-    /// Clusters of the settings, or hosts of daemons: [USER@]HOST[:PORT]
+    /// Clusters of the settings, or hosts of daemons: HOST, HOST:PORT or USER@HOST:PORT
     #[arg(required = true, value_name = "HOST|CLUSTER")]
     names: Vec<String>,
     /// Only the files below this directory, which is below that of the daemon
