@@ -151,9 +151,13 @@ mod tests {
             .filter(|path| path.starts_with("crates/") && path.ends_with(".rs"))
             .map(|path| (path.clone(), fs::read_to_string(root.join(path)).unwrap()))
             .collect();
+        let mut wrong = Vec::new();
         for one in all() {
             let sound = fs::read_to_string(root.join(one.file)).unwrap();
-            assert_ne!(weaken(&sound, one).unwrap(), sound, "{}", one.name);
+            match weaken(&sound, one) {
+                Ok(weak) => assert_ne!(weak, sound, "{}", one.name),
+                Err(error) => wrong.push(error.to_string()),
+            }
             let folder = format!("crates/{}/", one.package.trim_start_matches("hikyaku-"));
             let module = format!("/{}.rs", one.test.replace("::", "/"));
             let has_test = |(path, text): &(String, String)| {
@@ -163,7 +167,10 @@ mod tests {
                 };
                 path.starts_with(&folder) && (path.ends_with(&module) || text.lines().any(named))
             };
-            assert!(sources.iter().any(has_test), "{}: no test {}", one.name, one.test);
+            if !sources.iter().any(has_test) {
+                wrong.push(format!("{}: no test {}", one.name, one.test));
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

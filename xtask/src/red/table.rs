@@ -85,7 +85,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "flood, one invitation",
         HALF_OPEN,
-        ("const MOST_OF_ID: usize = 4;", "const MOST_OF_ID: usize = 400;"),
+        ("const HALF_OPEN_PER_ID_MAX: usize = 4;", "const HALF_OPEN_PER_ID_MAX: usize = 400;"),
         NET,
         "an_invitation_that_was_seen_is_of_no_use_to_many",
     ),

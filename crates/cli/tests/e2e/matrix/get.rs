@@ -240,7 +240,7 @@ fn a_limit_holds_for_a_file_and_for_an_output() {
     for way in TABLE.ways.iter().copied() {
         rig.fill();
         let begin = Instant::now();
-        let got = rig.ends_with(0, way, &["--limit-rate", "8m"], &large.url());
+        let got = rig.ends_with(0, way, &["--limit-rate", "1m"], &large.url());
         // Three seconds, less what may go at once.
         assert!(begin.elapsed() > Duration::from_secs(1), "{way:?}: {:?}", begin.elapsed());
         assert_eq!(got.len(), 3_000_000, "{way:?}");
