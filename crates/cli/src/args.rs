@@ -115,6 +115,7 @@ impl Verb {
 pub(crate) fn choose_color(typed: &[OsString]) {
     let ours = typed.iter().take_while(|word| *word != "--");
     let mut words = ours.filter_map(|word| word.to_str());
+    let mut chosen = Color::default();
     while let Some(word) = words.next() {
         let value = match word.strip_prefix("--color") {
             Some("") => words.next(),
@@ -122,9 +123,10 @@ pub(crate) fn choose_color(typed: &[OsString]) {
             None => continue,
         };
         if let Some(Ok(color)) = value.map(|value| Color::from_str(value, false)) {
-            color.choose();
+            chosen = color;
         }
     }
+    chosen.choose();
 }
 
 /// The command line with the texts of its help.

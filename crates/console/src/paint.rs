@@ -3,6 +3,7 @@
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Effects, Style};
 use clap::ValueEnum;
+use std::env;
 use std::fmt::Display;
 use std::io::{Stderr, Stdout, stderr, stdout};
 
@@ -48,6 +49,10 @@ impl Color {
     /// Colours all texts of this process in this way from now on.
     pub fn choose(self) {
         let choice = match self {
+            // anstream colours a terminal without abilities where CI is set.
+            Self::Auto if env::var_os("TERM").is_some_and(|term| term == "dumb") => {
+                ColorChoice::Never
+            }
             Self::Auto => ColorChoice::Auto,
             Self::Always => ColorChoice::Always,
             Self::Never => ColorChoice::Never,

@@ -250,7 +250,7 @@ fn what_is_wrong_is_said() {
         (&[&stage.url("nothing"), "x"], "no such file", 6),
         (&[&file, "/no/folder/x"], "no such file or directory", 6),
         (&["-rst-retries", "0", "ftp://127.0.0.1:1/x", "x"], "connection refused", 5),
-        (&["file", &stage.url("up")], "cannot look at", 6),
+        (&["file", &stage.url("up")], "file: no such file or directory", 6),
         (&[&file, &file], "the source is the target", 6),
         (&["-no-such-option", &file, "x"], "--no-such-option", 1),
     ];

@@ -29,7 +29,8 @@ fn printed(out: Out, (name, value): (&str, &str), words: &str) -> String {
     for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(unset);
     }
-    command.env("TERM", "xterm").env(name, value).stdin(Stdio::null());
+    // Some libraries colour more where a build service runs them.
+    command.env("CI", "true").env("TERM", "xterm").env(name, value).stdin(Stdio::null());
     let output = command.output().unwrap();
     assert!(!output.status.success(), "{words}");
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
