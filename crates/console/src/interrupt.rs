@@ -20,7 +20,7 @@ use signal_hook::low_level::emulate_default_handler;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -164,9 +164,12 @@ impl Interrupt {
     }
 
     fn end_by(&self, signal: i32) {
-        self.state().stop_entries(of_number(signal), |_| true);
+        // Kept to the end: no thread starts another child process.
+        let state = self.state();
+        state.stop_entries(of_number(signal), |_| true);
         // It fails only for signals without a default action; none of those is handled here.
         let _ = emulate_default_handler(signal);
+        drop(state);
     }
 
     /// Stops all scopes on the first signal.
@@ -221,11 +224,16 @@ impl Scope {
         Registration { interrupt: self.0.interrupt.clone(), id }
     }
 
-    /// Sends `child` the signal that stops the scope, or SIGTERM if no signal does. If the scope has been stopped
-    /// already, the signal is sent at once.
-    pub fn end_child(&self, child: &Child) -> Registration {
-        let process = ChildProcess::new(child);
+    /// Starts a child process, which gets the signal that stops the scope, or SIGTERM if no signal does. If the scope has been
+    /// stopped already, the signal is sent at once. A signal that arrives meanwhile waits until the child is registered, so no
+    /// child outlives it.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<(Child, Registration)> {
         let mut state = self.0.interrupt.state();
+        let child = command.spawn()?;
+        let process = ChildProcess::new(&child);
         match state.cause(self.0.id) {
             Some(StopCause::Signal(signal)) => process.send(of_number(signal)),
             Some(StopCause::Request) => process.send(Signal::TERM),
@@ -233,7 +241,7 @@ impl Scope {
         }
         let id = state.add(self.0.id, Ends::Child(process));
         drop(state);
-        Registration { interrupt: self.0.interrupt.clone(), id }
+        Ok((child, Registration { interrupt: self.0.interrupt.clone(), id }))
     }
 
     /// Stops this scope; see [`Interrupt::stop`].

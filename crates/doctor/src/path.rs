@@ -113,8 +113,7 @@ pub(crate) fn measure(
         command.args(arguments(args, host, direction));
         // ssh asks for passwords at the terminal itself.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn()?;
-        let _ended = scope.end_child(&child);
+        let (child, _ended) = scope.spawn(&mut command)?;
         child.wait_with_output()
     });
     let output = output.map_err(|error| failed(&error))?;

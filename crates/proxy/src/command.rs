@@ -32,8 +32,8 @@ impl Running {
         cgroup: &Cgroup,
         scope: &Scope,
     ) -> Result<(Self, oneshot::Receiver<()>)> {
-        let mut child = cgroup.command(words).spawn().context("cannot start /bin/sh")?;
-        let registration = scope.end_child(&child);
+        let spawned = scope.spawn(&mut cgroup.command(words));
+        let (mut child, registration) = spawned.context("cannot start /bin/sh")?;
         let (over, end) = oneshot::channel();
         let wait = move || {
             let status = child.wait();

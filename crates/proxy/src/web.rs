@@ -268,9 +268,9 @@ fn how_to_load(folder: &Path) -> String {
 /// Runs the browser to its end. The scope ends it, whoever stops that.
 async fn browse(mut command: Command, scope: &Scope) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut child = spawned.with_context(|| format!("cannot start {name}"))?;
-    let _registration = scope.end_child(&child);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let spawned = scope.spawn(&mut command);
+    let (mut child, _registration) = spawned.with_context(|| format!("cannot start {name}"))?;
     announce(format!("{name} runs; its connections are carried until it is closed\n"))?;
     let status = spawn_blocking(move || child.wait()).await?;
     let status = status.with_context(|| format!("cannot wait for {name}"))?;

@@ -84,9 +84,8 @@ impl SftpServer {
         };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(spawn_error)?;
         // A signal ends ssh while it logs in; later the session ends by itself.
-        let _starting = scope.end_child(&child);
+        let (mut child, _starting) = scope.spawn(&mut command).map_err(spawn_error)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or_else(|| spawn_error(io::ErrorKind::BrokenPipe.into()))?;
         match Client::start(output, input) {

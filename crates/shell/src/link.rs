@@ -203,12 +203,11 @@ impl Link {
         let program = words.first().map(OsString::as_os_str).unwrap_or_default();
         let mut command = Command::new(SHIELD[0]);
         command.args(&SHIELD[1..]).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let spawned = command.spawn();
+        let spawned = scope.spawn(&mut command);
         let shown = program.to_string_lossy().into_owned();
-        let mut child = spawned
+        let (mut child, _starting) = spawned
             .with_context(|| format!("cannot start {shown}"))
             .map_err(|error| (error, None))?;
-        let _starting = scope.end_child(&child);
         let Some((input, output)) = child.stdin.take().zip(child.stdout.take()) else {
             return Err((Error::msg("the server has no pipes"), None));
         };

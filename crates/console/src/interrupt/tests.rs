@@ -49,8 +49,7 @@ fn a_signal_that_nothing_reacts_to_ends_the_process() {
     let interrupt = Interrupt::default();
     let scope = interrupt.scope();
     drop(scope.on_stop(|| {}));
-    let mut child = sleeper();
-    let _registration = scope.end_child(&child);
+    let (mut child, _registration) = sleeper(&scope);
     assert_eq!(interrupt.handle(SIGTERM), Response::Ends);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -98,17 +97,16 @@ fn an_action_may_register_and_drop() {
 fn a_stopped_scope_ends_its_child_processes_only() {
     let interrupt = Interrupt::default();
     let (one, other) = (interrupt.scope(), interrupt.scope());
-    let mut children = [sleeper(), sleeper(), sleeper(), sleeper()];
-    let [first, second, third, fourth] = &mut children;
-    let _first = one.end_child(first);
-    drop(one.end_child(second));
-    let _third = other.end_child(third);
+    let (mut first, _first) = sleeper(&one);
+    let (mut second, registration) = sleeper(&one);
+    drop(registration);
+    let (mut third, _third) = sleeper(&other);
     one.stop();
-    let _fourth = one.end_child(fourth);
-    for (child, signal) in [(first, Some(SIGTERM)), (fourth, Some(SIGTERM))] {
+    let (mut fourth, _fourth) = sleeper(&one);
+    for (child, signal) in [(&mut first, Some(SIGTERM)), (&mut fourth, Some(SIGTERM))] {
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), signal);
     }
-    for child in [second, third] {
+    for child in [&mut second, &mut third] {
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
@@ -127,8 +125,8 @@ fn a_stopped_scope_ends_its_waits_only() {
     assert_eq!(other.sleep(Duration::ZERO), None);
 }
 
-fn sleeper() -> Child {
-    Command::new("sleep").arg("600").spawn().unwrap()
+fn sleeper(scope: &Scope) -> (Child, Registration) {
+    scope.spawn(Command::new("sleep").arg("600")).unwrap()
 }
 
 #[test]

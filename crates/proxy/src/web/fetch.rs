@@ -132,8 +132,8 @@ fn get(click: &Click, proxy: SocketAddr, folder: &Path) -> Result<Command> {
 
 /// Runs the command to its end. The scope ends it, whoever stops that.
 async fn fetch(mut command: Command, scope: &Scope) -> Result<u8> {
-    let mut child = command.spawn().context("cannot start the download")?;
-    let _registration = scope.end_child(&child);
+    let spawned = scope.spawn(&mut command);
+    let (mut child, _registration) = spawned.context("cannot start the download")?;
     let status = spawn_blocking(move || child.wait()).await?;
     Ok(code_of(status.context("cannot wait for the download")?.code()))
 }

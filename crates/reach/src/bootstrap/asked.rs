@@ -49,8 +49,8 @@ pub(super) fn ask(words: &[OsString], scope: &Scope) -> Result<Answer, NoAnswer>
         |source| NoAnswer::Spawn { program: program.to_string_lossy().into_owned(), source };
     let mut command = Command::new(&program);
     command.args(words.iter().skip(1)).stdin(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(not_started)?;
-    let _asking = scope.end_child(&child);
+    let spawned = scope.spawn(command.stdout(Stdio::piped()));
+    let (mut child, _asking) = spawned.map_err(not_started)?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe);
     let output = output.map_err(|kind| not_started(kind.into()))?;
     let (tell, told) = sync_channel(1);

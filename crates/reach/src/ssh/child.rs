@@ -46,17 +46,14 @@ impl Ssh {
         scope: &Scope,
     ) -> io::Result<(Self, Output)> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let starting = Some(scope.end_child(&child));
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let (mut child, starting) = scope.spawn(&mut command)?;
         let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let is_over = Arc::<AtomicBool>::default();
         let output = Output(output, is_over.clone());
         let child = Arc::new(Mutex::new(child));
-        Ok((Self { child, sharing, is_over, starting }, output))
+        Ok((Self { child, sharing, is_over, starting: Some(starting) }, output))
     }
 
     fn child(&self) -> MutexGuard<'_, Child> {
