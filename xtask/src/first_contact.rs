@@ -86,8 +86,8 @@ fn inside(args: &FirstContactArgs) -> Result<ExitCode> {
     ensure!(exit == 0, "{} failed", commands.requirements);
     let seconds = begin.elapsed().as_secs_f64();
     let requirements = Step { command: commands.requirements.clone(), seconds, exit };
-    roots.meet(&source, &commands.address)?;
-    let steps = roots.as_user(&commands.steps)?;
+    roots.meet(&source)?;
+    let steps = roots.as_user(&commands.steps, &commands.address)?;
     let report = Report {
         commit: commit(&source)?,
         requirements,

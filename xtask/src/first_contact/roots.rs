@@ -55,8 +55,8 @@ impl Roots {
         apt(&self.near, &packages)
     }
 
-    /// Gives both systems a user, the second one an SSH server, and the first one the repository at `address`.
-    pub(super) fn meet(&self, source: &Path, address: &str) -> Result<()> {
+    /// Gives both systems a user, the second one an SSH server, and the first one the repository.
+    pub(super) fn meet(&self, source: &Path) -> Result<()> {
         ensure!(apt(&self.far, &["openssh-server"])? == 0, "the SSH server cannot be installed");
         ensure!(apt(&self.near, &["openssh-client"])? == 0, "ssh cannot be installed");
         for root in [&self.near, &self.far] {
@@ -85,19 +85,15 @@ impl Roots {
         let clone = self.near.join(&SOURCE[1..]);
         fs::create_dir_all(&clone)?;
         run("mount", &["--bind", &source.to_string_lossy(), &clone.to_string_lossy()])?;
-        for (key, value) in [
-            (format!("url.file://{SOURCE}.insteadOf"), address),
-            ("safe.directory".to_owned(), "*"),
-        ] {
-            chroot(&self.near, "git", &["config", "--system", &key, value])?;
-        }
+        chroot(&self.near, "git", &["config", "--system", "safe.directory", "*"])?;
         self.make_data()
     }
 
-    /// Runs lines in one login shell of the user, each timed. A line that fails ends it.
-    pub(super) fn as_user(&self, lines: &[String]) -> Result<Vec<Step>> {
+    /// Runs lines in one login shell of the user, each timed, with the repository of this machine in place of `address`. A
+    /// line that fails ends it.
+    pub(super) fn as_user(&self, lines: &[String], address: &str) -> Result<Vec<Step>> {
         let mut sshd = self.sshd()?;
-        let done = self.shell(lines);
+        let done = self.shell(lines, address);
         sshd.kill()?;
         sshd.wait()?;
         done
@@ -157,7 +153,7 @@ impl Roots {
         Ok(sshd)
     }
 
-    fn shell(&self, lines: &[String]) -> Result<Vec<Step>> {
+    fn shell(&self, lines: &[String], address: &str) -> Result<Vec<Step>> {
         let log = Path::new("/tmp/steps");
         let mut shell = Command::new("chroot")
             .arg(&self.near)
@@ -169,6 +165,7 @@ impl Roots {
         writeln!(input, "cd; date +%s.%N >{}", log.display())?;
         for line in lines {
             let line = line.replace("user@host", &format!("{USER}@{FAR}"));
+            let line = line.replace(address, &format!("file://{SOURCE}"));
             // The user's files are where the shell is.
             writeln!(input, "[ -e run7 ] || cp -r ~/run7 .")?;
             writeln!(input, "date +%s.%N >>{}", log.display())?;
