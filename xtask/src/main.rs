@@ -9,6 +9,7 @@ mod nightly;
 mod package;
 mod red;
 mod serve;
+mod source;
 mod test;
 mod tidy;
 

@@ -13,7 +13,6 @@ mod purity;
 mod readers;
 mod references;
 mod size;
-mod source;
 #[cfg(test)]
 mod tests;
 mod translations;
@@ -21,8 +20,9 @@ mod unsafety;
 mod words;
 mod workflows;
 
+use crate::source::Source;
 use anyhow::{Context, Result};
-use source::Source;
+
 use std::fmt;
 use std::fs;
 use std::path::Path;

@@ -3,8 +3,8 @@
 //! A name in backticks in the last column that has several words is a test, or a lie of `bench/liars` if it has hyphens.
 //! Files are checked as those of every document, by `references`.
 
-use super::source::Source;
 use super::{Finding, TextFile};
+use crate::source::Source;
 use std::collections::BTreeSet;
 
 pub(super) const DOCUMENT: &str = "docs/internals/budgets.md";

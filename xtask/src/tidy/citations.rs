@@ -6,8 +6,8 @@
 //! cite it.
 
 use super::floors::DEV_ONLY;
-use super::source::Source;
 use super::{Finding, TextFile};
+use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

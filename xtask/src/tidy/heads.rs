@@ -1,7 +1,7 @@
 //! Every Rust file begins by saying what it is.
 
 use super::Finding;
-use super::source::Source;
+use crate::source::Source;
 
 /// The first line of a file is a `//!` with words behind it.
 pub(super) fn check(sources: &[Source]) -> Vec<Finding> {

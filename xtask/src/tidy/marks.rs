@@ -6,8 +6,8 @@
 //! not in the list, and so that deleting other comments does not pass for an improvement.
 
 use super::markdown::without_inline_code;
-use super::source::Source;
 use super::{Finding, TextFile};
+use crate::source::Source;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

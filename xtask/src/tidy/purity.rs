@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::floors::PURE;
-use super::source::Source;
+use crate::source::Source;
 
 #[cfg(test)]
 mod tests;

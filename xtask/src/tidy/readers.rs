@@ -5,7 +5,7 @@
 //! what it takes.
 
 use super::Finding;
-use super::source::Source;
+use crate::source::Source;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@
 //! names it, from its crate, as a file below `src` of a crate (`net/route.rs`), and as the end of exactly one path.
 
 use super::markdown::{self, Piece};
-use super::source::Source;
 use super::{Finding, TextFile};
+use crate::source::Source;
 use std::collections::BTreeSet;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Files and functions stay small enough to be read at one sitting.
 
 use super::Finding;
-use super::source::{Body, Source};
+use crate::source::{Body, Source};
 
 #[cfg(test)]
 mod tests;

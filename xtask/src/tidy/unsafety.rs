@@ -1,7 +1,7 @@
 //! `unsafe` lives in the crates that talk to the kernel or to C; everywhere else the compiler refuses it.
 
 use super::Finding;
-use super::source::Source;
+use crate::source::Source;
 
 /// Crates that may contain `unsafe`: each use must say why it is sound.
 const MAY_BE_UNSAFE: &[&str] = &["udp", "tun", "tcp", "capi"];

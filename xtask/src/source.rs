@@ -9,49 +9,49 @@ use std::ops::Range;
 mod tests;
 
 /// One Rust file.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Relative to the root of the workspace.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// As it stands on disk.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The same bytes, with comments and the insides of literals blanked.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// The same bytes, with everything but comments blanked.
-    pub(super) comments: String,
+    pub(crate) comments: String,
     /// Byte ranges that are compiled for tests only.
     tests: Vec<Range<usize>>,
 }
 
 impl Source {
-    pub(super) fn new(path: &str, text: &str) -> Self {
+    pub(crate) fn new(path: &str, text: &str) -> Self {
         let (code, comments) = split(text);
         let tests = test_parts(path, &code);
         Self { path: path.to_owned(), text: text.to_owned(), code, comments, tests }
     }
 
     /// The folder name of the crate that this file belongs to, if it is a library or binary source.
-    pub(super) fn crate_name(&self) -> Option<&str> {
+    pub(crate) fn crate_name(&self) -> Option<&str> {
         let (name, rest) = self.path.strip_prefix("crates/")?.split_once('/')?;
         rest.starts_with("src/").then_some(name)
     }
 
     /// Whether this is the file where a crate's attributes stand.
-    pub(super) fn is_crate_root(&self) -> bool {
+    pub(crate) fn is_crate_root(&self) -> bool {
         self.path.ends_with("/src/lib.rs") || self.path.ends_with("/src/main.rs")
     }
 
     /// Whether the byte at `offset` is compiled for tests only.
-    pub(super) fn is_test(&self, offset: usize) -> bool {
+    pub(crate) fn is_test(&self, offset: usize) -> bool {
         self.tests.iter().any(|part| part.contains(&offset))
     }
 
     /// The number, from 1, of the line with the byte at `offset`.
-    pub(super) fn line_of(&self, offset: usize) -> usize {
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
         1 + self.text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count()
     }
 
     /// How many lines are not test code.
-    pub(super) fn lines_without_tests(&self) -> usize {
+    pub(crate) fn lines_without_tests(&self) -> usize {
         let mut offset = 0;
         let mut count = 0;
         for line in self.text.split_inclusive('\n') {
@@ -62,7 +62,7 @@ impl Source {
     }
 
     /// Where `word` stands in the code as a word of its own.
-    pub(super) fn find_word<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    pub(crate) fn find_word<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         let bytes = self.code.as_bytes();
         let is_free = move |at: Option<&u8>| at.is_none_or(|byte| !is_word_byte(*byte));
         self.code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -73,14 +73,14 @@ impl Source {
     }
 
     /// The offset just behind the bracketed block or the `;` that ends the item at `offset`.
-    pub(super) fn end_of_item(&self, offset: usize) -> Option<Body> {
+    pub(crate) fn end_of_item(&self, offset: usize) -> Option<Body> {
         body_after(&self.code, offset)
     }
 }
 
 /// How an item ends.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// With a block in braces: its first byte, and the one behind its last.
     Block(Range<usize>),
     /// With a semicolon: the byte behind it.
