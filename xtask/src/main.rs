@@ -3,6 +3,7 @@
 
 mod calls;
 mod first_contact;
+mod house;
 mod install;
 mod macos;
 mod nightly;
@@ -28,6 +29,8 @@ struct Cli {
 enum Task {
     /// Check the house rules: floors of crates, sizes, citations, paths and words in documents and comments.
     Tidy(tidy::TidyArgs),
+    /// Count the places that do one job: engines, walks, journals, session set-ups, back-offs, sets of ssh's flags.
+    House(house::HouseArgs),
     /// Run every check a change has to pass.
     Test(test::TestArgs),
     /// Run what takes too long for every change: the ignored tests, the long rigs, real servers of buckets.
@@ -61,6 +64,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
+        Task::House(args) => house::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Nightly(args) => nightly::run(&args),
         Task::Watch(args) => test::watch::run(&args),

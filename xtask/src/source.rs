@@ -63,13 +63,14 @@ impl Source {
 
     /// Where `word` stands in the code as a word of its own.
     pub(crate) fn find_word<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let bytes = self.code.as_bytes();
-        let is_free = move |at: Option<&u8>| at.is_none_or(|byte| !is_word_byte(*byte));
-        self.code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
-            let before = at.checked_sub(1).and_then(|index| bytes.get(index));
-            let open_end = word.as_bytes().last().is_none_or(|byte| !is_word_byte(*byte));
-            is_free(before) && (open_end || is_free(bytes.get(at + word.len())))
-        })
+        find_word(&self.code, word)
+    }
+
+    /// The code with the parts for tests blanked.
+    pub(crate) fn product_code(&self) -> String {
+        let mut code = self.code.clone().into_bytes();
+        self.tests.iter().for_each(|part| blank(&mut code[part.clone()]));
+        String::from_utf8_lossy(&code).into_owned()
     }
 
     /// The offset just behind the bracketed block or the `;` that ends the item at `offset`.
@@ -96,11 +97,26 @@ impl Body {
     }
 }
 
-fn is_word_byte(byte: u8) -> bool {
+/// Where `word` stands in `code` as a word of its own. A side of `word` that is no letter, digit or underscore may have
+/// anything beside it.
+pub(crate) fn find_word<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let bytes = code.as_bytes();
+    let is_free = move |at: Option<&u8>| at.is_none_or(|byte| !is_word_byte(*byte));
+    let is_open = |byte: Option<&u8>| byte.is_none_or(|byte| !is_word_byte(*byte));
+    let (open_start, open_end) =
+        (is_open(word.as_bytes().first()), is_open(word.as_bytes().last()));
+    code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
+        let before = at.checked_sub(1).and_then(|index| bytes.get(index));
+        (open_start || is_free(before)) && (open_end || is_free(bytes.get(at + word.len())))
+    })
+}
+
+pub(crate) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn body_after(code: &str, offset: usize) -> Option<Body> {
+/// How the item at `offset` ends.
+pub(crate) fn body_after(code: &str, offset: usize) -> Option<Body> {
     let mut depth = 0_usize;
     for (index, byte) in code.bytes().enumerate().skip(offset) {
         match byte {

@@ -20,9 +20,9 @@ mod unsafety;
 mod words;
 mod workflows;
 
+use crate::house;
 use crate::source::Source;
 use anyhow::{Context, Result};
-
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) struct TidyArgs {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Task {
-    /// Write lower numbers into the lists of marked comment lines and of long pages.
+    /// Write lower numbers into the lists of marked comment lines, of long pages, and of places that do one job.
     #[arg(long)]
     lower: bool,
     /// Print the marked comment lines of a crate.
@@ -83,10 +83,17 @@ fn lower(tree: &Tree) -> Result<ExitCode> {
     for (path, text) in [
         (marks::LIST, marks::lowered(list(marks::LIST), &tree.sources)),
         (pages::LIST, pages::lowered(list(pages::LIST), &tree.files)),
+        (house::LIST, house::lowered(list(house::LIST), &tree.house())),
     ] {
         fs::write(Path::new(&tree.root).join(path), text).with_context(|| path.to_owned())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The counts of the house, and the lines of code.
+pub(crate) fn house() -> Result<(Vec<house::Count>, usize)> {
+    let tree = Tree::read(&workspace())?;
+    Ok((tree.house(), house::code_lines(&tree.sources)))
 }
 
 /// Writes the marks of the Japanese README, or prints what it lacks.
@@ -153,6 +160,10 @@ impl Tree {
         Ok(Self { files, sources, packages, root, version, minimum_rust })
     }
 
+    fn house(&self) -> Vec<house::Count> {
+        house::counts(&self.sources, &floors::uses(&self.packages))
+    }
+
     fn document(&self, path: &str) -> Option<&TextFile> {
         self.files.iter().find(|file| file.path == path)
     }
@@ -178,6 +189,10 @@ fn check(tree: &Tree) -> Vec<Finding> {
     with(changelog::DOCUMENT, &|document| changelog::check(document, &tree.version));
     with(marks::LIST, &|list| marks::check(list, &tree.sources));
     with(pages::LIST, &|list| pages::check(list, &tree.files));
+    with(house::LIST, &|list| {
+        let error = |text| Finding::error(house::LIST, 1, text);
+        house::growths(&list.text, &tree.house()).into_iter().map(error).collect()
+    });
     with(translations::TRANSLATION, &|translation| {
         let original = tree.document(translations::ORIGINAL);
         original.map_or_else(Vec::new, |original| translations::check(original, translation))

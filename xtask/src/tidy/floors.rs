@@ -3,6 +3,7 @@
 use super::Finding;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -140,6 +141,20 @@ pub(super) fn packages(root: &Path) -> Result<Vec<Package>> {
         ..package
     };
     Ok(metadata.packages.into_iter().map(relative).collect())
+}
+
+/// The crates that each crate depends on outside its tests, by their folder names.
+pub(super) fn uses(packages: &[Package]) -> BTreeMap<&str, Vec<&str>> {
+    let used = |package| {
+        let Package { dependencies, .. }: &Package = package;
+        let used = dependencies.iter().filter(|used| used.kind.as_deref() != Some("dev"));
+        used.filter_map(|used| used.name.strip_prefix("hikyaku-")).collect()
+    };
+    let row = |package| {
+        let Package { name, .. }: &Package = package;
+        Some((name.strip_prefix("hikyaku-")?, used(package)))
+    };
+    packages.iter().filter_map(row).collect()
 }
 
 /// Checks that each crate depends only on crates of lower floors, and that pure crates depend only on the libraries in
