@@ -460,9 +460,6 @@ impl CopyArgs {
     }
 }
 
-/// A night, and the day after it.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
-
 /// `auto` or a number.
 pub(crate) fn pipes(text: &str) -> std::result::Result<Pipes, String> {
     match (text, text.parse()) {

@@ -27,6 +27,7 @@ use hikyaku_reach::dial::Servers;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash};
+use hikyaku_units::RetryPolicy;
 use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
@@ -292,8 +293,12 @@ type Hashes = BTreeMap<Vec<u8>, FileHash>;
 /// Copies one part, by several connections if one is lost.
 fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
     part.check(plan.options)?;
-    let limit = part.host().map(|host| plan.args.patience(host, plan.settings)).transpose()?;
-    let mut patience = Patience::new(limit.unwrap_or_default());
+    let policy = match part.host() {
+        Some(host) => plan.args.retries(host, plan.settings)?,
+        // A copy on this machine has no connection that could be lost.
+        None => RetryPolicy::COPY.within(Duration::ZERO),
+    };
+    let mut patience = Patience::new(policy);
     loop {
         let mut progress = Progress::None;
         let Err(error) = copy(part, &plan, sum, &mut progress) else { return Ok(()) };

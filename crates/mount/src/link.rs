@@ -12,6 +12,7 @@ use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, STORE, SUCCESSORS, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::{Client, Holder, RemoteError};
+use hikyaku_units::{Retries, RetryPolicy};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,9 +37,6 @@ pub(crate) enum Leasing {
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The time between two attempts to connect again: the first, and the longest.
-const PAUSE_MIN: Duration = Duration::from_millis(500);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl Links {
     /// Connects for the first time. One of several servers must be there; the others are told, and are connected when they
@@ -174,7 +172,7 @@ impl Links {
 
     /// Connects until that succeeds.
     fn again(&self, server: usize) -> Client {
-        let mut pause = PAUSE_MIN;
+        let mut retries = Retries::new(RetryPolicy::MOUNT);
         loop {
             let begin = Instant::now();
             if let Ok(dialled) = self.dial(server)
@@ -183,8 +181,7 @@ impl Links {
             {
                 return client;
             }
-            thread::sleep(pause.saturating_sub(begin.elapsed()));
-            pause = PAUSE_MAX.min(pause * 2);
+            thread::sleep(retries.next(fastrand::f64()).saturating_sub(begin.elapsed()));
         }
     }
 }

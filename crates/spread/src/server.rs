@@ -5,7 +5,7 @@ use crate::ids::AskId;
 use crate::meter::Meter;
 use alloc::vec::Vec;
 use core::time::Duration;
-use hikyaku_units::{Instant, Rate};
+use hikyaku_units::{Instant, Rate, RetryPolicy};
 
 /// The time that a server has for the bytes that are asked for, on top of the round trip: it covers the time
 /// between two looks at the plan.
@@ -16,12 +16,6 @@ const ASKED_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The shortest silence after which a server with work is quiet.
 const QUIET_MIN: Duration = Duration::from_secs(2);
-
-/// The time until the first retry. It doubles with each retry, up to [`RETRY_TIME_MAX`].
-const RETRY_TIME_MIN: Duration = Duration::from_secs(5);
-
-/// The longest time between two retries.
-const RETRY_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What a server is known to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,14 +42,13 @@ pub(crate) struct Retries {
 impl Retries {
     /// The first retry is due some time after `now`.
     pub(crate) fn start(now: Instant) -> Self {
-        Self { count: 0, next: now + RETRY_TIME_MIN }
+        Self { count: 0, next: now + RetryPolicy::DOWNLOAD.wait(1) }
     }
 
     /// One retry more, at `now`.
     pub(crate) fn again(self, now: Instant) -> Self {
-        let factor = 1u32 << (self.count + 1).min(8);
         let count = self.count.saturating_add(1);
-        Self { count, next: now + (RETRY_TIME_MIN * factor).min(RETRY_TIME_MAX) }
+        Self { count, next: now + RetryPolicy::DOWNLOAD.wait(count.saturating_add(1)) }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Types for units: [`Instant`], [`Rate`], [`DataSize`] and [`Probability`], with text forms for
-//! users. [`counted()`] says how many there are of something.
+//! users. [`counted()`] says how many there are of something. [`RetryPolicy`] is the wait between two attempts.
 //!
 //! There is one parser of rates and one of sizes. A rate is in bits (`100m`, `100mbit`, `100Mb`) or in bytes (`10MB`, `10MiB`)
 //! per second; a [`RateRule`] defines bare numbers. Sizes are in bytes: `5MB` is 5,000,000, while `5MiB` and bare
@@ -17,6 +17,7 @@ mod instant;
 mod number;
 mod probability;
 mod rate;
+mod retry;
 mod size;
 
 pub use counted::{Counted, counted};
@@ -25,6 +26,7 @@ pub use instant::Instant;
 pub use number::ParseUnitError;
 pub use probability::Probability;
 pub use rate::{Rate, RateRule, parse_limit};
+pub use retry::{Retries, RetryPolicy};
 pub use size::DataSize;
 
 #[cfg(test)]

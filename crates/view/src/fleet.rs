@@ -8,6 +8,7 @@ use hikyaku_net::Memory;
 use hikyaku_reach::daemon::{IMAGES, PICKS, STORE};
 use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::Client;
+use hikyaku_units::RetryPolicy;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -50,8 +51,6 @@ pub(crate) struct Phone {
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two attempts to connect again.
-const AGAIN: Duration = Duration::from_secs(2);
 
 impl Phone {
     /// Connects over TCP only if `via` says so.
@@ -109,11 +108,13 @@ impl Phone {
         self.dialler.dial(address, trust(keys, &self.known), &STORE, PATIENCE)
     }
 
-    /// A connection to this server that works as far as is known. One that was lost is made again, at most every 2 s.
+    /// A connection to this server that works as far as is known. One that was lost is made again, with a pause between
+    /// attempts.
     pub(crate) fn link(&self, server: &Server) -> Linked {
         let mut link = server.link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let is_lost = link.has.client.connection().close_reason().is_some();
-        if is_lost && link.tried.is_none_or(|tried| tried.elapsed() >= AGAIN) {
+        let pause = RetryPolicy::VIEW.wait(1);
+        if is_lost && link.tried.is_none_or(|tried| tried.elapsed() >= pause) {
             link.tried = Some(Instant::now());
             if let Ok(dialled) = self.dial(&server.address, &server.keys)
                 && let Ok(client) = Client::new(dialled.connection)

@@ -13,7 +13,7 @@ use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
-use hikyaku_units::{ParseUnitError, Rate, RateRule, parse_duration, parse_timeout};
+use hikyaku_units::{ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_timeout};
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -157,7 +157,7 @@ impl GetArgs {
             cap: self.cap(files),
             retries: self.retries.unwrap_or(RETRIES_DEFAULT),
             retries_of_closed_port: self.retries.unwrap_or(0),
-            wait: self.retry_wait,
+            retry: RetryPolicy::of_web(self.retry_wait),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::{steer, worker};
 use anyhow::{Error, Result};
 use hikyaku_fs::{Draft, Zeros};
 use hikyaku_tuner::Tuner;
+use hikyaku_units::RetryPolicy;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -32,8 +33,8 @@ pub(crate) struct Conduct {
     pub(crate) retries: u32,
     /// The same of a port where nobody listens, if that is the first that is heard of a server.
     pub(crate) retries_of_closed_port: u32,
-    /// The time before the first repetition; it doubles.
-    pub(crate) wait: Duration,
+    /// The waits between two attempts that no server has asked for.
+    pub(crate) retry: RetryPolicy,
 }
 
 /// A download.

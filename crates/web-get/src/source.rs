@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest wait between two attempts that no server asked for.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// The waits that servers ask for, of all attempts without a byte between them. A server that wants more is given up: who
 /// asks it again may as well be the user.
 const ASKED_WAITS_MAX: Duration = Duration::from_secs(600);
@@ -164,21 +162,17 @@ impl Waited {
     }
 }
 
-/// The time before attempt number `failures` after the first.
-pub(crate) fn backoff(wait: Duration, failures: u32) -> Duration {
-    wait.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX.max(wait))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hikyaku_units::RetryPolicy;
 
     #[test]
     fn failures_beside_each_other_are_one() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut standing = Standing::new(Fate::Used, begin);
-        let wait = |failures| backoff(Duration::from_secs(1), failures);
+        let wait = |failures| RetryPolicy::of_web(Duration::from_secs(1)).wait(failures);
         for _ in 0..10 {
             standing.fail(at(1), at(2), wait);
         }
@@ -200,11 +194,5 @@ mod tests {
         assert_eq!(waited.next(&fault(None), own), Some(own));
         assert_eq!(waited.next(&fault(Some(400)), own), None, "both together");
         assert_eq!(waited.next(&fault(Some(u64::MAX)), own), None);
-    }
-
-    #[test]
-    fn waits_double_up_to_half_a_minute() {
-        let seconds = |failures| backoff(Duration::from_secs(1), failures).as_secs();
-        assert_eq!([1, 2, 3, 30].map(seconds), [1, 2, 4, 30]);
     }
 }

@@ -8,7 +8,7 @@ use crate::http::wire::Stop;
 use crate::limit::Limit;
 use crate::offer::Offer;
 use crate::show::Show;
-use crate::source::{Source, Waited, backoff};
+use crate::source::{Source, Waited};
 use hikyaku_fs::{Draft, Zeros};
 use std::sync::atomic::Ordering;
 
@@ -38,7 +38,7 @@ impl Streamed<'_> {
                 ended => return ended,
             };
             failures += 1;
-            let wait = waited.next(&fault, backoff(self.conduct.wait, failures));
+            let wait = waited.next(&fault, self.conduct.retry.wait(failures));
             let may_pass = fault.may_pass() && failures <= self.conduct.retries;
             let (true, Some(wait)) = (may_pass, wait) else { return Err(Unfetched::Fault(fault)) };
             self.stop.sleep(wait);

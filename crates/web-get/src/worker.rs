@@ -6,16 +6,14 @@ use crate::http::connection::Connection;
 use crate::http::fault::Fault;
 use crate::ranges::LeaseId;
 use crate::show::Show;
-use crate::source::{Fate, backoff};
+use crate::source::Fate;
 use anyhow::Error;
 use hikyaku_console::causes;
+use hikyaku_units::RetryPolicy;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A server that has enough connections is left alone for at least so long, whatever it says: it answers at once, and the
-/// attempts would be used up before any of its connections is over.
-const BUSY_WAIT: Duration = Duration::from_millis(100);
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 /// A range is not smaller than this many bytes, unless no more is missing.
@@ -276,9 +274,13 @@ impl Worker<'_, '_> {
                 return;
             }
             let wait = |failures| {
-                let own = backoff(fetch.conduct.wait, failures);
-                let least =
-                    if fault.is_busy() { backoff(BUSY_WAIT, failures) } else { Duration::ZERO };
+                let own = fetch.conduct.retry.wait(failures);
+                // It answers at once, whatever wait it asks for: the attempts would be used up before any of its
+                // connections is over.
+                let least = match fault.is_busy() {
+                    true => RetryPolicy::WEB_BUSY.wait(failures),
+                    false => Duration::ZERO,
+                };
                 fault.retry_after().unwrap_or(own).max(least)
             };
             // All of those that began together were refused: half as many are tried.

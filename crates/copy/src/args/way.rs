@@ -1,6 +1,6 @@
 //! How the far side of a copy is reached: as the flags say, or as the user has set.
 
-use super::{By, CopyArgs, PATIENCE};
+use super::{By, CopyArgs};
 use crate::far::SERVICE;
 use crate::memory;
 use anyhow::Result;
@@ -11,8 +11,7 @@ use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::{RETRY_FOR, Typed};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Observer, Way};
-use hikyaku_units::DataSize;
-use std::time::Duration;
+use hikyaku_units::{DataSize, RetryPolicy};
 
 impl CopyArgs {
     /// How the far side at `host` is reached: as the flags say, or as the user has set.
@@ -99,9 +98,9 @@ impl CopyArgs {
         self.transport.pipes.unwrap_or_default()
     }
 
-    /// For how long it is tried to go on when the connection to `host` is lost.
-    pub(crate) fn patience(&self, host: &str, settings: &Settings) -> Result<Duration> {
+    /// When a copy whose connection to `host` is lost is tried again, and for how long.
+    pub(crate) fn retries(&self, host: &str, settings: &Settings) -> Result<RetryPolicy> {
         let time = settings.resolve(self.transport.retry_for, &RETRY_FOR, host)?;
-        Ok(time.unwrap_or(PATIENCE))
+        Ok(time.map_or(RetryPolicy::COPY, |time| RetryPolicy::COPY.within(time)))
     }
 }

@@ -6,14 +6,15 @@ use crate::session::LostConnection;
 use hikyaku_console::Kept;
 use hikyaku_net::ConnectError;
 use hikyaku_reach::SshFailed;
+use hikyaku_units::{Retries, RetryPolicy};
 use std::time::{Duration, Instant};
 
 /// How long a lost copy is tried again.
 pub(super) struct Patience {
-    limit: Duration,
-    /// When the connection was lost, and how often it has been tried since.
+    /// When the connection was lost.
     lost: Option<Instant>,
-    tries: u32,
+    /// The attempts since then.
+    retries: Retries,
 }
 
 /// Which attempt of a copy this is.
@@ -61,13 +62,12 @@ impl Progress {
     }
 }
 
-/// The first pause, which doubles up to the longest.
-const PAUSE: Duration = Duration::from_secs(2);
-const LONGEST: Duration = Duration::from_secs(60);
+/// The policy has no jitter, so any number does.
+const NO_JITTER: f64 = 0.5;
 
 impl Patience {
-    pub(super) const fn new(limit: Duration) -> Self {
-        Self { limit, lost: None, tries: 0 }
+    pub(super) const fn new(policy: RetryPolicy) -> Self {
+        Self { lost: None, retries: Retries::new(policy) }
     }
 
     /// How long to wait before the next attempt; none if there is to be none. A first attempt that does
@@ -83,14 +83,13 @@ impl Patience {
             .chain()
             .any(|link| link.is::<SshFailed>() || link.is::<ConnectError>() || is_blocked(link));
         if is_lost && (self.lost.is_none() || progress == Progress::Some) {
-            (self.lost, self.tries) = (Some(now), 0);
+            self.lost = Some(now);
+            self.retries.reset();
         }
-        if !(is_lost || is_away) || now.duration_since(self.lost?) >= self.limit {
+        if !(is_lost || is_away) || self.retries.is_over(now.duration_since(self.lost?)) {
             return None;
         }
-        let pause = PAUSE.saturating_mul(2_u32.saturating_pow(self.tries)).min(LONGEST);
-        self.tries += 1;
-        Some(pause)
+        Some(self.retries.next(NO_JITTER))
     }
 }
 
@@ -100,6 +99,7 @@ mod tests {
     use anyhow::anyhow;
 
     const HOUR: Duration = Duration::from_secs(3600);
+    const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
     fn lost() -> anyhow::Error {
         anyhow::Error::new(LostConnection).context("try: something").context("it is lost")
@@ -111,17 +111,17 @@ mod tests {
 
     #[test]
     fn what_never_began_is_not_tried_again() {
-        let mut patience = Patience::new(HOUR);
+        let mut patience = Patience::new(RetryPolicy::COPY.within(HOUR));
         assert_eq!(patience.after(Instant::now(), &away(), Progress::None), None);
         assert_eq!(patience.after(Instant::now(), &anyhow!("disk full"), Progress::Some), None);
     }
 
     #[test]
     fn a_lost_copy_is_tried_until_patience_ends() {
-        let (mut patience, begin) = (Patience::new(HOUR), Instant::now());
+        let (mut patience, begin) = (Patience::new(RetryPolicy::COPY.within(HOUR)), Instant::now());
         let mut now = begin;
         let mut pause = patience.after(now, &lost(), Progress::Some).unwrap();
-        assert_eq!(pause, PAUSE);
+        assert_eq!(pause, RetryPolicy::COPY.wait(1));
         let mut tries = 0;
         loop {
             now += pause;
@@ -130,20 +130,21 @@ mod tests {
                 Some(next) => pause = next,
                 None => break,
             }
-            assert!(pause <= LONGEST && tries < 100);
+            assert!(pause <= LONGEST_WAIT && tries < 100);
         }
-        assert!(now - begin >= HOUR && now - begin < HOUR + LONGEST, "{:?}", now - begin);
+        assert!(now - begin >= HOUR && now - begin < HOUR + LONGEST_WAIT, "{:?}", now - begin);
         assert_eq!(patience.after(now, &lost(), Progress::None), None);
         // An attempt that brought something begins a new wait.
-        assert_eq!(patience.after(now, &lost(), Progress::Some), Some(PAUSE));
+        assert_eq!(patience.after(now, &lost(), Progress::Some), Some(RetryPolicy::COPY.wait(1)));
     }
 
     #[test]
     fn other_failures_end_it() {
-        let mut patience = Patience::new(HOUR);
+        let mut patience = Patience::new(RetryPolicy::COPY.within(HOUR));
         let now = Instant::now();
         assert!(patience.after(now, &lost(), Progress::Some).is_some());
         assert_eq!(patience.after(now, &anyhow!("disk full"), Progress::Some), None);
-        assert_eq!(Patience::new(Duration::ZERO).after(now, &lost(), Progress::Some), None);
+        let mut none = Patience::new(RetryPolicy::COPY.within(Duration::ZERO));
+        assert_eq!(none.after(now, &lost(), Progress::Some), None);
     }
 }

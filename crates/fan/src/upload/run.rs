@@ -12,6 +12,7 @@ use hikyaku_reach::Limit;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_run_log::FileStage;
 use hikyaku_store::ErrorKind;
+use hikyaku_units::{Retries, RetryPolicy};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -26,9 +27,6 @@ const LANES_MAX: usize = 4;
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// A server that still has a file that was taken over stops within this.
 const STOP_TIME: Duration = Duration::from_secs(1);
-/// A lost server is tried again after this, then after twice as long each time, up to the second.
-const RETRY: Duration = Duration::from_secs(2);
-const RETRY_MAX: Duration = Duration::from_secs(30);
 
 /// The number of tasks of a file that has failed: none of them can make it complete.
 const FAILED: usize = usize::MAX;
@@ -106,7 +104,7 @@ impl<'a> Run<'a> {
             flow: Flow::new(Server::from(client.clone()).round_trip(), Duration::ZERO),
             backlog: 0,
             full_from: u64::MAX,
-            retries: 0,
+            retries: Retries::new(RetryPolicy::UPLOAD),
             retry_at: None,
             touched: BTreeSet::new(),
         };
@@ -372,9 +370,7 @@ impl<'a> Run<'a> {
         // Lanes that wait for it end by this.
         client.connection().close(hikyaku_net::code::APPLICATION, "the connection is given up");
         link.epoch += 1;
-        let pause = RETRY.saturating_mul(1 << link.retries.min(8)).min(RETRY_MAX);
-        link.retry_at = Some(Instant::now() + pause);
-        link.retries += 1;
+        link.retry_later();
         for id in state.queue.at(at.server) {
             self.take_back(state, at.server, id);
         }
@@ -420,9 +416,7 @@ impl<'a> Run<'a> {
                 true
             }
             None => {
-                let pause = RETRY.saturating_mul(1 << link.retries.min(8)).min(RETRY_MAX);
-                link.retries += 1;
-                link.retry_at = Some(Instant::now() + pause);
+                link.retry_later();
                 false
             }
         }

@@ -7,6 +7,7 @@ use super::{UploadError, Uploaded};
 use crate::census::ServerId;
 use hikyaku_remote::Client;
 use hikyaku_store::StorePath;
+use hikyaku_units::Retries;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -33,10 +34,18 @@ pub(super) struct Link {
     pub(super) flow: Flow,
     pub(super) backlog: u64,
     pub(super) full_from: u64,
-    pub(super) retries: u32,
+    /// Failures in this upload, of which a connection is one as well: a server that is lost again and again is tried less often.
+    pub(super) retries: Retries,
     pub(super) retry_at: Option<Instant>,
     /// Directories in which names were made.
     pub(super) touched: BTreeSet<StorePath>,
+}
+
+impl Link {
+    /// A connection was lost, or could not be made: the next attempt is made after the wait of the policy.
+    pub(super) fn retry_later(&mut self) {
+        self.retry_at = Some(Instant::now() + self.retries.next(fastrand::f64()));
+    }
 }
 
 impl State {

@@ -16,6 +16,7 @@ use hikyaku_console::{Tone, say};
 use hikyaku_forward::{Answer, Listen, Listening, Report, Verdict, framed};
 use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::{Connection, Way};
+use hikyaku_units::{Retries, RetryPolicy};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,10 +62,6 @@ pub(crate) struct Uplink {
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection of a program waits so long for the far gateway.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The pause before the first attempt to connect again. Each one is twice as long as the one before,
-const PAUSE_MIN: Duration = Duration::from_millis(500);
-/// up to this.
-const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// The far gateway is asked again for listeners after so long.
 const LISTEN_AGAIN: Duration = Duration::from_secs(10);
 /// How often it is looked whether the far gateway is heard.
@@ -234,10 +231,11 @@ pub(super) async fn keep(
 
 /// Makes another connection.
 async fn again(gateway: &Gateway, reach: &Reach) -> Greeted {
-    let mut pause = PAUSE_MIN;
+    let mut retries = Retries::new(RetryPolicy::PROXY);
+    let mut pause = retries.next(fastrand::f64());
     loop {
         sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_MAX);
+        pause = retries.next(fastrand::f64());
         let (far, way) = (reach.far.clone(), reach.way.clone());
         let opened = spawn_blocking(move || Link::open(&far, &without_questions(way))).await;
         let error = match opened {

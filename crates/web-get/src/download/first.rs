@@ -6,7 +6,7 @@ use crate::http::client::{Answer, Wanted};
 use crate::http::fault::Fault;
 use crate::metalink::Expect;
 use crate::offer::{Known, Offer, Parts, Proof};
-use crate::source::{Fate, Source, Waited, backoff};
+use crate::source::{Fate, Source, Waited};
 use crate::worker::tell_dropped;
 use hikyaku_console::causes;
 use std::ops::Range;
@@ -82,7 +82,7 @@ pub(crate) fn ask(
             true => tools.conduct.retries_of_closed_port,
             false => tools.conduct.retries,
         };
-        let wait = waited.next(&last, backoff(tools.conduct.wait, failures));
+        let wait = waited.next(&last, tools.conduct.retry.wait(failures));
         let (true, Some(wait)) = (last.may_pass() && failures <= retries, wait) else {
             return Err(Unfetched::Fault(last));
         };

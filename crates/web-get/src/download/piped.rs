@@ -10,7 +10,7 @@ use crate::http::client::{Answer, Wanted};
 use crate::http::fault::Fault;
 use crate::offer::{Known, Proof};
 use crate::output::Output;
-use crate::source::{Fate, Source, Waited, backoff};
+use crate::source::{Fate, Source, Waited};
 use crate::stream::whole;
 use crate::verify::{Sums, Verdict};
 use anyhow::Error;
@@ -90,7 +90,7 @@ impl Pipe<'_> {
             }
             failures += 1;
             let conduct = self.tools.conduct;
-            let wait = waited.next(&fault, backoff(conduct.wait, failures));
+            let wait = waited.next(&fault, conduct.retry.wait(failures));
             let may_pass = fault.may_pass() && failures <= conduct.retries && self.may_go_on();
             let (true, Some(wait)) = (may_pass, wait) else { return Err(self.lost(fault)) };
             tell_waiting(self.tools, fault, wait);
