@@ -1,27 +1,27 @@
 //! A connection to a daemon's address.
 
-mod closed;
 mod servers;
 mod trouble;
 
 pub use servers::{Ending, Servers, trust};
 pub use trouble::of_connect;
 
-use crate::blocked::{is_udp_blocked, note_udp};
 use crate::carrier::Connection;
+use crate::closed::ClosedPort;
 use crate::daemon::{NoService, Offered, ask};
+use crate::observer::Observer;
+use crate::race::{Met, NotMet, Race};
 use crate::service::Readers;
 use crate::tcp::{self, Call, Called, Pipes, TcpError};
 use crate::tuning::window_of_many;
 use crate::watch::Fate;
-use closed::ClosedPort;
 use hikyaku_console::no_listener;
 use hikyaku_crypto::ClientCredentials;
 use hikyaku_fs::Unresolved;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
-    Identity, Memory, OnDrop, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
+    Identity, Memory, OnDrop, StalledStreams, Target, Trust, TrustOutcome,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,8 +29,6 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::pin;
 use std::str::FromStr;
-use std::sync::mpsc::{self, SendError, TryRecvError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// The port of `hikyaku serve`, UDP and TCP, unless another is given.
@@ -258,7 +256,7 @@ impl Dialler {
         Ok(Dialled { connection, first_use, carrier, features })
     }
 
-    /// The one of the two that connects first. TCP begins later, so that it is used only where UDP does not get through.
+    /// The one of the two that connects. TCP begins later, so that it is used only where UDP does not get through.
     fn by_udp_or_tcp(
         &self,
         address: &Address,
@@ -266,76 +264,25 @@ impl Dialler {
         patience: Duration,
     ) -> Result<(Connection, Option<TrustOutcome>, Carrier), DialError> {
         let target = Target::new(address.host.clone(), address.port);
-        let config = self.udp_config(trust.clone(), patience);
-        let mut udp = pin!(self.endpoint.connect(target, config));
-        let (stop, memory) = (Stop::default(), self.memory.clone());
+        let udp = self.endpoint.connect(target, self.udp_config(trust.clone(), patience));
         let call = self.call(address, trust, patience);
-        // Where UDP was blocked before, whichever connects first is taken.
         let at = call.looked_up().unwrap_or_default();
-        let was_blocked = is_udp_blocked(&memory, &at);
-        let head_start = if was_blocked { Duration::ZERO } else { HEAD_START };
-        let closed = ClosedPort::ask(at.clone());
-        let mut failed = None;
-        let begin = Instant::now();
-        while begin.elapsed() < head_start && !closed.is_found() && failed.is_none() {
-            match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
-                Ok(Ok(connection)) => return Ok(by_udp(connection)),
-                Ok(Err(
-                    error @ (ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. }),
-                )) => {
-                    failed = Some(error);
-                }
-                Ok(Err(error)) => return Err(error.into()),
-                Err(Cut::TooLate | Cut::Stopped) => {}
-            }
-        }
-        let (say, tcp) = mpsc::channel();
-        let dial = move || {
-            if let Err(SendError(Ok(called))) = say.send(call.dial()) {
-                // UDP has connected meanwhile.
-                called.connection.close(code::DONE, "");
-            }
+        let race = Race {
+            memory: self.memory.clone(),
+            at: &at,
+            closed: ClosedPort::ask(at.clone()),
+            udp_time: None,
+            observer: Observer::default(),
         };
-        let named = thread::Builder::new().name("tcp-dial".to_owned());
-        named.spawn(dial).map_err(TcpError::System)?;
-        let taken = |called: Called| {
-            note_udp(&memory, &[called.peer], UdpSeen::Blocked);
-            by_tcp(called)
+        let is_silence = |error: &ConnectError| {
+            matches!(error, ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. })
         };
-        // Why TCP does not carry it, where that tells what is there.
-        let (mut is_tcp_refused, mut other) = (false, None);
-        loop {
-            if closed.is_found()
-                && let Some(error) = other.take()
-            {
-                return Err(error);
-            }
-            if is_tcp_refused && closed.is_found() {
-                return Err(refused(address, "UDP and TCP"));
-            }
-            // Without UDP it depends on TCP; the reason that matters is that of UDP.
-            if let Some(error) = failed {
-                return match tcp.recv() {
-                    Ok(Ok(called)) => Ok(taken(called)),
-                    Ok(Err(found @ TcpError::Other { .. })) => Err(found.into()),
-                    Ok(Err(_)) | Err(_) => Err(other.unwrap_or_else(|| error.into())),
-                };
-            }
-            match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
-                Ok(Ok(connection)) => {
-                    note_udp(&memory, &[connection.remote_addr()], UdpSeen::Works);
-                    return Ok(by_udp(connection));
-                }
-                Ok(Err(error)) => failed = Some(error),
-                Err(Cut::TooLate | Cut::Stopped) => match tcp.try_recv() {
-                    Ok(Ok(called)) => return Ok(taken(called)),
-                    Ok(Err(TcpError::Connect { source, .. })) => {
-                        is_tcp_refused = is_refused(&source);
-                    }
-                    Ok(Err(error @ TcpError::Other { .. })) => other = Some(error.into()),
-                    Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
-                },
-            }
+        match race.run(udp, call, is_silence) {
+            Ok(Met::Udp(connection)) => Ok(by_udp(connection)),
+            Ok(Met::Tcp(called)) => Ok(by_tcp(called)),
+            Err(NotMet::Udp(error)) => Err(error.into()),
+            Err(NotMet::Both { udp, tcp }) => Err(neither(address, udp, tcp)),
+            Err(NotMet::Thread(error)) => Err(TcpError::System(error).into()),
         }
     }
 
@@ -381,6 +328,19 @@ fn refused(address: &Address, protocols: &'static str) -> DialError {
     DialError::Refused { host: address.host.clone(), protocols, port: address.port }
 }
 
+/// Why neither UDP nor TCP leads to a daemon. Without an error of UDP, the kernel of its host refuses the UDP port.
+fn neither(address: &Address, udp: Option<ConnectError>, tcp: TcpError) -> DialError {
+    match (udp, tcp) {
+        (_, error @ TcpError::Other { .. }) => error.into(),
+        // The reason that matters is that of UDP.
+        (Some(error), _) => error.into(),
+        (None, TcpError::Connect { source, .. }) if is_refused(&source) => {
+            refused(address, "UDP and TCP")
+        }
+        (None, error) => error.into(),
+    }
+}
+
 /// Why TCP alone does not lead to a daemon.
 fn not_called(address: &Address, error: TcpError) -> DialError {
     match error {
@@ -408,9 +368,7 @@ fn by_tcp(called: Called) -> (Connection, Option<TrustOutcome>, Carrier) {
     (called.connection, Some(called.trust), Carrier::Tcp)
 }
 
-/// How long UDP alone is tried. A handshake takes one round trip, or some more than a second if its first packet is lost.
-const HEAD_START: Duration = Duration::from_millis(1500);
-/// How often it is looked whether TCP has connected meanwhile.
+/// How often it is looked whether the UDP port is closed.
 const LOOK: Duration = Duration::from_millis(20);
 /// Objects that a daemon may have open.
 const OBJECTS: u32 = 64;

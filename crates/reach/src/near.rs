@@ -1,8 +1,8 @@
 //! The near side: starts the far side through ssh and connects to it.
 
 mod addresses;
+mod carrier;
 mod error;
-mod race;
 
 pub use error::{Commands, ReachError};
 
@@ -13,6 +13,7 @@ use crate::hello::{Hello, SWITCH};
 use crate::local::Neighbour;
 use crate::meet::{Door, DoorConfig};
 use crate::observer::Observer;
+use crate::race::Met;
 use crate::service::{Loss, Service};
 use crate::sftp_server::SftpServer;
 use crate::speaks::Agreed;
@@ -25,7 +26,6 @@ use hikyaku_console::Scope;
 use hikyaku_net::{Endpoint, Side};
 use hikyaku_pipes::Pipe;
 use hikyaku_units::DataSize;
-use race::Met;
 use std::io::{self, BufReader, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What was found out of the port of a host, of which each address is asked twice.
 #[derive(Clone, Default)]
-pub(super) struct ClosedPort(Arc<AtomicBool>);
+pub(crate) struct ClosedPort(Arc<AtomicBool>);
 
 /// The host's answer is waited for so long.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 impl ClosedPort {
     /// Asks these addresses on a thread of its own, which ends within some seconds.
-    pub(super) fn ask(addresses: Vec<SocketAddr>) -> Self {
+    pub(crate) fn ask(addresses: Vec<SocketAddr>) -> Self {
         let found = Self::default();
         let tells = found.clone();
         let ask = move || {
@@ -40,7 +40,7 @@ impl ClosedPort {
     }
 
     /// Whether every address has told that nobody listens.
-    pub(super) fn is_found(&self) -> bool {
+    pub(crate) fn is_found(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
