@@ -14,16 +14,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The directory, and the one source's name in it if it is not its own.
+/// The directory, and the names of the sources in it.
 pub(crate) struct Landing {
     dir: Dir,
     path: PathBuf,
-    name: Option<Name>,
+    naming: Naming,
     stream: Option<OneStream>,
     /// Its user wrote a slash behind the name: it is to be a directory.
     must_be_dir: bool,
     /// The directory above, if the target was made in it just now.
     made_in: Option<Dir>,
+}
+
+/// How the paths of the sender become paths in the directory.
+enum Naming {
+    Unchanged,
+    /// The only source has this name.
+    Renamed(Name),
+    /// In a rehearsal: the sources go into a directory of this name, which a copy would make.
+    Below(Name),
 }
 
 /// Whose the standard descriptors of this process are.
@@ -101,7 +110,8 @@ impl Landing {
                 Err(failed(FailureKind::NotDirectory, format!("{shown}: not a directory")))
             }
             (Target::Name(spot), Sources::Contents) if matches!(making, Making::Nothing) => {
-                Ok(Self::named(spot))
+                let naming = Naming::Below(spot.name.clone());
+                Ok(Self { naming, must_be_dir: false, ..Self::named(spot) })
             }
             (Target::Name(spot), Sources::Contents) => {
                 let path = target.as_os_str().as_bytes();
@@ -114,12 +124,14 @@ impl Landing {
 
     fn into(target: &Path) -> Result<Self> {
         let (dir, path) = (Dir::open(target)?, target.to_path_buf());
-        Ok(Self { dir, path, name: None, stream: None, must_be_dir: false, made_in: None })
+        let naming = Naming::Unchanged;
+        Ok(Self { dir, path, naming, stream: None, must_be_dir: false, made_in: None })
     }
 
     fn named(spot: Spot) -> Self {
         let Spot { dir, path, name, must_be_dir } = spot;
-        Self { dir, path, name: Some(name), stream: None, must_be_dir, made_in: None }
+        let naming = Naming::Renamed(name);
+        Self { dir, path, naming, stream: None, must_be_dir, made_in: None }
     }
 
     /// Whether its user wrote `NAME/`, and there is nothing of that name: only a directory may be made.
@@ -144,12 +156,15 @@ impl Landing {
 
     /// What a journal of it is about.
     pub(crate) fn place(&self, of: [u8; 32]) -> Place<'_> {
-        Place { of, dir: &self.path, name: self.name.as_ref().map(Name::as_bytes) }
+        Place { of, dir: &self.path, name: self.name().map(Name::as_bytes) }
     }
 
     /// The one source's name, if it is not its own.
     pub(crate) const fn name(&self) -> Option<&Name> {
-        self.name.as_ref()
+        match &self.naming {
+            Naming::Renamed(name) => Some(name),
+            Naming::Unchanged | Naming::Below(_) => None,
+        }
     }
 
     /// Whether it is no plain file.
@@ -165,8 +180,11 @@ impl Landing {
     /// Where an entry of the sender's goes, beneath the directory.
     pub(crate) fn locate(&self, path: &[u8]) -> Result<PeerPath, PathError> {
         let placed = PeerPath::new(path)?;
-        let Some(name) = &self.name else { return Ok(placed) };
-        PeerPath::new(&renamed(path, name.as_bytes()))
+        match &self.naming {
+            Naming::Unchanged => Ok(placed),
+            Naming::Renamed(name) => PeerPath::new(&renamed(path, name.as_bytes())),
+            Naming::Below(name) => PeerPath::new(&[name.as_bytes(), b"/", path].concat()),
+        }
     }
 }
 
@@ -220,6 +238,10 @@ mod tests {
         assert_eq!(place(open("file", Sources::One).unwrap()), "file/a");
         assert_eq!(place(open("made", Sources::Contents).unwrap()), "run7/a");
         assert!(scratch.join("made").is_dir());
+        let rehearsal = (Making::Nothing, Descriptors::Users);
+        let landing = Landing::open(&scratch.join("later"), Sources::Contents, of, rehearsal);
+        assert_eq!(place(landing.unwrap()), "later/run7/a");
+        assert!(!scratch.join("later").exists());
         assert!(open("file", Sources::Several).is_err());
         assert!(open("gone", Sources::Several).is_err());
         assert!(open("gone/deep", Sources::One).is_err());
