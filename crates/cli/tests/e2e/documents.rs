@@ -1,9 +1,12 @@
 //! Blocks of README and of `docs/` that are marked `sh,test` are run as a reader types them: on `laptop`, in a home
 //! directory of its own, or on the other host where the mark names it (`sh,test,node1`). A block `text,test` behind one
-//! has to be what was printed, but for numbers and keys. The two hosts are on one machine, in namespaces.
+//! has to be what was printed, but for numbers and keys. The two hosts are on one machine, in namespaces. The commands in
+//! the tables of `docs/coming-from.md` are run as well (`coming_from.rs`).
 
 mod blocks;
+mod coming_from;
 mod hosts;
+mod web;
 
 use crate::common::{listing, skipped, wait_until};
 use blocks::{Block, Kind, blocks, constant};
@@ -58,7 +61,7 @@ fn run(hosts: &mut Hosts, block: &Block, host: Host, place: &str) -> Ran {
             return Ran::InPart;
         }
         let ran = if line.starts_with("hikyaku serve ") {
-            hosts.serve(host, line)
+            hosts.serve(host, line, "serving ")
         } else {
             hosts.run(host, line)
         };

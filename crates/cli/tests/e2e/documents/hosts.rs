@@ -36,9 +36,10 @@ pub(super) struct Hosts {
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 /// Settings of the ssh client of `laptop`, in place of the user's own.
 const CLIENT: &str = "IdentitiesOnly yes\nStrictHostKeyChecking accept-new\nLogLevel ERROR\n";
-const SERVER: &str = "Port 22\nListenAddress 127.0.0.2\nPidFile none\nStrictModes no\nUsePAM no\n\
+const SERVER: &str = "Port 22\nPort 2222\nListenAddress 127.0.0.2\nPidFile none\nStrictModes no\nUsePAM no\n\
     PasswordAuthentication no\nSubsystem sftp internal-sftp\n";
-const NAMES: &str = "127.0.0.1 localhost laptop\n127.0.0.2 node1 host\n";
+const NAMES: &str = "127.0.0.1 localhost laptop\n\
+    127.0.0.2 node1 node2 node3 host jump a.example.org b.example.org\n";
 const TOOLS: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 impl Hosts {
@@ -105,6 +106,17 @@ impl Hosts {
         self.folder.join(name)
     }
 
+    /// Installs hikyaku on node1.
+    pub(super) fn install(&self) {
+        fs::create_dir_all(self.at("node1/.local/bin")).unwrap();
+        symlink(PROGRAM, self.at("node1/.local/bin/hikyaku")).unwrap();
+    }
+
+    /// The network namespace of both hosts, for setns(2).
+    pub(super) fn network(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/ns/net", self.sshd.id()))
+    }
+
     /// Makes a directory with some files.
     pub(super) fn files(&self, name: &str) {
         let folder = self.at(name);
@@ -137,16 +149,24 @@ impl Hosts {
         if status.success() { Ok(()) } else { Err(status) }
     }
 
-    /// Starts a server on `host`, which runs until the end of the test. If it ends before it serves, how.
-    pub(super) fn serve(&mut self, host: Host, line: &str) -> Result<(), ExitStatus> {
+    /// Starts a server on `host`, and waits until it prints `text`. If it ends before that, how.
+    pub(super) fn serve(&mut self, host: Host, line: &str, text: &str) -> Result<(), ExitStatus> {
         let mut server = self.shell(host, &format!("exec {line}")).spawn().unwrap();
         let mut ended = None;
         wait_until("the server serves or ends", || {
             ended = server.try_wait().unwrap();
-            ended.is_some() || self.printed().contains("serving ")
+            ended.is_some() || self.printed().contains(text)
         });
         self.servers.push(server);
         ended.map_or(Ok(()), Err)
+    }
+
+    /// Stops all servers. Otherwise they run until the end of the test.
+    pub(super) fn stop_servers(&mut self) {
+        for mut server in self.servers.drain(..) {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
     }
 
     fn shell(&self, host: Host, line: &str) -> Command {
@@ -166,10 +186,9 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        for child in self.servers.iter_mut().chain([&mut self.sshd]) {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.stop_servers();
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
