@@ -3,6 +3,7 @@
 //! A [`Product`] is what a user gets, read from the tree and from the built program. [`pack`] writes the files. Equal
 //! products give equal files: names are sorted, owners are root, and all times are those of the commit.
 
+mod building;
 mod contents;
 mod deb;
 mod licences;

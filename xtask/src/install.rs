@@ -22,9 +22,6 @@ pub(crate) struct InstallArgs {
     dynamic: bool,
 }
 
-/// How long a build took on two cores, without crates that were built before.
-const USUAL: &str = "about 12 min on two cores";
-
 pub(crate) fn run(args: &InstallArgs) -> Result<ExitCode> {
     let begin = Instant::now();
     let prefix = match &args.prefix {
@@ -34,8 +31,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<ExitCode> {
     };
     fs::create_dir_all(&prefix).with_context(|| format!("cannot make {}", prefix.display()))?;
     let (target, tools) = chosen(args)?;
-    let (kind, folder) = (kind(&target), target_folder());
-    println!("building a {kind} hikyaku for {ARCH} in {}: {USUAL}", folder.display());
+    let (kind, folder) = (target.libc.kind(), target_folder());
     let program = target.build(&tools).context(match target.libc {
         Libc::Musl => "try: cargo xtask install --dynamic",
         Libc::Glibc => "hikyaku was not built",
@@ -74,13 +70,6 @@ fn chosen(args: &InstallArgs) -> Result<(Target, Tools)> {
     }
     let target = of(Libc::Glibc)?;
     Ok((target, target.tools()?))
-}
-
-const fn kind(target: &Target) -> &'static str {
-    match target.libc {
-        Libc::Musl => "static",
-        Libc::Glibc => "dynamic",
-    }
 }
 
 fn shown(time: Duration) -> String {

@@ -62,7 +62,8 @@ impl Copy {
 /// Copies with both until hikyaku is done, with a line a second.
 pub(super) fn side_by_side(ctx: &Ctx) -> Result<()> {
     println!(
-        "\nTwo such links, and an OpenSSH server at the end of each: a file of {}.\n\n\
+        "\nTwo such links, and an OpenSSH server at the end of each: a file of {}.\n\
+         Both begin with the login of ssh, which takes seconds over such a link.\n\n\
          {:>6}   {:<40}   hikyaku cp",
         size(SIZE as f64),
         "",
