@@ -1,5 +1,5 @@
-//! Which addresses a gateway dials. The check is made on the address that is dialled, after a name was looked up: a name
-//! says nothing about where it leads (DNS rebinding).
+//! Which addresses a gateway dials. The check is made on the address that is dialled, after a name was looked up: the
+//! owner of a name may let it resolve to any address (DNS rebinding).
 
 use crate::target::Host;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -26,7 +26,7 @@ pub enum Forbidden {
     /// 169.254.0.0/16 or `fe80::/10`.
     #[error("link-local addresses are not reached")]
     LinkLocal,
-    /// A metadata service, which gives the credentials of a machine in a cloud to whoever asks from there.
+    /// A metadata service, which returns the credentials of a cloud machine to every program on it.
     #[error("metadata services of clouds are not reached")]
     Metadata,
     /// 224.0.0.0/4 or `ff00::/8`.
@@ -43,7 +43,7 @@ const METADATA_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(192, 0, 0, 192),
     Ipv4Addr::new(168, 63, 129, 16),
 ];
-/// The same in IPv6: of Amazon and Google.
+/// Metadata services with IPv6 addresses: of Amazon and Google.
 const METADATA_V6: [Ipv6Addr; 2] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
     Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),

@@ -11,11 +11,11 @@ use core::net::IpAddr;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// Patterns of targets. What matches none of them is refused, so an empty list allows nothing.
+/// Patterns of targets. A target that matches none of them is refused, so an empty list allows no target.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AllowList(Vec<Pattern>);
 
-/// What a client of a standing gateway may ask for.
+/// Targets and listeners that a client of a standing gateway may request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Permits {
     /// A flow is connected if all of these lists allow its target.
@@ -42,7 +42,7 @@ enum Hosts {
     Name(String),
     /// All names that end with this text, which begins with a dot.
     Below(String),
-    /// All addresses whose first so many bits are those of this one.
+    /// The addresses of a network: its address, and the length of its prefix in bits.
     Network(IpAddr, u8),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each gateway has a TCP socket and a stream. *Outgoing* bytes go from the socket to the stream, *incoming* bytes from
 //! the stream to the socket. The two directions end independently. A direction ends (FIN) or breaks (RST). A gateway
-//! tells [`Flow::on`] each event in the order in which it happens, and does what the [`Step`] says.
+//! passes each event to [`Flow::on`] in the order in which it happens, and performs the [`Step`] that it returns.
 
 use core::fmt;
 
@@ -24,14 +24,14 @@ pub struct Flow {
     incoming: Direction,
 }
 
-/// What happens to a flow.
+/// An event of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     /// The program has ended its direction (FIN), and all its bytes were read.
     SocketEnd,
-    /// The socket was reset, which a read or the state of the socket says.
+    /// The socket was reset: a read failed, or the state of the socket shows it.
     SocketReset,
-    /// The socket was reset, which a write says. Bytes that the program sent before may still be read.
+    /// The socket was reset: a write failed. Bytes that the program sent before may still be read.
     WriteFailed,
     /// The other gateway has ended its direction, and all its bytes were written to the socket.
     StreamEnd,
@@ -45,7 +45,7 @@ pub enum Event {
     Forgotten,
 }
 
-/// What a gateway does to one side of the flow.
+/// An action of a gateway on one side of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Act {
     /// Ends the stream after what was written to it.
@@ -79,10 +79,10 @@ impl fmt::Display for End {
     }
 }
 
-/// What a gateway does after an event: first the act, and then the end.
+/// The reaction of a gateway to an event: first the act, and then the end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Step {
-    /// What is done to the other side, if anything.
+    /// The action on the other side, if one is needed.
     pub act: Option<Act>,
     /// How the flow is over, if it is.
     pub end: Option<End>,

@@ -1,4 +1,4 @@
-//! Messages in a stream: a length of two bytes, big-endian, and so many bytes.
+//! Messages in a stream: a length in two bytes, big-endian, and that number of bytes.
 
 use crate::fields::MessageError;
 use alloc::vec::Vec;

@@ -3,7 +3,7 @@
 use crate::fields::{Fields, MessageError, VERSION};
 use alloc::vec::Vec;
 
-/// What an end says of itself. The near gateway says it first, and the far gateway answers.
+/// The capabilities of an end. The near gateway sends its own first, and the far gateway answers.
 ///
 /// | field | bytes |
 /// |---|---|

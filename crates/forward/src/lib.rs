@@ -12,15 +12,15 @@
 //! ```
 //!
 //! [`Flow`] decides what the end or the reset of one side means for the other side. [`check`] refuses addresses that a
-//! carried flow must not reach, such as the metadata service of a cloud, and an [`AllowList`] has what a standing gateway
-//! connects, and a [`Share`] how many flows of one client there are. A [`Report`] says what flows wait for.
+//! carried flow must not reach, such as the metadata service of a cloud, an [`AllowList`] has the targets that a standing
+//! gateway connects, and a [`Share`] limits the flows of one client. A [`Report`] has the waiting times of flows.
 //!
 //! The near gateway may ask the far one to listen ([`Listen`]). A flow that comes in there goes the other way round: the
 //! far gateway opens the stream with an [`Arrived`], and the near one connects it and answers.
 //!
-//! A [`Scheme`] is how a web server is spoken to, and decides where its redirects may lead.
+//! A [`Scheme`] is the protocol of a web server, and decides which redirects are followed.
 //!
-//! What it is not: it owns no socket and no stream, and reads no request of SOCKS or HTTP.
+//! The crate owns no socket and no stream, and parses no request of SOCKS or HTTP.
 #![no_std]
 #![forbid(unsafe_code)]
 

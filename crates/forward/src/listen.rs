@@ -37,7 +37,7 @@ pub enum At {
     Socket(SocketPath),
 }
 
-/// What has become of a [`Listen`].
+/// The result of a [`Listen`].
 ///
 /// | field | bytes |
 /// |---|---|

@@ -1,10 +1,10 @@
-//! What the far gateway says of its flows while they go on: what each of them has waited for.
+//! Reports of the far gateway about open flows: how long each of them has waited, and for what.
 
 use crate::fields::{Fields, MessageError, VERSION};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What flows have waited for. The far gateway sends such messages behind its hello.
+/// Waiting times of flows. The far gateway sends such messages after its hello.
 ///
 /// | field | bytes |
 /// |---|---|
@@ -18,7 +18,7 @@ pub struct Report {
     pub flows: Vec<Waited>,
 }
 
-/// What a flow has waited for at the far gateway, since it was connected.
+/// Waiting times of a flow at the far gateway, since it was connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waited {
     /// The number of the flow's stream.

@@ -38,11 +38,11 @@ impl Scheme {
         }
     }
 
-    /// Checks a redirect of a server that is spoken to in this way to one that is spoken to by `next`.
+    /// Checks a redirect from a server with this scheme to one with the scheme `next`.
     ///
     /// # Errors
     ///
-    /// Anybody on the path could change what was safe from that.
+    /// The redirect leads from `https` to `http`: every host on the path could change the answer.
     pub const fn check_redirect(self, next: Self) -> Result<(), Weaker> {
         match (self, next) {
             (Self::Https, Self::Http) => Err(Weaker),

@@ -15,7 +15,7 @@ pub struct Share {
 pub struct Counted(Arc<AtomicU32>);
 
 impl Share {
-    /// A share of so many flows, of which `open` tells how many there are.
+    /// A share of at most `most` flows. `open` is the number of open ones.
     pub const fn new(open: Arc<AtomicU32>, most: u32) -> Self {
         Self { open, most }
     }

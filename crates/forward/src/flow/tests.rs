@@ -15,7 +15,7 @@ const EVENTS: [Event; 8] = [
     Event::Forgotten,
 ];
 
-/// Whether a gateway can tell this event in this state.
+/// Whether a gateway can observe this event in this state.
 fn can_happen(flow: &Flow, event: Event) -> bool {
     match event {
         Event::SocketEnd | Event::StreamStopped => flow.is_outgoing_open(),
