@@ -1,15 +1,15 @@
-//! What a mount keeps of remote files in memory, and what it asks for before a program reads it.
+//! The cache of a mount: blocks of remote files in memory, and requests for blocks before a program reads them.
 //!
 //! Three parts, none of which does any I/O or reads a clock:
 //!
-//! - [`Pages`] holds blocks of files within a budget. A block is absent, asked for, or here. A block is asked for once,
-//!   however many readers want it.
-//! - [`Reader`] is told of each read of one open file and answers which ranges to ask for ahead. It knows reading in
-//!   order, backwards, and with equal gaps; a program that jumps about is asked for nothing ahead.
-//! - [`Pace`] measures the rate at which bytes arrive and tells how much must be under way to fill the path.
+//! - [`Pages`] holds blocks of files within a budget. A block is absent, requested, or present. A block is requested
+//!   once, however many readers need it.
+//! - [`Reader`] receives each read of one open file and returns the ranges to request ahead. It detects reads in
+//!   order, backwards, and with equal gaps. For reads at random places it returns no range.
+//! - [`Pace`] measures the rate at which bytes arrive and computes how many requested bytes fill the path.
 //!
-//! A window is `3 x rate x round trip + 1 MiB`, and what a server sends beside the oldest request. A reader gets all of it
-//! at the second read in order and not by doubling, because each doubling would cost a round trip.
+//! A window is `3 x rate x round trip + 1 MiB`, and the portions that a server sends beside the oldest one. A reader gets
+//! the whole window at the second read in order and not by doubling, because each doubling would cost a round trip.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ pub use pace::{Pace, Window};
 pub use pages::{Class, Content, Pages, PagesTotals, Put};
 pub use reader::Reader;
 
-/// The size of a block: 128 KiB, the largest read of a kernel that nobody tuned.
+/// The size of a block: 128 KiB, the default maximum of a kernel's read.
 pub const BLOCK_BYTES: u64 = 128 << 10;
 /// The size of a segment: 1 MiB, the unit in which a server proves large ranges.
 pub const SEGMENT_BYTES: u64 = 1 << 20;

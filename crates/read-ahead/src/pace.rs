@@ -31,27 +31,27 @@ struct Measured {
 pub struct Window {
     /// Bytes.
     pub bytes: u64,
-    /// The least that is asked for at once, in whole segments, except at the end of a file.
+    /// The minimum of a request, in whole segments, except at the end of a file.
     pub portion: u64,
 }
 
-/// A path is taken for one of this rate until more arrives: what is asked for and not wanted can be taken back.
+/// The rate of a path until a higher one is measured: requests that turn out to be unneeded can be cancelled.
 const BEGIN: Rate = Rate::from_bits_per_sec(1_000_000_000);
 /// A window is at least what arrives in this time: a short path has its delays in the two ends.
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(10);
 /// An interval of measurement is at least this long.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// So many round trips of the path are under way or unread: one for what is in flight, one for a packet that is lost and
-/// sent again, and one for a packet that is lost twice. A reader in order waits for the oldest of them, and while it waits
-/// nothing more is asked for.
+/// Round trips of the path that requested and unread bytes cover: one for bytes in flight, one for a packet that is lost
+/// and retransmitted, and one for a packet that is lost twice. A reader in order waits for the oldest bytes, and requests
+/// nothing while it waits.
 const ROUND_TRIPS: f64 = 3.0;
-/// The part of the window that is asked for at once.
+/// Portions of a window.
 const PORTIONS: u64 = 16;
-/// A server sends so many portions at once, so that the first of them is complete only when the others nearly are.
+/// Portions that a server sends concurrently: the first of them is complete only when the others nearly are.
 const PORTIONS_AT_ONCE: u64 = 4;
 /// The largest portion.
 const PORTION_BYTES_MAX: u64 = 16 << 20;
-/// What remains of the rate after each interval in which less arrived.
+/// Factor of the rate after each interval with a lower measured rate.
 const DECAY: f64 = 0.99;
 
 impl Default for Pace {
@@ -66,12 +66,12 @@ impl Pace {
         self.round_trip = round_trip.max(ROUND_TRIP_MIN);
     }
 
-    /// The round-trip time that it was told last.
+    /// The round-trip time of the last call of [`Self::set_round_trip`], or the minimum.
     pub const fn round_trip(&self) -> Duration {
         self.round_trip
     }
 
-    /// The rate that the path is taken for.
+    /// The estimated rate of the path.
     pub const fn rate(&self) -> Rate {
         self.rate
     }

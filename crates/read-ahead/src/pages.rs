@@ -43,25 +43,25 @@ pub struct Pages<B> {
     totals: PagesTotals,
 }
 
-/// What the blocks come to.
+/// Sums over all blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PagesTotals {
-    /// Bytes of blocks that are here.
+    /// Bytes of present blocks.
     pub here_bytes: u64,
-    /// Bytes of those that nobody has read.
+    /// Bytes of present blocks that no program has read.
     pub unread_bytes: u64,
-    /// Bytes of blocks that are asked for, counted as whole blocks.
+    /// Bytes of requested blocks, counted as whole blocks.
     pub asked_bytes: u64,
-    /// Bytes of blocks that were evicted or dropped and that nobody had read.
+    /// Bytes of blocks that were evicted or dropped before a program had read them.
     pub wasted_bytes: u64,
 }
 
-/// What became of a block that arrived.
+/// The result for a block that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Put {
-    /// It is here.
+    /// The block is present.
     Here,
-    /// Nobody asked for it, or its file was dropped meanwhile.
+    /// The block was not requested, or its file has been dropped.
     Unwanted,
 }
 
@@ -101,7 +101,7 @@ impl<B: Clone> Pages<B> {
         }
     }
 
-    /// What the blocks come to.
+    /// Sums over all blocks.
     pub const fn totals(&self) -> PagesTotals {
         self.totals
     }
@@ -197,7 +197,7 @@ impl<B: Clone> Pages<B> {
         wanted.into_iter().all(is_here)
     }
 
-    /// Nobody reads the file any more: what has arrived of it and was not read may be evicted like what was.
+    /// No program reads the file any more: its unread blocks may be evicted like those that were read.
     pub fn abandon(&mut self, content: Content) {
         for (&key, block) in self.blocks.range_mut((content, 0)..=(content, u64::MAX)) {
             if let Block::Here { length, place: place @ Queue::Unread, .. } = block {

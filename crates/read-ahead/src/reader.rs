@@ -1,4 +1,4 @@
-//! What one open file is read for, and which ranges to ask for before they are read.
+//! The pattern of reads of one open file, and the ranges to request before they are read.
 
 use crate::{BLOCK_BYTES, SEGMENT_BYTES, Window};
 use alloc::vec::Vec;
@@ -51,9 +51,9 @@ const WHOLE_BYTES_MAX: u64 = 8 << 20;
 const FIRST_BYTES: u64 = 1 << 20;
 /// Reads within this distance of each other are in order: the kernel's threads overtake each other.
 const DISORDER_BYTES: u64 = 2 << 20;
-/// What a reader that did not begin at the start may have ahead at least.
+/// Minimum of bytes ahead of a reader that did not begin at the start of the file.
 const UNREAD_BYTES_MIN: u64 = 8 << 20;
-/// So many reads in a row that go backwards are a rule. One of them is the kernel's threads.
+/// Consecutive backward reads that are a pattern. A single one is caused by the kernel's threads.
 const BACKWARD_READS_MIN: u32 = 2;
 /// Reads with equal gaps that are asked for ahead.
 const STRIDES_MAX: u64 = 64;
