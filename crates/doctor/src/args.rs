@@ -49,7 +49,7 @@ under its name. Exit codes: 0 no check failed, 5 one failed that may pass by
 itself, 6 one failed that needs a change.";
 
 impl DoctorArgs {
-    /// What `ssh` is told.
+    /// The options for `ssh`.
     pub(crate) fn ssh(&self) -> SshOptions {
         SshOptions {
             program: self.ssh_program.clone(),

@@ -8,9 +8,9 @@ use serde::Serialize;
 pub(crate) enum Id {
     /// Cores, and instructions for AES.
     Processor,
-    /// What one core encrypts.
+    /// The encryption rate of one core.
     Cipher,
-    /// What UDP moves within this machine.
+    /// The rate of UDP within this machine.
     UdpLoopback,
     /// The receive buffer that the kernel grants.
     ReceiveBuffer,
@@ -52,7 +52,7 @@ pub(crate) enum Id {
     PathDown,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
@@ -77,7 +77,7 @@ pub(crate) enum Persistence {
     Lasting,
 }
 
-/// What was measured.
+/// A measured value.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(crate) struct Measure {
     pub(crate) value: f64,
@@ -89,11 +89,11 @@ pub(crate) struct Measure {
 pub(crate) struct Check {
     pub(crate) id: Id,
     pub(crate) state: State,
-    /// What was found, for the user.
+    /// The finding, in words for the user.
     pub(crate) found: String,
     #[serde(flatten)]
     pub(crate) measure: Option<Measure>,
-    /// What the user can do: a command, or a sentence.
+    /// The remedy: a command, or a sentence.
     pub(crate) remedy: Option<String>,
     #[serde(skip)]
     pub(crate) persistence: Persistence,

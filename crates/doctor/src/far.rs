@@ -11,14 +11,14 @@ use hikyaku_udp::SocketOptions;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What was measured of the path.
+/// Measurements of the path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Path {
     pub(crate) up: Option<Measured>,
     pub(crate) down: Option<Measured>,
 }
 
-/// A server that admits SFTP only says so.
+/// Part of the answer of an ssh server that admits SFTP only.
 const ONLY_SFTP: &str = "sftp connections only";
 /// From this share of dropped datagrams on the drops count as harm.
 const HARM: f64 = 0.001;
@@ -150,7 +150,7 @@ fn on_one_line(printed: &[u8]) -> String {
     lines.map(|line| Shown::new(line).to_string()).collect::<Vec<_>>().join("; ")
 }
 
-/// What the other host answered to `hikyaku --version`.
+/// The check of the other host's answer to `hikyaku --version`.
 fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> (Check, Program) {
     let version = printed.lines().rev().find_map(|line| line.strip_prefix("hikyaku "));
     let fail = |found: String, remedy: &str| {
@@ -204,7 +204,7 @@ fn not_measured(error: NotMeasured, host: &Destination) -> Check {
 }
 
 impl Path {
-    /// What is to be said of the path.
+    /// The checks of the path.
     fn checks(&self, host: &str) -> Vec<Check> {
         let mut checks = Vec::new();
         let Some(measured) = self.up.as_ref().or(self.down.as_ref()) else { return checks };

@@ -15,16 +15,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread;
 
-/// What was measured of this machine, for the verdict.
+/// Measurements of this machine, for the verdict.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Facts {
-    /// What one core encrypts.
+    /// The encryption rate of one core.
     pub(crate) cipher: Option<Rate>,
-    /// What UDP moves over loopback.
+    /// The rate of UDP over loopback.
     pub(crate) loopback: Option<Rate>,
-    /// What is written to the disk and synced.
+    /// The rate at which the disk writes and syncs.
     pub(crate) disk_write: Option<Rate>,
-    /// What is read from the disk.
+    /// The rate at which the disk reads.
     pub(crate) disk_read: Option<Rate>,
     /// The socket buffers.
     pub(crate) granted: Option<Granted>,

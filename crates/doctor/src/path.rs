@@ -25,7 +25,7 @@ pub(crate) enum Direction {
     Down,
 }
 
-/// What perf prints, as far as it is used here.
+/// The output of `hikyaku perf --json`, as far as it is used here.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Printed {
@@ -65,7 +65,7 @@ pub(crate) struct End {
     pub(crate) busiest_thread_remote: Option<Busiest>,
 }
 
-/// What the receiver counted.
+/// The counters of the receiver.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Received {

@@ -1,4 +1,4 @@
-//! What is printed, and the exit code.
+//! The printed report, and the exit code.
 
 use crate::check::{Check, Persistence, State};
 use crate::verdict::Verdict;

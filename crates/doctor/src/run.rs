@@ -13,8 +13,8 @@ use std::io::{IsTerminal, stderr};
 ///
 /// # Errors
 ///
-/// Standard output cannot be written, or no signal can be listened for. What a check finds is no error: the exit code
-/// tells it.
+/// Standard output cannot be written, or no signal can be listened for. A check that fails is no error: it
+/// determines the exit code.
 pub fn run(args: &DoctorArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
@@ -36,7 +36,7 @@ pub fn run(args: &DoctorArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     Ok(report.exit_code())
 }
 
-/// Says what goes on to a user who waits.
+/// Shows the present step on a terminal.
 fn tell(what: &str) {
     if stderr().is_terminal() {
         print_error(format!("{what}\n"));

@@ -1,6 +1,6 @@
-//! What limits a transfer, from what was measured.
+//! The limit of a transfer, derived from the measurements.
 //!
-//! The lowest rate that was measured is the limit. Where the path itself has the lowest one, the test tells why: its
+//! The lowest measured rate is the limit. If that is the rate of the path, the test shows the reason: its
 //! host dropped datagrams, a thread was busy, the reader was slow, or the link had a queue or loss.
 
 use crate::check::Id;
@@ -21,7 +21,7 @@ pub(crate) enum End {
     Far,
 }
 
-/// What a limit is.
+/// The kind of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "limited_by", content = "at")]
 pub(crate) enum Limit {
@@ -35,9 +35,9 @@ pub(crate) enum Limit {
     ReceiveWindow(End),
     /// The disk of the directory that was named.
     Disk,
-    /// What one core encrypts.
+    /// The encryption rate of one core.
     Cipher,
-    /// What UDP moves within this machine.
+    /// The rate of UDP within this machine.
     Udp,
     /// Nothing was found: the test was too short, or too little was sent.
     NotFound,
@@ -52,7 +52,7 @@ pub(crate) struct Verdict {
     pub(crate) limit: Limit,
     /// Bits per second.
     pub(crate) bits_per_second: Option<u64>,
-    /// The check that tells more.
+    /// The check with the details.
     pub(crate) see: Option<Id>,
 }
 
@@ -97,7 +97,7 @@ fn of_path(direction: Direction, measured: &Measured, facts: &Facts, host: &str)
     Verdict { way, limit, bits_per_second: Some(path), see: Some(see) }
 }
 
-/// What limited a test.
+/// The limit of a test.
 fn of_test(direction: Direction, measured: &Measured, own: Id) -> (Limit, Id) {
     let end = &measured.end;
     let (receiver, drops) = match direction {

@@ -1,4 +1,4 @@
-//! Tests of what is said of a host.
+//! Tests of the checks of another host.
 
 use super::*;
 use crate::path::{End, Received, Server, Start};

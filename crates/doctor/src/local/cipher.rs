@@ -1,4 +1,4 @@
-//! What one core encrypts, by each cipher that this machine would use.
+//! The encryption rate of one core, for each cipher that this machine would use.
 
 use crate::check::{Check, Id, State};
 use hikyaku_crypto::{

@@ -1,4 +1,4 @@
-//! What a disk writes and reads.
+//! The rates at which a disk writes and reads.
 //!
 //! The file has no name: it is removed as soon as it is open, so that nothing is left whatever happens. It is synced
 //! before the clock is read, and dropped from the page cache before it is read again.
@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 256_000_000;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// Bytes of one call.
 const BLOCK_BYTES: usize = 1 << 20;
-/// The share of the free space that may be used: one part in so many.
+/// The test uses at most this fraction of the free space: one part in `FREE_PARTS`.
 const FREE_PARTS: u64 = 4;
 
 /// Measures the disk of `dir`. Gives the rates of writing and reading.

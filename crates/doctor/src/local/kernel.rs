@@ -1,4 +1,4 @@
-//! What the kernel allows: packets, files, mounts, congestion controls.
+//! Limits and features of the kernel: packets, files, mounts, congestion controls.
 
 use crate::check::{Check, Id, State};
 use hikyaku_fs::words;

@@ -27,7 +27,7 @@ impl Load {
         Self { ticks: ticks(&stat), periods: periods.and_then(|text| periods_of(&text)) }
     }
 
-    /// What happened until `later`.
+    /// The load between this sample and `later`.
     pub(crate) fn until(self, later: Self) -> [Check; 2] {
         let steal = share(self.ticks, later.ticks);
         let throttled = share(self.periods, later.periods);
