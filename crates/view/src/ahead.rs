@@ -1,8 +1,8 @@
 //! Frames that are read before they are shown.
 //!
-//! Threads take windows from a list in the order in which they will be shown. How many are read at once follows from the
-//! path: as many as a round trip holds at the rate that is seen, and two more. What was read stays in a cache of bounded
-//! size, the windows on the list first.
+//! Threads take windows from a list in the order in which they will be shown. The number of concurrent reads follows from
+//! the path: the windows that a round trip holds at the measured rate, and two more. Windows that were read stay in a cache
+//! of bounded size, those on the list longest.
 
 use crate::frames::{Figures, Frames, Wanted};
 use crate::quality::{Lack, Seen};
@@ -27,12 +27,12 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     cache_bytes: u64,
-    /// Windows that are read at once, if the user has said so.
+    /// The number of concurrent reads, if the user has set it.
     fixed: Option<usize>,
 }
 
 struct State {
-    /// What is to be read, in order.
+    /// The windows to read, in order.
     list: VecDeque<Wanted>,
     /// Windows of the last list, which are not evicted.
     kept: HashSet<Wanted>,
@@ -64,7 +64,7 @@ const THREADS: usize = 16;
 /// Windows that are read at once at least, and before the path is known. A rate that is low because little is under way must
 /// not lower what is under way.
 const DEPTH_FAR: usize = 10;
-/// The rate is measured over at least so long.
+/// Minimum interval of a measurement of the rate.
 const MEASURE: Duration = Duration::from_millis(500);
 
 impl Ahead {
@@ -100,8 +100,8 @@ impl Ahead {
         Ok(ahead)
     }
 
-    /// Says what will be shown, in order, and how many of it a second while it plays. What an earlier list named is not begun
-    /// any more.
+    /// Replaces the list of windows to read by those that will be shown, in order; `fps` is their number a second while the
+    /// sequence plays. Reads of the earlier list that have not begun are dropped.
     pub(crate) fn plan(&self, list: impl IntoIterator<Item = Wanted>, fps: Option<f64>) {
         let mut state = self.shared.state();
         state.fps = fps;
@@ -220,12 +220,12 @@ impl Shared {
 
 /// Windows that are read at once so that a path of this rate and round-trip time is always full.
 fn depth(bytes_per_sec: f64, round_trip: Duration, window_bytes: u64) -> usize {
-    // While the rate grows, more is under way than it needs so far.
+    // Twice the windows of a round trip, so that the rate can grow.
     let in_flight = 2.0 * bytes_per_sec * round_trip.as_secs_f64() / window_bytes.max(1) as f64;
     (in_flight.ceil() as usize + 2).clamp(DEPTH_FAR, THREADS)
 }
 
-/// What the threads waited for longer: the path, or the servers that made windows.
+/// The longer of two waits of the threads: for the path, or for the servers that made windows.
 fn lack(after: &Figures, before: &Figures, round_trip: Duration, frames: u64) -> Lack {
     let reading = after.reading.saturating_sub(before.reading);
     let making = after.making.saturating_sub(before.making);

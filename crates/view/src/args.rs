@@ -19,7 +19,7 @@ pub struct ViewArgs {
     /// Show them on a page in the browser, served at this port of the loopback address (0: any that is free)
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) web: Option<u16>,
-    /// Read so many frames without showing them, and print how fast that went
+    /// Read this number of frames without showing them, and print the rate
     #[arg(long, value_name = "FRAMES", conflicts_with = "web")]
     pub(crate) bench: Option<NonZeroU32>,
     /// Begin with this part of the pictures, in pixels. Default: all of a picture on the page, the middle with --bench
@@ -28,7 +28,7 @@ pub struct ViewArgs {
     /// Frames a second
     #[arg(long, value_name = "FPS", default_value_t = 10.0, value_parser = rate)]
     pub(crate) fps: f64,
-    /// What happens to frames that come later than --fps asks for
+    /// Handling of frames that arrive too late for --fps
     #[arg(long, value_name = "HOW", default_value = "drop")]
     pub(crate) late: Late,
     /// Never show losses. Otherwise a server that runs with --images sends JPEG while it plays, and exact pixels when it stands
@@ -61,7 +61,7 @@ pub struct ViewArgs {
     pub(crate) no_udp: bool,
 }
 
-/// What happens to frames that come too late.
+/// Handling of frames that arrive too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Late {

@@ -1,4 +1,4 @@
-//! `hikyaku view --bench`: reads frames as a display would, and tells how fast that went.
+//! `hikyaku view --bench`: reads frames as a display would, and prints the rate.
 
 use crate::ahead::Ahead;
 use crate::args::ViewArgs;
@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Debug, Serialize)]
 struct Report {
     frames: u32,
@@ -89,7 +89,7 @@ pub(crate) fn run(
     }
 }
 
-/// What the threads spent most of their time in. With a display, which takes a frame whenever it is there, the same limits.
+/// The operation in which the threads spent most of their time. It also limits a display, which takes each frame at once.
 fn limit(after: &Figures, before: &Figures) -> &'static str {
     let (reading, decoding) = (after.reading - before.reading, after.decoding - before.decoding);
     let making = after.making - before.making;

@@ -42,7 +42,7 @@ pub(crate) enum Views {
     Missing,
 }
 
-/// What connects to daemons.
+/// Connects to daemons.
 pub(crate) struct Phone {
     dialler: Dialler,
     known: KnownPeers,
@@ -53,7 +53,7 @@ pub(crate) struct Phone {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Phone {
-    /// Connects over TCP only if `via` says so.
+    /// Without connections yet. `via` decides whether UDP, TCP or both are tried.
     pub(crate) fn new(servers: usize, via: Via) -> Result<Self> {
         let state = Folder::State.of_user()?;
         let identity = Identity::load_or_create(&state.join("identity"))?;
@@ -65,7 +65,7 @@ impl Phone {
         Ok(Self { dialler, known: KnownPeers::at(state.join("known_peers")), own_key })
     }
 
-    /// Connects to all of them at once. One must be there; the others are told.
+    /// Connects to all of them concurrently. One connection is enough; the failures of the others are printed.
     pub(crate) fn connect(&self, servers: &Servers) -> Result<Vec<Server>> {
         let keys: Arc<[Fingerprint]> = servers.keys.as_slice().into();
         let dialled: Vec<_> = thread::scope(|scope| {

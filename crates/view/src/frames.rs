@@ -21,8 +21,8 @@ pub(crate) struct Frames {
     frames: Vec<Frame>,
     far: Option<Far>,
     hints: Hints,
-    /// What is known of each frame. Who opens a picture holds its lock, so that several windows of a frame that are read
-    /// at once read its head once.
+    /// The head of each frame, once it was read. The thread that opens a picture holds its lock, so that concurrent reads of
+    /// several windows of a frame read its head once.
     pictures: Vec<Mutex<Option<Arc<Picture>>>>,
     /// The server that is asked next where several have a frame.
     turn: AtomicUsize,
@@ -53,7 +53,7 @@ pub(crate) struct Wanted {
     pub(crate) pass: u64,
 }
 
-/// What a window is for.
+/// The purpose of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Purpose {
     /// It is one of many that follow each other.
@@ -62,7 +62,7 @@ pub(crate) enum Purpose {
     Standing,
 }
 
-/// What was read, and how long it took, over all threads.
+/// Bytes that were read and the time of the reads, summed over all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     bytes: AtomicU64,
@@ -71,7 +71,7 @@ pub(crate) struct Meter {
     making_nanos: AtomicU64,
 }
 
-/// What a meter has counted.
+/// A copy of the counters of a meter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Figures {
     /// Bytes of files.
@@ -86,7 +86,7 @@ pub(crate) struct Figures {
 
 /// A window that needs this part of the pixels of another one comes much sooner.
 const SOONER: u64 = 4;
-/// The round-trip time of a connection that does not tell.
+/// The round-trip time of a connection that cannot report its own.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 
 impl Frames {
@@ -228,7 +228,7 @@ impl Frames {
         self.meter.reading_nanos.fetch_add(nanos(begin), Ordering::Relaxed);
         match viewed {
             Ok((made_in, bytes)) => {
-                // The server may say anything; it took no longer than the answer.
+                // The time is the server's claim: it cannot be longer than the wait for the answer.
                 let made_in = made_in.min(begin.elapsed()).as_nanos() as u64;
                 self.meter.making_nanos.fetch_add(made_in, Ordering::Relaxed);
                 self.meter.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -269,7 +269,7 @@ impl Frames {
         }
     }
 
-    /// Works with a frame at a place that has it. Where a server is gone, the others that have it are asked.
+    /// Calls `work` with a source that has the frame. If a server is lost, the other sources of the frame are tried.
     fn try_each<T>(
         &self,
         frame: usize,

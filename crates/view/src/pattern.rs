@@ -1,4 +1,4 @@
-//! What names of pictures a user's words mean.
+//! Expands the user's arguments into names of pictures.
 
 use anyhow::{Context, Result, ensure};
 use globset::{GlobBuilder, GlobMatcher};

@@ -1,9 +1,9 @@
 //! Which quality of JPEG a path carries while a sequence plays.
 //!
 //! The quality goes one step down when frames come late because of the path, and one step up when frames of twice the size
-//! would come in time. Where nothing says how much the path carries, it goes up from time to time to find out.
+//! would come in time. If the rate of the path is unknown, a higher quality is tried from time to time.
 
-/// What was seen of the frames of about half a second.
+/// Observations of the frames of about half a second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Seen {
     pub(crate) frames_per_sec: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Seen {
     pub(crate) lack: Lack,
 }
 
-/// What frames waited for.
+/// The cause of late frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lack {
     /// Nothing: all that were wanted were read.
@@ -82,8 +82,8 @@ impl Quality {
 mod tests {
     use super::*;
 
-    /// Looks at a path that carries so many bytes a second, where frames of the best quality have a megabyte and those of each
-    /// next one half of the last.
+    /// Simulates `looks` observations of a path that carries `path` bytes a second. A frame of the best quality has a megabyte,
+    /// and one of each lower quality half of the last.
     fn play(quality: &mut Quality, path: f64, fps: f64, looks: u32) {
         for _ in 0..looks {
             let frame = 1e6 / f64::from(1u32 << quality.step);

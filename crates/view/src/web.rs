@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What the page has to know at its start.
+/// The data of the page at its start.
 #[derive(Serialize)]
 struct Info<'a> {
     frames: usize,
@@ -47,7 +47,7 @@ impl AsRef<[u8]> for Shown {
     }
 }
 
-/// What is answered from.
+/// The state from which requests are answered.
 struct Page {
     frames: Arc<Frames>,
     ahead: Ahead,
@@ -141,13 +141,14 @@ impl Page {
         self.shown(wanted)
     }
 
-    /// The same window with larger squares, which is shown until the window has come. `None` if it would not come sooner.
+    /// The window of a query with larger squares, which is shown until the window has arrived. `None` if it would not arrive
+    /// sooner.
     fn coarse(&self, query: &str) -> Option<Reply> {
         let fine = self.wanted(query, Purpose::Standing)?;
-        // What plays may have losses.
+        // Pictures of a playing sequence may be lossy.
         let step = Step::new(fine.step.get().saturating_mul(COARSER))?;
         let coarse = Wanted { step, purpose: Purpose::Playing, ..fine };
-        // The error is told with the window itself.
+        // The error is reported with the window itself.
         let is_sooner = self.frames.is_sooner(coarse, fine.step).unwrap_or(false);
         is_sooner.then(|| self.shown(coarse))?
     }
