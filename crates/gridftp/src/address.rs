@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 #[cfg(test)]
 mod tests;
 
-/// The command that tells the server where this end listens: PORT, or EPRT for IPv6.
+/// The command with the address at which this end listens: PORT, or EPRT for IPv6.
 pub(crate) fn port_command(address: SocketAddr) -> String {
     let port = address.port();
     match address.ip() {
@@ -21,7 +21,7 @@ pub(crate) fn port_command(address: SocketAddr) -> String {
 /// Data nodes of a striped server at most.
 pub(crate) const STRIPES_MAX: usize = 64;
 
-/// The command that tells a striped server where this end listens, once for each of its data nodes (GFD.020, section 5.4).
+/// The command with the listening addresses of this end for a striped server, one for each data node (GFD.020, section 5.4).
 /// Only IPv4 addresses have a place in it.
 pub(crate) fn striped_port_command(addresses: &[SocketAddr]) -> Option<String> {
     let mut command = "SPOR".to_owned();

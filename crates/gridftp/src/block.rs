@@ -13,21 +13,21 @@ const EOF: u8 = 0x40;
 const CLOSE: u8 = 0x04;
 /// The sender suspects errors in the data.
 const ERRORS: u8 = 0x20;
-/// A marker of a restart, for which nobody asks in this mode.
+/// A restart marker. This client does not request any in this mode.
 const RESTART: u8 = 0x10;
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Block {
     /// Bytes that follow the header, and their offset.
     pub(crate) data: Option<(u64, u64)>,
     /// How many connections end with an EOD.
     pub(crate) connections: Option<u64>,
-    /// What becomes of the connection after it.
+    /// The state of the connection after the block.
     pub(crate) then: Then,
 }
 
-/// What becomes of a connection after a block.
+/// The state of a connection after a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
     /// More blocks follow.
@@ -78,7 +78,7 @@ pub(crate) fn data_header(offset: u64, count: u64) -> [u8; HEADER_BYTES] {
     header(0, count, offset)
 }
 
-/// The last header of a connection. One connection of a part tells how many have one.
+/// The last header of a connection. One connection of a part also carries their number.
 pub(crate) fn end_header(connections: Option<u64>) -> [u8; HEADER_BYTES] {
     match connections {
         None => header(EOD, 0, 0),

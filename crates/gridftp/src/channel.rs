@@ -51,12 +51,12 @@ pub enum Made {
     Before,
 }
 
-/// What this end has not done as the server wanted it: a reason for what fails afterwards.
+/// Requests of the server that this end did not follow: possible causes of later failures.
 #[derive(Debug, Default)]
 struct Odd {
     /// A host whose data connection was closed.
     stranger: Cell<Option<IpAddr>>,
-    /// The address that the server told, and the one that was used.
+    /// The address that the server sent, and the one that was used.
     elsewhere: Option<(SocketAddr, SocketAddr)>,
 }
 
@@ -67,7 +67,7 @@ enum Pool {
     Empty,
     Receiving(Vec<Data>),
     Sending(Vec<Data>),
-    /// So many, between this server and another one.
+    /// This number of connections, between this server and another one.
     Relaying(u32),
 }
 
@@ -101,7 +101,7 @@ impl Channel {
         Ok(channel)
     }
 
-    /// What the server says that it can do.
+    /// The features that the server announced.
     pub const fn features(&self) -> &Features {
         &self.features
     }
@@ -124,7 +124,7 @@ impl Channel {
         self.control.demand_timed(&Command::new("NOOP")).map(drop)
     }
 
-    /// Asks what `path` is. `None` if the server says that it is not there, or may not be seen.
+    /// Requests the facts of `path`. `None` if the server answers that the path does not exist or is not visible.
     ///
     /// # Errors
     /// The server has no MLST, or its answer cannot be read.
@@ -134,8 +134,8 @@ impl Channel {
         told(&command, &reply)
     }
 
-    /// Asks what each of `paths` is, so many at once. `None` for what is not there or may not be seen, and for a path that the
-    /// server refuses or would take for another one: that is told when something is done with it.
+    /// Requests the facts of each of `paths`, `at_once` of them concurrently. `None` for a path that does not exist or is not
+    /// visible, and for one that the server refuses or would confuse with another: using that path reports the error.
     ///
     /// # Errors
     /// The control connection is lost, or an answer cannot be read. The channel is then of no use any more.
@@ -250,23 +250,23 @@ impl Channel {
             replies.handle(&reply)?;
         }
         watch.check(flow)?;
-        // Its own error is told by the flow.
+        // The flow reports the error.
         if flow.is_failed() { Err(FtpError::Stopped) } else { Ok(()) }
     }
 
-    /// Says farewell. The channel ends without it too.
+    /// Sends QUIT and does not wait. Dropping the channel without it ends the session, too.
     pub fn quit(mut self) {
         // The server closes the connection either way.
         let _ = self.control.send(&Command::new("QUIT"));
     }
 }
 
-/// What the answer to MLST tells.
+/// The facts in an answer to MLST.
 // fuzz: ftp_replies
 fn told(command: &Command, reply: &Reply) -> Result<Option<Facts>, FtpError> {
     match reply.code {
         550 => return Ok(None),
-        // As striped servers of Globus say it.
+        // The answer of Globus' striped servers for a path that does not exist.
         500 if reply.text().contains("PATH_NOT_FOUND") => return Ok(None),
         _ if !reply.is_done() => return Err(refused(command, reply)),
         _ => {}

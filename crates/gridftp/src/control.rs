@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How often a wait looks whether it was told to stop.
+/// Interval at which a wait checks the request to stop.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 4096;
@@ -139,13 +139,13 @@ impl Control {
         self.reply()
     }
 
-    /// The same; any reply but a good one is an error.
+    /// Sends a command and reads its reply. Any reply but a positive one is an error.
     pub(crate) fn demand(&mut self, command: &Command) -> Result<Reply, FtpError> {
         let reply = self.ask(command)?;
         if reply.is_done() { Ok(reply) } else { Err(refused(command, &reply)) }
     }
 
-    /// The same for a command that does no work: its time counts as a round trip.
+    /// Like [`Self::demand`], for a command without work for the server: its time counts as a round trip.
     pub(crate) fn demand_timed(&mut self, command: &Command) -> Result<Reply, FtpError> {
         let begin = Instant::now();
         let reply = self.demand(command)?;

@@ -68,7 +68,7 @@ impl Data {
         self.stripe
     }
 
-    /// Packets that the kernel has sent again since the connection began; 0 if it does not tell.
+    /// Packets that the kernel has retransmitted since the connection began; 0 if the kernel does not report them.
     pub(crate) fn retransmitted(&self) -> u64 {
         hikyaku_tcp::info(&self.stream).map_or(0, |info| u64::from(info.retransmitted_packets))
     }
@@ -94,7 +94,7 @@ impl Read for Data {
 impl Write for Data {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.stream.write(bytes) };
-        // What was taken before goes first, so that no more than a buffer of TLS waits.
+        // Bytes that were accepted before go first, so that at most one buffer of TLS is queued.
         while tls.wants_write() {
             tls.write_tls(&mut self.stream)?;
         }

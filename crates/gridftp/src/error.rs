@@ -1,4 +1,4 @@
-//! What can go wrong between this end and a server.
+//! Errors between this end and a server.
 
 use crate::block::BlockError;
 use crate::reply::ReplyError;
@@ -24,7 +24,7 @@ pub enum FtpError {
     Connect {
         /// Where to.
         address: SocketAddr,
-        /// The address that the server told for data connections, if this one was taken in its place.
+        /// The address that the server sent for data connections, if this end used another one.
         told: Option<SocketAddr>,
         /// Why.
         source: ConnectError,
@@ -95,29 +95,29 @@ pub enum FtpError {
         from: IpAddr,
         /// The host of the control connection.
         server: IpAddr,
-        /// What it came to.
+        /// The error of the operation.
         source: Box<Self>,
     },
-    /// The operation failed after this end had replaced the address that the server tells for data connections.
+    /// The operation failed after this end had replaced the address that the server sent for data connections.
     #[error("the server tells {told} for data connections, and {used} was taken in its place")]
     Elsewhere {
-        /// What the server tells.
+        /// The address that the server sent.
         told: SocketAddr,
-        /// The same port of the control connection's host.
+        /// The address that was used: that port of the control connection's host.
         used: SocketAddr,
-        /// What it came to.
+        /// The error of the operation.
         source: Box<Self>,
     },
     /// The server does not have a feature that is needed.
     #[error("the server cannot {0}")]
     Lacks(&'static str),
-    /// Nothing has come for so long.
+    /// No byte has arrived for this time.
     #[error("nothing has come from the server for {} s", .0.as_secs())]
     Stalled(Duration),
     /// The server did not connect to where this end listens.
     #[error("the server did not connect to this host within {} s", .0.as_secs())]
     NotReached(Duration),
-    /// This end was told to stop.
+    /// The caller requested to stop.
     #[error("stopped")]
     Stopped,
 }
@@ -133,7 +133,7 @@ impl FtpError {
         matches!(self, Self::Refused { command, .. } if command == verb)
     }
 
-    /// Whether nobody listens at the server's port.
+    /// Whether no program listens at the server's port.
     pub fn is_port_closed(&self) -> bool {
         matches!(self, Self::Connect { source, .. } if source.is_refusal())
     }

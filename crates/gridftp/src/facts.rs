@@ -5,7 +5,7 @@ use hikyaku_fs::{Name, PathError, unescaped};
 #[cfg(test)]
 mod tests;
 
-/// What a name stands for.
+/// The kind of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A regular file.
@@ -14,32 +14,32 @@ pub enum Kind {
     Directory,
     /// The listed directory itself, or the one above it.
     Listed,
-    /// A symbolic link. Servers that tell what is behind it tell the kind of that, and where it leads.
+    /// A symbolic link. Servers that follow links report the kind of the target, and its path.
     Link,
     /// A device, a FIFO, a socket, or what this client does not know.
     Other,
 }
 
-/// What a server tells of a file.
+/// The metadata of a file, as a server sends them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// When it was changed, as the server spells it: digits, UTC.
     pub modified: Option<String>,
-    /// What tells it from every other file of the server, whatever its name.
+    /// The identity of the file on this server, independent of its name.
     pub unique: Option<String>,
     /// Its permission bits, if the server has such.
     pub mode: Option<u32>,
-    /// The path that a symbolic link leads to, if it is one. The other facts are then of what is there.
+    /// The target of a symbolic link. The other facts are then those of the target.
     pub link: Option<Vec<u8>>,
 }
 
 impl Facts {
-    /// Whether `now` is told of the same file with the same contents, as far as the server tells that: one that was changed
-    /// twice within a second, and has its size again, is not told apart.
+    /// Whether `now` has the facts of the same file with the same contents, as far as the server's facts show it: a file that
+    /// was changed twice within a second, and has its old size, looks unchanged.
     // fuzz: none, what `ftp_replies` has read is compared
     pub fn is_unchanged(&self, now: &Self) -> bool {
         let is_same = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
@@ -54,7 +54,7 @@ impl Facts {
 pub struct Listed {
     /// Its name, or why it cannot be used.
     pub name: Result<Name, PathError>,
-    /// What the server tells of it.
+    /// The facts that the server sent.
     pub facts: Facts,
 }
 

@@ -1,8 +1,8 @@
-//! What a server says that it can do (FEAT, RFC 2389).
+//! The features that a server announces (FEAT, RFC 2389).
 
 use crate::reply::Reply;
 
-/// What a server can do beyond RFC 959.
+/// Features of a server beyond RFC 959.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Features {
     /// Names of the features, in upper case. A reply's limit bounds their number.

@@ -23,7 +23,7 @@ pub(crate) enum Expected {
     AtMost(u64),
 }
 
-/// What has arrived of a part, as the threads of its connections share it.
+/// The received ranges of a part, shared by the threads of its connections.
 #[derive(Debug)]
 pub(crate) struct Receipt {
     expected: Expected,
@@ -33,20 +33,20 @@ pub(crate) struct Receipt {
 /// The ends of the connections of a data node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
-    /// Connections that have told their end.
+    /// Connections that have sent their end.
     ended: u64,
-    /// Connections that will tell their end, once that is known.
+    /// Connections that will send their end, once the number is known.
     connections: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     ranges: Ranges,
-    /// Of each data node: each tells how many connections it has used.
+    /// One for each data node, which sends the number of its connections.
     ends: Vec<Ends>,
 }
 
-/// What becomes of a connection.
+/// The state of a connection after its thread.
 pub(crate) enum Ended {
     /// It serves the next part.
     Kept(Data),
@@ -64,13 +64,13 @@ impl Ended {
 }
 
 impl Receipt {
-    /// For so many data nodes.
+    /// No bytes yet, from `stripes` data nodes.
     pub(crate) fn new(expected: Expected, stripes: usize) -> Self {
         let ends = vec![Ends::default(); stripes];
         Self { expected, state: Mutex::new(State { ranges: Ranges::default(), ends }) }
     }
 
-    /// Whether all connections have told their end.
+    /// Whether all connections have sent their end.
     pub(crate) fn is_ended(&self) -> bool {
         let is_ended =
             |ends: &Ends| ends.connections.is_some_and(|connections| ends.ended >= connections);

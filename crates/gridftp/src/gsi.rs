@@ -32,7 +32,7 @@ pub struct Credentials(Arc<ClientConfig>);
 /// The user's certificate or authorities cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// Nothing says where the certificate is.
+    /// No setting or variable names the certificate.
     #[error(
         "there is no certificate of the user: set X509_USER_PROXY, or X509_USER_CERT and X509_USER_KEY"
     )]
@@ -110,7 +110,7 @@ impl Credentials {
 }
 
 impl CredentialsError {
-    /// What the user can do.
+    /// The remedy, for the user.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Key { path, reason } => reason.remedy(path),
@@ -131,7 +131,7 @@ fn config(
     shown: OneCertificate,
 ) -> Result<ClientConfig, rustls::Error> {
     let config = ClientConfig::builder_with_provider(provider)
-        // With TLS 1.2 the two ends say who speaks first in another way.
+        // TLS 1.2 has another order of messages at the end of the handshake.
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(authorities));
@@ -141,7 +141,7 @@ fn config(
     Ok(config)
 }
 
-/// The private key in a file that nobody else may read.
+/// The private key in a file that no other user may read.
 fn secret(path: &Path) -> Result<PrivateKeyDer<'static>, CredentialsError> {
     let unusable = |error: &dyn fmt::Display| CredentialsError::File {
         path: path.to_owned(),

@@ -31,7 +31,7 @@ const RECORD_HEADER_BYTES: usize = 5;
 /// The largest record (RFC 8446, section 5.2).
 const RECORD_BYTES_MAX: usize = (16 << 10) + 256;
 
-/// What is done to the bytes of data connections, beyond authenticating both ends.
+/// Protection of the bytes of data connections, beyond authentication of both ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Privacy {
     /// They are in the clear (`PROT C`).
@@ -83,7 +83,7 @@ impl Guard {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let only =
             Arc::new(Only { certificate: chain[0].clone(), signatures: Signatures::of(&provider) });
-        // With TLS 1.2 the two ends say who speaks first in another way.
+        // TLS 1.2 has another order of messages at the end of the handshake.
         let versions = &[&rustls::version::TLS13];
         let mut accepting = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)?
@@ -102,12 +102,12 @@ impl Guard {
         Ok(Self(Arc::new(Keys { privacy, pem, accepting, connecting })))
     }
 
-    /// What is done to the bytes.
+    /// The protection of the bytes.
     pub(crate) fn privacy(&self) -> Privacy {
         self.0.privacy
     }
 
-    /// What the server is given.
+    /// The credential that is sent to the server.
     pub(crate) fn pem(&self) -> &str {
         &self.0.pem
     }
@@ -300,7 +300,7 @@ impl Handshake<'_> {
         while !rest.is_empty() {
             self.tls.read_tls(&mut rest).map_err(FtpError::Data)?;
             if let Err(error) = self.tls.process_new_packets() {
-                // The other end is told why, if it still listens.
+                // Sends the alert with the reason, if the connection is still open.
                 let _ = self.flush();
                 return Err(FtpError::DataTls(error));
             }

@@ -2,8 +2,8 @@
 //!
 //! A [`Channel`] is a control connection with its data connections. It logs in, asks what the server can do, and moves
 //! parts of files in extended block mode (MODE E of GFD.020) through any number of parallel data connections, in either
-//! direction. The connections stay open between parts of the same direction and number. The caller's [`Plan`] says which
-//! parts, and may ask for several before the first is complete: no round trip passes between them then.
+//! direction. The connections stay open between parts of the same direction and number. The caller's [`Plan`] selects
+//! the parts, and may request several before the first is complete: no round trip passes between them then.
 //!
 //! In MODE E the sender of data connects. For a download this end listens, so the server must be able to connect to it.
 //!

@@ -35,9 +35,9 @@ pub struct Server {
 /// As whom to log in.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Login {
-    /// As nobody in particular.
+    /// As the user `anonymous`.
     Anonymous,
-    /// By the certificate of the settings (GSI). Commands and replies are encrypted; data as the settings' guard says.
+    /// By the certificate of the settings (GSI). Commands and replies are encrypted; data according to the settings' guard.
     Certificate,
     /// By a password, which is sent in the clear.
     Password {
@@ -84,7 +84,7 @@ pub(crate) fn enter(server: &Server, settings: &Settings) -> Result<Control, Ftp
     Ok(control)
 }
 
-/// Says how data connections are authenticated and encrypted.
+/// Sends the commands for the authentication and encryption of data connections.
 pub(crate) fn guard(
     control: &mut Control,
     features: &Features,

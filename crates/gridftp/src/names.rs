@@ -1,7 +1,7 @@
 //! Whether a server takes names as they are.
 //!
 //! Some servers drop the bytes of a command that are not ASCII, and answer as if the rest were the name: two files become
-//! one. So a session asks once (MLST) for a name of such bytes alone in a directory that is there. A server that drops them
+//! one. So a session requests once (MLST) a name of such bytes alone in a directory that exists. A server that drops them
 //! answers for the directory.
 
 use crate::channel::Channel;
@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::error::FtpError;
 use hikyaku_fs::Shown;
 
-/// What is known of a server.
+/// The result of that test, once it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Names {
     /// It has not been asked.

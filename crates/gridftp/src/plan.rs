@@ -1,4 +1,4 @@
-//! What a caller wants of a channel, one part after the other.
+//! The parts that a caller requests of a channel, one after the other.
 //!
 //! A channel takes the next part from its [`Plan`] while the last one is still under way, so that the command is at the
 //! server before the server has nothing left to do. The caller decides how many parts are asked for at once.
@@ -31,7 +31,7 @@ pub type Upload<'a> = Arc<Supply<'a>>;
 /// The path of the receiving server's file to which a part goes.
 pub type Target<'a> = &'a [u8];
 
-/// Says which parts are transferred, and is told of each that is complete.
+/// Selects the parts that are transferred, and receives a report of each that is complete.
 ///
 /// Order of calls: [`next`](Self::next) with `None` whenever nothing is under way. While parts are under way, `next` is called
 /// every few milliseconds, and [`done`](Self::done) once for each part, in the order in which `next` returned them.
@@ -41,14 +41,14 @@ pub trait Plan<'a, F> {
     /// `None` while a part is under way means: not yet. `None` while none is means that all is done.
     fn next(&mut self, under_way: Option<&Progress>) -> Option<Wanted<'a, F>>;
 
-    /// The oldest part is complete: the server says so, and for a download all of its bytes are stored.
+    /// The oldest part is complete: the server has confirmed it, and for a download all of its bytes are stored.
     fn done(&mut self, done: &Transferred);
 }
 
 /// A plan of one part.
 pub(crate) struct Once<'a, F> {
     wanted: Option<Wanted<'a, F>>,
-    /// What became of it.
+    /// The result, once the part is complete.
     pub(crate) done: Option<Transferred>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Deal<'a> {
     block_bytes: u64,
     /// Connections to each data node.
     connections: u32,
-    /// Connections to each data node that still send. The last of them tells how many there were.
+    /// Connections to each data node that still send. The last of them sends the number of all.
     unfinished: Vec<AtomicU32>,
     /// Bytes that were given to the kernel.
     sent: AtomicU64,

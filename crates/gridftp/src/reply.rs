@@ -17,7 +17,7 @@ pub struct Reply {
     pub lines: Vec<Vec<u8>>,
 }
 
-/// A server says something that is no reply.
+/// A server sent a line that is no reply.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplyError {
     /// A line has no end within the limit.
@@ -38,7 +38,7 @@ pub enum ReplyError {
 #[derive(Debug, Default)]
 pub struct ReplyReader {
     unread: Vec<u8>,
-    /// The reply of several lines that is not complete yet, and its bytes so far.
+    /// The incomplete reply of several lines, and the number of its bytes.
     begun: Option<(Reply, usize)>,
 }
 

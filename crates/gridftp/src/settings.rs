@@ -14,8 +14,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Set by the caller to end all that is under way, within a few tenths of a second.
     pub stop: Arc<AtomicBool>,
-    /// Without any byte for so long, a server is given up. Default 60 s: longer than a server takes to open a file on
-    /// tape, shorter than a user waits.
+    /// Time without a byte after which the connection to a server fails. Default 60 s: longer than a server takes to open
+    /// a file on tape, shorter than a user waits.
     pub patience: Duration,
     /// Of all connections. A buffer size is asked of the server as well (SBUF).
     pub tcp: Options,
@@ -30,18 +30,18 @@ pub struct Settings {
     /// The key by which data connections of a login by certificate are authenticated (`DCAU A`). Without it they are not
     /// (`DCAU N`).
     pub guard: Option<Guard>,
-    /// Told of every command and reply. Passwords are left out.
+    /// Receives every command and reply, without passwords.
     pub trace: Option<Trace>,
 }
 
 /// Which hosts may be at the other end of a data connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DataHosts {
-    /// The control connection's host only. An address that the server tells is replaced by it, so that a server cannot
+    /// The control connection's host only. It replaces every address that the server sends, so that a server cannot
     /// direct data to a third host, and a server behind an address translator can be used.
     #[default]
     Server,
-    /// Whatever the server tells: a server whose data nodes are other hosts.
+    /// Any address that the server sends: for a server whose data nodes are other hosts.
     Any,
 }
 
@@ -55,10 +55,10 @@ pub enum Stripes {
     All,
 }
 
-/// Told of every command and reply.
+/// Receives every command and reply.
 pub type Trace = Arc<dyn Fn(Spoken<'_>) + Send + Sync>;
 
-/// What was said on a control connection.
+/// A line of a control connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Spoken<'a> {
     /// A command of this end.

@@ -1,4 +1,4 @@
-//! What the two directions of a transfer have in common.
+//! Parts that both directions of a transfer share.
 
 use crate::error::FtpError;
 use crate::settings::Settings;
@@ -26,7 +26,7 @@ pub struct Part<'a> {
 pub struct Progress {
     /// Data connections that carry it.
     pub connections: u32,
-    /// Its bytes that were stored, or given to the kernel, or that the receiving server has told of.
+    /// Its bytes that were stored, written to a socket, or reported by the receiving server.
     pub bytes: u64,
     /// Time from sending its command, or from the end of the part before if it was asked for before that.
     pub elapsed: Duration,
@@ -103,13 +103,13 @@ impl<'a> Flow<'a> {
         result
     }
 
-    /// Time that was spent in the caller's function so far, over all connections.
+    /// Time in the caller's function until this moment, summed over all connections.
     pub(crate) fn local_time(&self) -> Duration {
         Duration::from_nanos(self.local_nanos.load(Ordering::Relaxed))
     }
 }
 
-/// The share that `local` is of the time of so many connections, 0 to 1.
+/// The share of `local` in the time of `connections` connections, 0 to 1.
 pub(crate) fn share(local: Duration, connections: u32, elapsed: Duration) -> f64 {
     let all = elapsed.as_secs_f64() * f64::from(connections.max(1));
     if all > 0.0 { (local.as_secs_f64() / all).min(1.0) } else { 0.0 }
@@ -126,7 +126,7 @@ impl Watch {
         Self { last: flow.counted.load(Ordering::Relaxed), since: Instant::now() }
     }
 
-    /// Something was said.
+    /// A line was sent or received.
     pub(crate) fn touch(&mut self) {
         self.since = Instant::now();
     }

@@ -24,7 +24,7 @@ impl Channel {
         Ok(listener)
     }
 
-    /// The next data connection, if one has come. Connections of other hosts are closed, which is told if the part then
+    /// The next data connection, if one has come. Connections of other hosts are closed, which is reported if the part then
     /// fails.
     pub(super) fn accept(&self, listener: &TcpListener) -> Result<Option<TcpStream>, FtpError> {
         let server = self.control.peer()?.ip();

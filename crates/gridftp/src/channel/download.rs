@@ -28,7 +28,7 @@ const STRIPED_LAYOUT: &str = "StripeLayout=Blocked;BlockSize=1048576;";
 /// How long the server may take to connect to this end.
 const REACH_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What was asked for and has not arrived.
+/// A requested part that has not arrived yet.
 struct Asked<'a> {
     expected: Expected,
     store: Arc<Store<'a>>,
@@ -41,7 +41,7 @@ struct Asked<'a> {
     sent: Instant,
 }
 
-/// What is called now and then while a part is under way.
+/// A function that is called repeatedly while a part is transferred.
 type Look<'l> = dyn FnMut(&mut Channel, &Progress) -> Result<(), FtpError> + 'l;
 
 impl Channel {
@@ -280,13 +280,13 @@ impl Channel {
     }
 }
 
-/// Of so many connections, those to each of the data nodes.
+/// The share of each data node of `connections` connections.
 fn of_each(connections: usize, stripes: usize) -> u32 {
     u32::try_from(connections / stripes.max(1)).unwrap_or(u32::MAX)
 }
 
 impl Pool {
-    /// How many connections of each of so many data nodes wait for the next part.
+    /// The number of open connections of each of `stripes` data nodes that wait for the next part.
     fn receiving(&self, stripes: usize) -> Option<u32> {
         match self {
             Self::Receiving(waiting) if waiting.len() % stripes == 0 => {

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// The code of a marker of performance (GFD.020, section 5.2).
 const PERFORMANCE_MARKER: u16 = 112;
-/// The line of it that tells how much a stripe has received since the part began.
+/// The line of a marker with the bytes that a stripe has received since the part began.
 const STRIPE_BYTES: &[u8] = b"Stripe Bytes Transferred:";
 
 type WantedRelay<'a> = Wanted<'a, Target<'a>>;
@@ -30,7 +30,7 @@ struct Ordered {
 
 impl Channel {
     /// Lets this server send the parts of a plan to the server of `to`, at the same offsets. The server that receives listens,
-    /// and the one that sends connects to it. `counted` grows as the receiver tells how much has arrived, about every five
+    /// and the one that sends connects to it. `counted` grows when the receiver reports its bytes, about every five
     /// seconds, and when a part is done.
     ///
     /// A part that the plan returns while another is under way is asked for at once, if it wants the same number of
@@ -60,7 +60,7 @@ impl Channel {
         let mut under_way: VecDeque<Ordered> = VecDeque::new();
         let (mut n, mut begin) = (0, Instant::now());
         let mut before = counted.load(Ordering::Relaxed);
-        // What wants another number of connections has to wait.
+        // A part with another number of connections waits until this one is done.
         let mut other = None;
         let (warm, to_warm) = (std::mem::take(&mut self.pool), std::mem::take(&mut to.pool));
         if let (Pool::Relaying(have), Pool::Relaying(there)) = (warm, to_warm)
@@ -133,7 +133,7 @@ impl Channel {
         self.control.demand(&Command::new(port)).map(drop)
     }
 
-    /// Tells both servers of a part.
+    /// Sends the commands for a part to both servers.
     fn order(&mut self, to: &mut Self, wanted: &WantedRelay<'_>) -> Result<Ordered, FtpError> {
         let Wanted { part, with: target, .. } = wanted;
         let send = self.about(&format!("ERET P {} {}", part.offset, part.length), part.path)?;
@@ -145,7 +145,7 @@ impl Channel {
     }
 }
 
-/// Bytes that a marker of performance tells.
+/// The bytes in a performance marker.
 // fuzz: ftp_replies
 pub(crate) fn marked(reply: &Reply) -> Option<u64> {
     if reply.code != PERFORMANCE_MARKER {

@@ -35,7 +35,7 @@ impl Channel {
         self.control.demand(&rename).map(drop)
     }
 
-    /// Gives each of these files another name, in the same way, so many at once. Returns what became of each.
+    /// Renames each of these files like a single one, `at_once` of them concurrently. Returns the result of each.
     ///
     /// # Errors
     /// The control connection is lost, and with it the answers. The channel is then of no use any more.
@@ -71,7 +71,7 @@ impl Channel {
         Ok(Renaming { mode: mode.transpose()?, from, to })
     }
 
-    /// Hears the answers to all commands.
+    /// Reads the answers to all commands.
     fn renamed(&mut self, renaming: &Renaming) -> Result<Result<(), FtpError>, FtpError> {
         let Renaming { mode, from, to } = renaming;
         let set = match mode {

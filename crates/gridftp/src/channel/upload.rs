@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 type WantedUpload<'a> = Wanted<'a, Upload<'a>>;
 
-/// What becomes of the contents of a file into which a part is stored.
+/// The fate of the other contents of a file into which a part is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Storing {
-    /// What is beside the part stays.
+    /// Contents beside the part are kept.
     #[default]
     Into,
     /// Nothing stays.
@@ -76,7 +76,7 @@ impl Channel {
         plan.done.ok_or(FtpError::Stopped)
     }
 
-    /// Makes a file empty, or an empty file. What it is otherwise, such as its owner, stays.
+    /// Makes a file empty, or an empty file. Its metadata, such as the owner, are kept.
     ///
     /// # Errors
     /// The server refuses.
@@ -142,7 +142,7 @@ impl Channel {
         let n = first.connections;
         let (mut begin, mut local) = (Instant::now(), Duration::ZERO);
         let mut under_way = VecDeque::from([self.give(first, belt)?]);
-        // What wants another number of connections has to wait.
+        // A part with another number of connections waits until this one is done.
         let mut other = None;
         let mut watch = Watch::new(flow);
         loop {
@@ -182,7 +182,7 @@ impl Channel {
         }
     }
 
-    /// Tells the server of a part, and lets the connections send it.
+    /// Sends the command for a part, and lets the connections send its bytes.
     fn give<'a>(
         &mut self,
         wanted: WantedUpload<'a>,

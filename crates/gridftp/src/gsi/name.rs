@@ -27,7 +27,7 @@ const TYPES: [(&[u8], &str); 14] = [
     (&[0x09, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 25], "DC"),
 ];
 
-/// Who signed a certificate, and for whom: the bytes of the two names.
+/// The issuer and the subject of a certificate: the bytes of the two names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Signed<'a> {
     pub(super) issuer: &'a [u8],

@@ -6,13 +6,13 @@
 //! cond_subjects globus '"/O=Some Grid/*" "/O=Another Grid/*"'
 //! ```
 //!
-//! A line that is not understood makes the whole file useless, and so the authority: what it says might forbid something.
+//! A line that cannot be parsed invalidates the file and its authority, because it might be a restriction.
 
-/// What a file says.
+/// The policies of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Policy(Vec<Rule>);
 
-/// What one authority may sign.
+/// The names that one authority may sign.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Rule {
     authority: String,

@@ -9,7 +9,7 @@ use std::thread;
 
 const TEXT: &[u8] = b"what is on the wire";
 
-/// Connects two ends with these keys. Returns what the accepting end read, and what the two said.
+/// Connects two ends with these keys. Returns the bytes that the accepting end read, and the results of the two ends.
 fn meet(accepting: &Guard, connecting: &Guard) -> (Vec<u8>, [Result<(), FtpError>; 2]) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! What a server that breaks the rules achieves: an error, and nothing else.
+//! A server that breaks the protocol causes an error, and no other effect.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod server;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// What the server does against the rules.
+/// The violation of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lie {
     None,
@@ -25,15 +25,15 @@ pub(crate) enum Lie {
     BlockErrors,
     /// Half of the part, and then its end.
     HalfPart,
-    /// The end tells of a million connections.
+    /// The end announces a million connections.
     EndMillion,
-    /// Two connections tell the end.
+    /// Two connections send the end.
     EndTwice,
     /// Opens twice as many connections as asked for.
     MoreConnections,
     /// Closes a data connection within a block.
     CutBlock,
-    /// Says that the transfer is done and sends nothing.
+    /// Confirms the transfer without any data.
     OnlyWords,
     /// Closes the control connection in place of the last reply.
     NoLastReply,
@@ -204,7 +204,7 @@ impl Session {
         if self.lie == Lie::NoLastReply { Ok(()) } else { self.say("226 done") }
     }
 
-    /// Only the directory `/d/` and its file `/d/\u{e9}` are there.
+    /// Only the directory `/d/` and its file `/d/\u{e9}` exist.
     fn say_facts(&mut self, path: &str) -> std::io::Result<()> {
         let path: String = match self.lie {
             Lie::DropsNames => path.chars().filter(char::is_ascii).collect(),
