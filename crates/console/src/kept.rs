@@ -28,6 +28,11 @@ pub enum Kept {
     /// Complete files, of which no record is kept.
     #[error("stopped; the same command copies complete files again")]
     Unrecorded,
+    /// Bytes under the final name of a file, in a session of SFTP.
+    #[error(
+        "stopped; the unfinished file has its final name, and the same transfer with -a continues it"
+    )]
+    InPlace,
     /// A pipe or a device was read or written, which works once.
     #[error("stopped; the bytes that went through the pipe cannot be copied again")]
     Spent,

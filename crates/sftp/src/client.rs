@@ -205,6 +205,13 @@ impl Client {
         self.shared.has_bytes.notify_one();
     }
 
+    /// Ends the conversation at once: nothing more is sent, and whoever waits for a response hears that none comes.
+    pub fn abandon(&self) {
+        lock(&self.shared.outgoing).bytes.clear();
+        self.hang_up();
+        self.shared.end(Failed::Lost("the session was ended".to_owned()));
+    }
+
     /// Sends a request; waits only while as many are under way as may be.
     pub fn ask(&self, request: &Request<'_>) -> Ticket {
         Ticket(self.shared.send(&[*request]))
@@ -345,6 +352,10 @@ impl Shared {
                 break Failed::Broken("its answer is longer than any to such a request".to_owned());
             }
             let Some(UnderWay { group, place, bytes }) = waiting.requests.remove(&id) else {
+                // A server that cannot write its answers does not end.
+                if waiting.end.is_some() {
+                    continue;
+                }
                 break Failed::Broken("it answered a request that was not made".to_owned());
             };
             waiting.bytes = waiting.bytes.saturating_sub(bytes);

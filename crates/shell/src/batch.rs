@@ -12,7 +12,7 @@ use crate::show::Shown;
 use crate::target::Target;
 use crate::transfer::{Flow, Meter};
 use anyhow::{Error, Result};
-use hikyaku_console::{At, Interrupt, Tone, misuse, printed, say};
+use hikyaku_console::{At, Interrupt, Kept, Scope, Tone, misuse, printed, say};
 use hikyaku_units::DataSize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
@@ -50,7 +50,8 @@ pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let batch = args.session.batch.as_deref().filter(|path| *path != "-");
     let batch = batch.map(|path| File::open(path).at(path.to_string_lossy()));
     let batch = batch.transpose()?;
-    let link = Link::open(args, memory, &interrupt.scope())?;
+    let scope = interrupt.scope();
+    let link = Link::open(args, memory, &scope)?;
     for note in link.notes.iter().filter(|_| !args.is_quiet()) {
         say(Tone::Note, note);
     }
@@ -58,7 +59,7 @@ pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
         greet(args, &link);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let session = Session { args, stop: stop.clone() };
+    let session = Session { args, stop: stop.clone(), interrupt, scope };
     let done = session.begin(&link).and_then(|mut shell| match session.first(&mut shell)? {
         First::Lines => session.lines(&mut shell, batch).map(Ok),
         First::Fetched => Ok(Ok(Outcome::Done)),
@@ -70,7 +71,8 @@ pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
             format!("{path} is no directory: it would be fetched, and the commands of -b left out"),
             "the batch with a command 'get', or the file without -b",
         )),
-        Err(Fault::Told | Fault::Stopped) => Ok(Outcome::Failed),
+        Err(Fault::Told) => Ok(Outcome::Failed),
+        Err(Fault::Stopped) => Err(Kept::InPlace.into()),
         Err(Fault::Output(error)) => printed(Err(error)).map(|()| Outcome::Done),
         Err(Fault::Lost(error)) => {
             let lost = std::io::Error::new(ErrorKind::ConnectionAborted, error.clone());
@@ -110,6 +112,8 @@ struct Session<'a> {
     args: &'a SftpArgs,
     /// Set by Ctrl-C, where that does not end the program.
     stop: Arc<AtomicBool>,
+    interrupt: &'a Interrupt,
+    scope: Scope,
 }
 
 impl Session<'_> {
@@ -121,6 +125,15 @@ impl Session<'_> {
         let is_metered = shell.noise == Noise::Each && stderr().is_terminal();
         shell.meter = if is_metered { Meter::Shown } else { Meter::Hidden };
         Ok(shell)
+    }
+
+    /// From here on a signal ends a transfer, and the session with it.
+    fn listen(&self, shell: &mut Shell) -> Done {
+        self.interrupt
+            .listen()
+            .map_err(|error| told(format!("cannot listen for signals: {error}")))?;
+        shell.scope = Some(self.scope.clone());
+        Ok(())
     }
 
     /// Does what the path of the destination says: goes there, or fetches it, which is all then. A directory is fetched if
@@ -141,6 +154,7 @@ impl Session<'_> {
             return Ok(First::IsFile(Shown::new(&path).to_string()));
         }
         let to = self.args.local.as_deref().map(|to| to.as_bytes().to_vec());
+        self.listen(shell)?;
         shell.obey(&Command::Get(Transfer { from, to, how: How::default() }))?;
         Ok(First::Fetched)
     }
@@ -155,6 +169,9 @@ impl Session<'_> {
             }
             None => Lines::Text(Box::new(BufReader::new(stdin()))),
         };
+        if matches!(lines, Lines::Text(_)) {
+            self.listen(shell)?;
+        }
         loop {
             let line = match &mut lines {
                 Lines::Terminal(editor) => editor.line(&shell.dir),
@@ -171,6 +188,7 @@ impl Session<'_> {
             match obey_line(shell, (&text, &line), echo) {
                 Ok(Next::Line) => {}
                 Ok(Next::End) => return Ok(Outcome::Done),
+                Err(Fault::Stopped) if shell.scope.is_some() => return Err(Fault::Stopped),
                 Err(Fault::Told | Fault::Stopped) => {
                     if shell.on_failure == OnFailure::Ends {
                         return Ok(Outcome::Failed);

@@ -9,6 +9,7 @@ use crate::path::absolute;
 use crate::show::Shown;
 use crate::transfer::{Flow, Meter};
 use crate::tree::Remote;
+use hikyaku_console::{Kept, Scope};
 use hikyaku_sftp::{Attributes, Client, Extension, Kind, Request};
 use std::io::{Write, stdout};
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub(crate) struct Shell {
     pub(crate) on_failure: OnFailure,
     /// Set by Ctrl-C.
     pub(crate) stop: Arc<AtomicBool>,
+    /// Where nobody types the commands: a signal ends the transfer, and the session with it.
+    pub(crate) scope: Option<Scope>,
 }
 
 /// What follows a command.
@@ -57,7 +60,8 @@ impl Shell {
         let dir = client.name(&Request::RealPath(b".")).map_err(failed("realpath .".to_owned()))?;
         let (start, noise, meter) = (dir.clone(), Noise::Each, Meter::Hidden);
         let (how, on_failure) = (How::default(), OnFailure::GoesOn);
-        Ok(Self { client, dir, start, noise, meter, how, flow, on_failure, stop })
+        let scope = None;
+        Ok(Self { client, dir, start, noise, meter, how, flow, on_failure, stop, scope })
     }
 
     /// Fails if the user has ended the command.
@@ -74,8 +78,8 @@ impl Shell {
             Command::Change(change) => self.change(change)?,
             Command::Copy([from, to]) => self.copy(from, to)?,
             Command::Space { path, unit } => self.space(path.as_deref(), *unit)?,
-            Command::Get(transfer) => self.get(transfer)?,
-            Command::Put(transfer) => self.put(transfer)?,
+            Command::Get(transfer) => self.until_stopped(|| self.get(transfer))?,
+            Command::Put(transfer) => self.until_stopped(|| self.put(transfer))?,
             Command::Help => write!(stdout(), "{}", crate::help::TEXT)?,
             Command::List { pattern, style } => self.list(pattern.as_deref(), *style)?,
             Command::Link(kind, [old, new]) => self.link(*kind, old, new)?,
@@ -102,6 +106,29 @@ impl Shell {
             Command::Shell(text) => local::shell(text)?,
         }
         Ok(Next::Line)
+    }
+
+    /// Does a transfer, and tells what is kept of it if the user stops it.
+    fn until_stopped(&self, transfer: impl FnOnce() -> Done) -> Done {
+        let ended = self.scope.as_ref().map(|scope| {
+            let (stop, client) = (self.stop.clone(), self.client.clone());
+            // A server that does not answer would keep the transfer from seeing the flag.
+            scope.on_stop(move || {
+                stop.store(true, Ordering::Relaxed);
+                client.abandon();
+            })
+        });
+        let done = transfer();
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        match (done, &ended) {
+            // The connection is not used any more, whatever the transfer has come to.
+            (_, Some(_)) if is_stopped => Err(Fault::Stopped),
+            (Err(Fault::Stopped), None) => {
+                told(Kept::InPlace.to_string());
+                Err(Fault::Stopped)
+            }
+            (done, _) => done,
+        }
     }
 
     /// Whether a path of the server is a directory, or a link to one.

@@ -231,7 +231,7 @@ fn journals(sshd: &Sshd) -> usize {
 }
 
 /// Whether an unfinished file of a directory has random bytes at this offset. It may get its name meanwhile.
-fn has_begun(dir: &Path, offset: usize) -> bool {
+pub(crate) fn has_begun(dir: &Path, offset: usize) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut parts = entries.filter(|entry| entry.file_name().as_bytes().ends_with(b".hikyaku"));
     parts.any(|part| {

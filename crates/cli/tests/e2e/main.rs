@@ -56,6 +56,7 @@ mod siege;
 mod sites;
 mod sources;
 mod stdout;
+mod stopped;
 mod stores;
 mod targets;
 mod unfinished;

@@ -186,7 +186,11 @@ fn transfers_are_resumed_where_the_beginning_is_the_same() {
     fs::write(place.at("here/a"), [&whole[..], b"x"].concat()).unwrap();
     assert!(place.batch("reget a").unwrap_err().contains("local file is larger"));
     assert!(place.batch("reput a").is_ok(), "what is longer here is sent");
-    assert!(place.batch("reput a").is_err(), "all of it is there");
+    assert!(place.batch("reput a").is_ok(), "all of it is there");
+    fs::write(place.at("here/a"), &whole).unwrap();
+    assert!(place.batch("reput a").unwrap_err().contains("larger"));
+    place.batch("reput a new").unwrap();
+    assert!(fs::read(place.at("there/new")).unwrap() == whole, "what is not there is sent whole");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::path::{absolute, base, join};
 use crate::shell::{Shell, told_of, worse};
 use crate::show::Shown;
 use crate::tree::{Local, attributes};
-use hikyaku_sftp::{Attributes, Extension, Failed, Handle, Kind, Request, Ticket};
+use hikyaku_sftp::{Attributes, Extension, Failed, Handle, Kind, Request, Status, Ticket};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -208,17 +208,18 @@ impl Shell {
         }
     }
 
-    /// Where a resumed upload begins: where the server's file ends, if its end is the same as here. The file here stands
-    /// there then.
+    /// Where a resumed upload begins: where the server's file ends, if its end is the same as here, or at the beginning if
+    /// the server does not have it. The file here stands there then.
     fn check_end(&self, from: &[u8], to: &[u8], file: &mut File, size: u64) -> Done<u64> {
         let shown = Shown::new(from);
         let there = match self.client.attributes(&Request::Stat(to)) {
             Ok(there) => there,
+            Err(Failed::Refused { status: Status::NoSuchFile, .. }) => return Ok(0),
             Err(error) => return Err(failed(format!("stat remote \"{}\"", Shown::new(to)))(error)),
         };
         let at = there.size.unwrap_or(0);
-        if there.kind() != Some(Kind::File) || at >= size {
-            return Err(told(format!("resume \"{shown}\": destination file same size or larger")));
+        if there.kind() != Some(Kind::File) || at > size {
+            return Err(told(format!("resume \"{shown}\": destination is larger, or no file")));
         }
         let attributes = Attributes::default();
         let open = Request::Open { path: to, flags: Request::READ, attributes };
