@@ -85,9 +85,10 @@ impl Channel {
             guard(&mut control, &features, settings.guard.as_ref())?;
         }
         control.demand_timed(&Command::new("TYPE I"))?;
-        control
-            .demand_timed(&Command::new("MODE E"))
-            .map_err(|_| FtpError::Lacks("send in extended block mode (MODE E)"))?;
+        control.demand_timed(&Command::new("MODE E")).map_err(|error| match error {
+            FtpError::Refused { .. } => FtpError::PlainFtp,
+            other => other,
+        })?;
         if let Some(size) = settings.tcp.buffer {
             control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
         }

@@ -1,4 +1,4 @@
-//! A client of GridFTP and FTP servers.
+//! A client of GridFTP servers.
 //!
 //! A [`Channel`] is a control connection with its data connections. It logs in, asks what the server can do, and moves
 //! parts of files in extended block mode (MODE E of GFD.020) through any number of parallel data connections, in either

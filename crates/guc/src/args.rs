@@ -9,7 +9,7 @@ use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-/// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
+/// Copy files from and to GridFTP servers, as globus-url-copy does.
 ///
 /// One of the two URLs, or both, are of servers (ftp://HOST/PATH or gsiftp://HOST/PATH); a local file is file:///PATH, or just
 /// a path. Between two servers, the data do not pass through this host. A directory ends in a slash and needs -r. The last

@@ -1,4 +1,4 @@
-//! `hikyaku guc`: copies files from, to and between GridFTP and FTP servers, with globus-url-copy's command line.
+//! `hikyaku guc`: copies files from, to and between GridFTP servers, with globus-url-copy's command line.
 //!
 //! A file goes in chunks. The [tuner](hikyaku_tuner) says how many data connections a chunk has and how large it is. Each
 //! chunk that is done is synced and recorded, so that a later attempt asks only for what is missing.

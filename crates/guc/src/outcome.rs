@@ -40,7 +40,9 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         FtpError::Local(_) => return None,
         error if error.may_pass() => ExitCode::MayPass,
         FtpError::NotReached(_) => ExitCode::WillFail,
-        FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,
+        FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::PlainFtp | FtpError::BadPath => {
+            ExitCode::WillFail
+        }
         FtpError::LosesName { .. } | FtpError::Connect { .. } => ExitCode::WillFail,
         FtpError::Forbidden { .. } => ExitCode::WillFail,
         FtpError::Stranger { .. } | FtpError::Elsewhere { .. } => ExitCode::WillFail,
@@ -100,6 +102,7 @@ pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
         | FtpError::Connect { told: Some(_), .. } => {
             Some("--trust-pasv, if that host belongs to the server")
         }
+        FtpError::PlainFtp => Some("curl or lftp"),
         FtpError::LosesName { .. } => {
             Some("another name, or a way that keeps it: hikyaku cp, where the host has ssh")
         }

@@ -1,0 +1,86 @@
+//! `hikyaku guc` that is stopped by Ctrl-C: what it says of the next run is what the next run does.
+
+use super::{LOOPBACK, Stage, names};
+use crate::stopped::stopped;
+use std::fs;
+
+/// So large that no copy ends before it is stopped.
+const BYTES: u64 = 2 << 30;
+const EVERYTHING: &str = "stopped; the same command continues from here";
+const NOTHING: &str = "stopped; nothing was kept";
+
+/// Whether a journal has so much that several chunks are complete.
+fn has_chunks(stage: &Stage) -> bool {
+    let journals = stage.folder.join("state/hikyaku/guc");
+    let text = |name: &String| fs::read_to_string(journals.join(name)).unwrap_or_default();
+    names(&journals).iter().any(|name| text(name).lines().count() > 4)
+}
+
+/// The bytes of an earlier run that the command has used.
+fn kept(stage: &Stage, words: &[&str]) -> u64 {
+    let output = stage.does(&[&["-json"], words].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    let end: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    end["kept_bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn a_stopped_file_is_continued_in_each_direction() {
+    let Some(mut stage) = Stage::new("guc-stopped") else { return };
+    let (one, two) = (stage.server("one", LOOPBACK), stage.server("two", LOOPBACK));
+    for path in [one.data.join("big"), stage.here("big")] {
+        fs::File::create(path).unwrap().set_len(BYTES).unwrap();
+    }
+    let (from, up, between) =
+        (format!("{}/big", one.url), format!("{}/up", two.url), format!("{}/between", two.url));
+    for (source, target, copy) in [
+        (&*from, "got", stage.here("got")),
+        ("big", &*up, two.data.join("up")),
+        (&*from, &*between, two.data.join("between")),
+    ] {
+        let words = ["-p", "2", source, target];
+        let said = stopped(&mut stage.command(&words), || has_chunks(&stage));
+        assert!(said.contains(EVERYTHING), "{target}: {said}");
+        assert!(!copy.exists(), "{target}");
+        assert!(kept(&stage, &words) > 0, "{target}: nothing was kept");
+        assert_eq!(fs::metadata(&copy).unwrap().len(), BYTES, "{target}");
+        fs::remove_file(copy).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_was_written_in_place_is_begun_anew() {
+    let Some(mut stage) = Stage::new("guc-stopped-inplace") else { return };
+    let server = stage.server("one", LOOPBACK);
+    fs::File::create(stage.here("big")).unwrap().set_len(BYTES).unwrap();
+    let url = format!("{}/up", server.url);
+    let words = ["-inplace", "-p", "2", "big", &url];
+    let said = stopped(&mut stage.command(&words), || has_chunks(&stage));
+    assert!(said.contains(NOTHING), "{said}");
+    fs::File::create(stage.here("big")).unwrap().set_len(1_000).unwrap();
+    assert_eq!(kept(&stage, &words), 0);
+    assert_eq!(fs::metadata(server.data.join("up")).unwrap().len(), 1_000);
+}
+
+#[test]
+fn a_stopped_tree_is_continued_in_the_middle_of_a_file() {
+    let Some(mut stage) = Stage::new("guc-stopped-tree") else { return };
+    let server = stage.server("one", LOOPBACK);
+    let (far, near) = (server.data.join("t"), stage.here("t"));
+    for tree in [&far, &near] {
+        fs::create_dir_all(tree).unwrap();
+        fs::write(tree.join("a"), vec![7; 3_000]).unwrap();
+        fs::File::create(tree.join("big")).unwrap().set_len(BYTES).unwrap();
+    }
+    let (from, up) = (format!("{}/t/", server.url), format!("{}/up/", server.url));
+    for (source, target, copy) in
+        [(&*from, "got/", stage.here("got")), ("t/", &*up, server.data.join("up"))]
+    {
+        let words = ["-r", "-cd", "-p", "2", source, target];
+        let said = stopped(&mut stage.command(&words), || has_chunks(&stage));
+        assert!(said.contains(EVERYTHING), "{target}: {said}");
+        assert!(kept(&stage, &words) > 3_000, "{target}");
+        assert_eq!(fs::metadata(copy.join("big")).unwrap().len(), BYTES, "{target}");
+        fs::remove_dir_all(copy).unwrap();
+    }
+}
