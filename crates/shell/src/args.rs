@@ -1,10 +1,11 @@
 //! What users type after `hikyaku sftp`, and after `hsftp`.
 
 use crate::command::{Attributes, Begin, Depth, How, Until};
+use crate::guests::Guests;
 use crate::shell::Noise;
 use anyhow::Result as Done;
 use clap::{ArgAction, Args, ValueEnum};
-use hikyaku_console::{Given, Scope, Tone, Way as Carried, say};
+use hikyaku_console::{Given, OtherArgs, Scope, Tone, Way as Carried, say};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
 use hikyaku_reach::options::{limit, ports, silence};
 use hikyaku_reach::settings::{self, Chosen, Typed};
@@ -42,6 +43,8 @@ pub struct SftpArgs {
     ssh: Ssh,
     #[command(flatten)]
     ours: Ours,
+    #[command(flatten)]
+    _others: OtherArgs<Guests>,
 }
 
 /// How commands come, and what is said.

@@ -11,6 +11,7 @@ mod edit;
 mod far;
 mod fault;
 mod glob;
+mod guests;
 mod help;
 mod line;
 mod link;

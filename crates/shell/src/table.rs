@@ -1,15 +1,16 @@
 //! What each option of `hikyaku sftp` does on each way.
 
+use crate::guests::Guests;
 use hikyaku_console::Class::{Convenience, Protects};
 use hikyaku_console::Effect::{Honoured as Y, Nothing as N};
-use hikyaku_console::{Row, Table, Way, row};
+use hikyaku_console::{Others, Row, Table, Way, row};
 
 /// The options of `hikyaku sftp`.
 pub const TABLE: Table = Table {
     what: "a session",
     ways: &[Way::Ssh, Way::Sftp, Way::Direct],
     rows: ROWS,
-    others: &[],
+    others: Guests::OPTIONS,
     apart: &["destination", "local"],
 };
 
