@@ -1,16 +1,22 @@
-//! Options of curl, wget and aria2c that `hikyaku get` does not have.
+//! Options of curl, wget, aria2c and axel that `hikyaku get` does not have.
 
 use hikyaku_console::Role::{Always, Idle, Refused};
 use hikyaku_console::Value::{None as No, One};
 use hikyaku_console::{Other, Others, other};
 
-/// curl, wget and aria2c.
+/// curl, wget, aria2c and axel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guests;
 
 impl Others for Guests {
     const OPTIONS: &'static [Other] = OPTIONS;
 }
+
+const SENDS: &str = "files are only fetched";
+const TREES: &str = "pages are not searched for links";
+const LOGIN: &str = "HTTP Basic is the only login";
+const FAMILIES: &str = "addresses of both families are tried, as the system orders them";
+const TORRENTS: &str = "torrents are not fetched";
 
 #[rustfmt::skip]
 const OPTIONS: &[Other] = &[
@@ -54,4 +60,117 @@ const OPTIONS: &[Other] = &[
     other(("connect-timeout", None), One, "--connect-timeout", Refused("", "--timeout TIME")),
     other(("max-time", Some('m')), One, "-m (--max-time)", Refused("", "timeout SECONDS hikyaku get URL")),
     other(("timestamping", Some('N')), No, "-N (--timestamping)", Refused("times are not compared", "-f, which replaces the file")),
+    // What is always so, or has nothing to act on.
+    other(("remote-header-name", Some('J')), No, "-J (--remote-header-name)", Always),
+    other(("content-disposition", None), No, "--content-disposition", Always),
+    other(("fail-with-body", None), No, "--fail-with-body", Always),
+    other(("remove-on-error", None), No, "--remove-on-error", Always),
+    other(("parallel-immediate", None), No, "--parallel-immediate", Always),
+    other(("http1.1", None), No, "--http1.1", Always),
+    other(("basic", None), No, "--basic", Always),
+    other(("auth-no-challenge", None), No, "--auth-no-challenge", Always),
+    other(("no-cookies", None), No, "--no-cookies", Always),
+    other(("no-use-server-timestamps", None), No, "--no-use-server-timestamps", Always),
+    other(("no-netrc", None), No, "--no-netrc", Always),
+    other(("no-directories", None), No, "--no-directories", Always),
+    other(("tcp-nodelay", None), No, "--tcp-nodelay", Always),
+    other(("http2", None), No, "--http2", Idle("HTTP/1.1 is spoken: HTTP/2 would bring all ranges by one TCP connection")),
+    other(("http3", None), No, "--http3", Idle("HTTP/1.1 is spoken")),
+    other(("show-progress", None), No, "--show-progress", Idle("the transfer is shown on a terminal")),
+    other(("progress", None), One, "--progress", Idle("the transfer is shown on a terminal")),
+    other(("alternate", Some('a')), No, "-a (--alternate)", Idle("the transfer is shown on a terminal")),
+    other(("percentage", None), No, "--percentage", Idle("the transfer is shown on a terminal")),
+    other(("summary-interval", None), One, "--summary-interval", Idle("the transfer is shown on a terminal")),
+    other(("min-split-size", None), One, "--min-split-size", Idle("the size of ranges follows their connections")),
+    other(("piece-length", None), One, "--piece-length", Idle("the size of ranges follows their connections")),
+    other(("auto-file-renaming", None), One, "--auto-file-renaming", Idle("a file that exists is not replaced without -f")),
+    other(("disable-ipv6", None), One, "--disable-ipv6", Idle(FAMILIES)),
+    other(("async-dns", None), One, "--async-dns", Idle("names are looked up by the system")),
+    other(("max-redirs", None), One, "--max-redirs", Idle("at most 10 redirects are followed")),
+    other(("max-redirect", None), One, "--max-redirect", Idle("at most 10 redirects are followed")),
+    // What has another name.
+    other(("out", None), One, "--out", Refused("", "-o FILE")),
+    other(("url", None), One, "--url", Refused("", "the URL without --url")),
+    other(("allow-overwrite", None), One, "--allow-overwrite", Refused("", "-f")),
+    other(("num-connections", None), One, "--num-connections", Refused("", "-n N")),
+    other(("parallel-max", None), One, "--parallel-max", Refused("", "-j N")),
+    other(("max-speed", None), One, "--max-speed", Refused("", "--limit-rate RATE")),
+    other(("max-tries", None), One, "--max-tries", Refused("", "--retries N")),
+    other(("retry-all-errors", None), No, "--retry-all-errors", Refused("", "--retries N")),
+    other(("retry-connrefused", None), No, "--retry-connrefused", Refused("", "--retries N, which counts for closed ports too")),
+    other(("retry-delay", None), One, "--retry-delay", Refused("", "--retry-wait TIME")),
+    other(("waitretry", None), One, "--waitretry", Refused("", "--retry-wait TIME")),
+    other(("retry-max-time", None), One, "--retry-max-time", Refused("", "timeout SECONDS hikyaku get URL")),
+    other(("-T", Some('T')), One, "-T", Refused("wget's is a timeout, curl's an upload", "--timeout TIME")),
+    other(("read-timeout", None), One, "--read-timeout", Refused("", "--timeout TIME")),
+    other(("dns-timeout", None), One, "--dns-timeout", Refused("", "--timeout TIME")),
+    other(("speed-time", Some('y')), One, "-y (--speed-time)", Refused("", "--timeout TIME")),
+    other(("speed-limit", Some('Y')), One, "-Y (--speed-limit)", Refused("", "--timeout TIME, for a connection that brings nothing")),
+    other(("lowest-speed-limit", None), One, "--lowest-speed-limit", Refused("", "--timeout TIME, for a connection that brings nothing")),
+    other(("-U", Some('U')), One, "-U", Refused("wget's is the name of the program, curl's the login of a proxy", "-A TEXT, or --proxy URL")),
+    other(("oauth2-bearer", None), One, "--oauth2-bearer", Refused("", "-H 'Authorization: Bearer TOKEN'")),
+    other(("load-cookies", None), One, "--load-cookies", Refused("", "-H 'Cookie: NAME=VALUE'")),
+    other(("cookie-jar", None), One, "--cookie-jar", Refused("cookies are not stored", "-H 'Cookie: NAME=VALUE'")),
+    other(("save-cookies", None), One, "--save-cookies", Refused("cookies are not stored", "-H 'Cookie: NAME=VALUE'")),
+    other(("password", None), One, "--password", Refused("", "-u USER:PASSWORD, or --netrc")),
+    other(("http-user", None), One, "--http-user", Refused("", "-u USER:PASSWORD, or --netrc")),
+    other(("http-password", None), One, "--http-password", Refused("", "-u USER:PASSWORD, or --netrc")),
+    other(("http-passwd", None), One, "--http-passwd", Refused("", "-u USER:PASSWORD, or --netrc")),
+    other(("ask-password", None), No, "--ask-password", Refused("", "--netrc")),
+    other(("netrc-optional", None), No, "--netrc-optional", Refused("", "--netrc")),
+    other(("capath", None), One, "--capath", Refused("", "--ca FILE")),
+    other(("ca-directory", None), One, "--ca-directory", Refused("", "--ca FILE")),
+    other(("check-certificate", None), One, "--check-certificate", Refused("certificates are always checked", "--ca FILE")),
+    other(("all-proxy", None), One, "--all-proxy", Refused("", "--proxy URL")),
+    other(("http-proxy", None), One, "--http-proxy", Refused("", "--proxy URL")),
+    other(("https-proxy", None), One, "--https-proxy", Refused("", "--proxy URL")),
+    other(("proxy-user", None), One, "--proxy-user", Refused("", "--proxy http://USER:PASSWORD@HOST:PORT")),
+    other(("no-proxy", None), No, "--no-proxy", Refused("", "no_proxy='*' hikyaku get URL")),
+    other(("noproxy", None), One, "--noproxy", Refused("", "no_proxy=HOST,HOST hikyaku get URL")),
+    other(("socks5", None), One, "--socks5", Refused("a proxy is spoken to by http://", "--proxy URL")),
+    other(("socks5-hostname", None), One, "--socks5-hostname", Refused("a proxy is spoken to by http://", "--proxy URL")),
+    other(("write-out", Some('w')), One, "-w (--write-out)", Refused("", "--json")),
+    other(("trace", None), One, "--trace", Refused("", "--vb")),
+    other(("trace-ascii", None), One, "--trace-ascii", Refused("", "--vb")),
+    other(("no-progress-meter", None), No, "--no-progress-meter", Refused("", "-q")),
+    other(("no-verbose", None), No, "--no-verbose", Refused("", "-q")),
+    other(("log", Some('l')), One, "-l (--log)", Refused("", "--vb 2>FILE")),
+    other(("stderr", None), One, "--stderr", Refused("", "2>FILE")),
+    other(("background", None), No, "--background", Refused("", "nohup hikyaku get URL &")),
+    other(("config", Some('K')), One, "-K (--config)", Refused("", "the options themselves")),
+    // What is not possible.
+    other(("ipv4", Some('4')), No, "-4 (--ipv4)", Refused(FAMILIES, "leave it out")),
+    other(("ipv6", Some('6')), No, "-6 (--ipv6)", Refused(FAMILIES, "leave it out")),
+    other(("inet4-only", None), No, "--inet4-only", Refused(FAMILIES, "leave it out")),
+    other(("inet6-only", None), No, "--inet6-only", Refused(FAMILIES, "leave it out")),
+    other(("interface", None), One, "--interface", Refused("the system chooses the address of this end", "leave it out")),
+    other(("bind-address", None), One, "--bind-address", Refused("the system chooses the address of this end", "leave it out")),
+    other(("resolve", None), One, "--resolve", Refused("names are looked up by the system", "a line in /etc/hosts")),
+    other(("remote-time", Some('R')), No, "-R (--remote-time)", Refused("a file has the time at which it came", "leave it out")),
+    other(("max-filesize", None), One, "--max-filesize", Refused("the size of a file is not limited", "leave it out")),
+    other(("digest", None), No, "--digest", Refused(LOGIN, "-u USER:PASSWORD")),
+    other(("ntlm", None), No, "--ntlm", Refused(LOGIN, "-u USER:PASSWORD")),
+    other(("negotiate", None), No, "--negotiate", Refused(LOGIN, "-u USER:PASSWORD")),
+    other(("anyauth", None), No, "--anyauth", Refused(LOGIN, "-u USER:PASSWORD")),
+    other(("cert", Some('E')), One, "-E (--cert)", Refused("client certificates are not sent", "curl -E")),
+    other(("certificate", None), One, "--certificate", Refused("client certificates are not sent", "wget --certificate")),
+    other(("head", Some('I')), No, "-I (--head)", Refused(SENDS, "curl -I")),
+    other(("spider", None), No, "--spider", Refused(SENDS, "curl -I")),
+    other(("data", None), One, "--data", Refused(SENDS, "curl --data")),
+    other(("data-binary", None), One, "--data-binary", Refused(SENDS, "curl --data-binary")),
+    other(("form", Some('F')), One, "-F (--form)", Refused(SENDS, "curl -F")),
+    other(("upload-file", None), One, "--upload-file", Refused(SENDS, "curl -T")),
+    other(("post-data", None), One, "--post-data", Refused(SENDS, "wget --post-data")),
+    other(("post-file", None), One, "--post-file", Refused(SENDS, "wget --post-file")),
+    other(("method", None), One, "--method", Refused(SENDS, "wget --method")),
+    other(("recursive", None), No, "--recursive", Refused(TREES, "wget -r")),
+    other(("level", None), One, "--level", Refused(TREES, "wget -r")),
+    other(("no-parent", None), No, "--no-parent", Refused(TREES, "wget -r")),
+    other(("accept", None), One, "--accept", Refused(TREES, "wget -r")),
+    other(("reject", None), One, "--reject", Refused(TREES, "wget -r")),
+    other(("page-requisites", Some('p')), No, "-p (--page-requisites)", Refused(TREES, "wget -p")),
+    other(("torrent-file", None), One, "--torrent-file", Refused(TORRENTS, "aria2c")),
+    other(("seed-time", None), One, "--seed-time", Refused(TORRENTS, "aria2c")),
+    other(("metalink-file", Some('M')), One, "-M (--metalink-file)", Refused("", "the file as an argument: its name ends in .meta4")),
+    other(("search", None), No, "--search", Refused("mirrors are not searched for", "--mirror URL")),
 ];
