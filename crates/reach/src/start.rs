@@ -143,7 +143,8 @@ impl Way {
         };
         let listener = thread::Builder::new().name("reach-hello".to_owned()).spawn(listen);
         listener.map_err(|error| Failure::Said(error.into(), None))?;
-        let (greeting, agreed): (Greeting, Agreed) = self.wait(&greeting, ssh, destination)?;
+        let (greeting, agreed): (Greeting, Agreed) =
+            self.wait(&greeting, ssh, destination, None)?;
         let took = begin.elapsed().as_millis();
         self.observer.tell(format_args!(
             "hikyaku {} answers after {took} ms",
@@ -159,19 +160,20 @@ impl Way {
             door: self.carriers.has_udp().then(|| door.invitation().clone()),
         };
         let _ = ssh.say(&start.line());
-        let (output, hello) = self.wait(&told, ssh, destination)?;
+        let (output, hello) = self.wait(&told, ssh, destination, Some(Instant::now()))?;
         Ok((output, hello, agreed))
     }
 
-    /// What comes next, or why it does not.
+    /// What comes next, or why it does not. `is_in` is when ssh has logged in, if that is known.
     fn wait<T>(
         &self,
         from: &Receiver<Result<T, NoHello>>,
         ssh: &Ssh,
         destination: &Destination,
+        mut is_in: Option<Instant>,
     ) -> Result<T, Failure> {
         let patience = |usual| self.tuning.timeout.map_or(usual, Duration::from_secs);
-        let (begin, mut is_in) = (Instant::now(), None);
+        let begin = Instant::now();
         loop {
             match from.recv_timeout(LOOK) {
                 Ok(Ok(heard)) => return Ok(heard),

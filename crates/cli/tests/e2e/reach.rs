@@ -153,6 +153,7 @@ fn the_option_v_shows_how_the_far_side_was_reached() {
         assert!(one.contains(step), "{step}: {one}");
     }
     assert!(!one.contains("debug1"), "{one}");
+    assert!(one.matches("has logged in").count() <= 1, "it logs in once: {one}");
     assert!(said("-vv").contains("debug1") && !said("-vv").contains("debug2"));
     assert!(said("-vvv").contains("debug2"));
 }
