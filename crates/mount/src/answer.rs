@@ -1,9 +1,9 @@
 //! Answers that programs wait for, and programs that are to end meanwhile.
 //!
 //! The kernel's own word for this, `FUSE_INTERRUPT`, does not come through the library that reads its requests. So for a
-//! request that waits, the signals of its thread are looked at in `/proc`: if one is there that ends programs, and the program
-//! neither ignores nor blocks it, the request ends with `EINTR`. What the server answers later is kept like any other answer.
-//! Whoever waits for a lock may wait for ever, and hears every signal that it handles, by the same means.
+//! request that waits, the pending signals of its thread are read in `/proc`: if one of them ends programs, and the program
+//! neither ignores nor blocks it, the request ends with `EINTR`. A later answer of the server is cached like any other.
+//! A request for a lock may wait for ever. It also ends when a signal is pending that the program handles.
 
 use crate::core::Core;
 use fuser::{
@@ -31,7 +31,7 @@ struct Waiter {
 
 type Call = Box<dyn FnOnce() + Send>;
 
-/// What becomes of a request whose program has a signal that it handles.
+/// The effect of a handled signal on a request.
 enum OnSignal {
     /// Those that end programs end the request.
     Nothing,
@@ -47,7 +47,7 @@ enum Signals {
     None,
     /// Some that it handles.
     Handled,
-    /// The same, one that ends other programs among them.
+    /// Handled signals are pending, and one of them ends programs by default.
     HandledEnd,
     /// One ends it.
     End,
@@ -119,7 +119,7 @@ impl Waiting {
         }
     }
 
-    /// What ends the waiting of a request whose thread has these signals.
+    /// The call that ends the wait of a request whose thread has these pending signals.
     fn end_of(&self, number: u64, signals: Signals) -> Option<Call> {
         let mut all = self.all();
         let waiter = all.1.get_mut(&number)?;

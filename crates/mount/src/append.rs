@@ -1,7 +1,7 @@
 //! Appending through a handle of a file that another host has changed since.
 //!
-//! Such a handle reads no more, so that it mixes no bytes of two contents. What is appended goes behind the end of the same file
-//! all the same, wherever that is by now.
+//! Reads through such a handle fail, so that bytes of two contents are not mixed. Appended bytes still go to the end of the
+//! file, wherever the other host has moved it.
 
 use crate::core::{Access, Core, Standing, State, errno};
 use crate::nodes::Seen;

@@ -12,8 +12,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MountArgs {
-    /// What to mount: hikyaku://HOST:PORT/PATH, CLUSTER:/PATH of the settings, or hikyaku://HOST,HOST/PATH for the files that
-    /// any of several servers has, to read
+    /// The files to mount: hikyaku://HOST:PORT/PATH, CLUSTER:/PATH of the settings, or hikyaku://HOST,HOST/PATH for the union
+    /// of the files of several servers, read-only
     #[arg(required_unless_present = "status")]
     pub source: Option<OsString>,
     /// The empty directory where it appears
@@ -31,14 +31,14 @@ pub struct MountArgs {
     /// Sizes, times and names may be as old as this
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub attr_ttl: Duration,
-    /// For files that nobody changes: like --attr-ttl, and files that were seen within this time are opened for reading without
-    /// asking the server
+    /// For files that do not change: like --attr-ttl, and files that were looked up within this time are opened for reading
+    /// without a request to the server
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "attr_ttl")]
     pub attr_cache: Option<Duration>,
     /// Where locks of files are: at the server, so that they hold between mounts, or in this mount only, without a round trip
     #[arg(long, value_name = "WHERE", value_enum, default_value = "server")]
     pub locks: LocksAt,
-    /// If the server is lost, let programs wait for it so long; then they get an input/output error
+    /// How long programs wait for a lost server; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
     /// Reach the servers over TCP only
@@ -51,7 +51,7 @@ pub struct MountArgs {
     /// Print figures of the mount at this directory as JSON
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["source", "directory"])]
     pub status: Option<PathBuf>,
-    /// Told by the process in the foreground to the one in the background
+    /// Passed by the process in the foreground to the one in the background
     #[arg(long, hide = true)]
     pub is_background: bool,
     #[command(flatten)]

@@ -13,18 +13,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Hears the answer.
+/// Receives the answer.
 pub(crate) type Done<T> = Box<dyn FnOnce(Result<T, ErrorKind>) + Send>;
 
-/// Hears the metadata of a path, and the last change of this mount that the server had made when the question was sent.
+/// Receives the metadata of a path, and the last change of this mount that the server had made when the request was sent.
 pub(crate) type OnLooked = Box<dyn FnOnce(Result<Seen, ErrorKind>, Turn) + Send>;
 
-/// What is asked.
+/// The kind of a request.
 pub(crate) enum What {
     /// The metadata of a path.
     Look(StorePath, OnLooked),
-    /// The entries of a directory, and about so many entries of those below it. Whoever wants the listing waits in
-    /// `list_waits`.
+    /// The entries of a directory, and about this number of entries of the directories below it. Callers that need the
+    /// listing wait in `list_waits`.
     List(StorePath, u32),
     /// The entries of a directory, and a lease for writing of it.
     Take(StorePath),
@@ -32,7 +32,7 @@ pub(crate) enum What {
     ReadLink(StorePath, Places, Done<Vec<u8>>),
     /// The space of the store.
     Space(Done<Space>),
-    /// A change of a name or of metadata. What is heard is the metadata after it, where the server tells them.
+    /// A change of a name or of metadata. The answer is the metadata after it, if the server sends them.
     Edit(Edit, Done<Option<Seen>>),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Op {
     what: What,
 }
 
-/// Entries of directories below one that is listed which are told with it.
+/// Entries of directories below a listed one that the server sends with it.
 pub(crate) const AHEAD: u32 = 1024;
 
 impl Core {
@@ -256,7 +256,7 @@ impl Core {
         }
         let mut state = self.state();
         let serves = state.serves_entries(&dir, sent);
-        // What was told under a lease that is still held is true at this time.
+        // Answers under a lease that is still held are valid at this time.
         let now = Instant::now();
         let is_leased = leased.is_some() && state.leases.since(&dir, now).is_some() && serves;
         let asked = if is_leased { now } else { asked };
@@ -276,8 +276,8 @@ impl Core {
         told.into_iter().for_each(|(_, done)| done(Ok(listing.clone())));
     }
 
-    /// A request for listings has ended. Whoever has come since its first directory was told, and could not use what is
-    /// kept of it, waits for another one.
+    /// A request for listings has ended. Callers that began to wait after its first directory had arrived, and that could not
+    /// use the cached listing, wait for another request.
     fn list_again(self: &Arc<Self>, dir: &StorePath) {
         let mut state = self.state();
         state.lists.remove(dir);
@@ -288,7 +288,7 @@ impl Core {
         }
     }
 
-    /// A request for listings has ended: whoever still waits for its first directory hears why.
+    /// A request for listings has failed: callers that wait for its first directory receive the error.
     fn list_ended(self: &Arc<Self>, dir: &StorePath, why: ErrorKind, sent: Turn) {
         let mut state = self.state();
         let serves = state.changes.serves(dir, sent);
@@ -317,7 +317,7 @@ impl Core {
                 // It is asked again when there is a connection, which may be already.
                 let mut state = self.state();
                 if state.ops.get(&id).is_some_and(|op| !op.what.is_repeatable()) {
-                    // Nobody knows whether it was done.
+                    // Whether the server has made the change is unknown.
                     let op = state.ops.remove(&id)?;
                     return Some((op.what, Err(ErrorKind::Unreachable)));
                 }

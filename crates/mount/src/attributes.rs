@@ -51,8 +51,8 @@ pub(crate) fn attributes(number: u64, found: &Found, owner: Option<(u32, u32)>) 
     }
 }
 
-/// The kind as the kernel knows it. What is neither a file nor a directory nor a link is shown as a socket: to open it
-/// fails at once (ENXIO, open(2)), where a FIFO would be waited for.
+/// The kind as the kernel knows it. All kinds but files, directories and links are shown as sockets: open(2) of a
+/// socket fails at once (ENXIO), that of a FIFO would wait.
 pub(crate) const fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,

@@ -34,7 +34,7 @@ impl Core {
         dir.path.join(&name).map_err(|_| Errno::ENAMETOOLONG)
     }
 
-    /// The same of a name that a program gives. Those of files without a name are not for programs.
+    /// The path of a new name that a program gives. The hidden names of unlinked files are refused.
     pub(crate) fn path_to_make(&self, dir: u64, name: &OsStr) -> Result<StorePath, Errno> {
         let path = self.path_to_change(dir, name)?;
         match path.split() {
@@ -43,7 +43,7 @@ impl Core {
         }
     }
 
-    /// Makes an entry; `done` hears the number of its node.
+    /// Makes an entry; `done` receives the number of its node.
     pub(crate) fn make(
         self: &Arc<Self>,
         path: StorePath,
@@ -80,7 +80,7 @@ impl Core {
     ) {
         let made = move |state: &mut State, seen: Option<Seen>| {
             let seen = seen.ok_or(Errno::EIO)?;
-            // Whatever had the name is gone, or this would have failed.
+            // The name was free, otherwise the change would have failed.
             state.nodes.observe_absent(&path);
             let (asked, sent) = (Instant::now(), state.changes.turn());
             Ok(state.observe(&path, Seen { asked, sent, ..seen }))
@@ -123,7 +123,7 @@ impl Core {
         ask();
     }
 
-    /// Removes a name, whoever has the file open.
+    /// Removes a name, even if programs have the file open.
     pub(crate) fn remove_name(
         self: &Arc<Self>,
         path: StorePath,
@@ -170,7 +170,7 @@ impl Core {
             Ok(())
         };
         let core = self.clone();
-        // What was written before is written before the name goes.
+        // Earlier writes reach the server before the name is removed.
         self.settle_node(number.unwrap_or(0), move |_| {
             let asked = core.clone();
             core.after_staged(&[&path], move |staged| match staged {
@@ -180,7 +180,7 @@ impl Core {
         });
     }
 
-    /// Changes a name, whoever has a file open that it replaces.
+    /// Changes a name, even if programs have the replaced file open.
     pub(crate) fn rename_name(
         self: &Arc<Self>,
         (from, to): (StorePath, StorePath),
@@ -269,7 +269,7 @@ impl Core {
             drop(state);
             return done(Err(Errno::ESTALE));
         };
-        // What others ask meanwhile may be answered from before or after the change.
+        // Answers to concurrent requests may be from before or after the change.
         node.unconfirmed += 1;
         let path = node.path.clone();
         drop(state);
@@ -296,7 +296,7 @@ impl Core {
                         }
                     }
                     state.note_node(number, seen);
-                    // What was asked for before this may have been answered from before the change.
+                    // Answers to earlier requests may be from before the change.
                     if let Some(node) = state.nodes.at_mut(number) {
                         node.asked = Instant::now();
                     }

@@ -1,9 +1,9 @@
-//! What this mount has changed itself, counted, so that each call sees the changes that ended before it began.
+//! The changes of this mount, numbered, so that each call sees the changes that ended before it began.
 //!
 //! A change has a number. A question carries the number of the last change that the server had made for certain when it
 //! was sent ([`Turn`]). An answer about a path is used only if neither that name nor one of the directories above it has
 //! been changed since, because the server may have answered from before the change; a listing, only if no entry of its
-//! directory has. While a change is under way nobody knows on which side of it an answer is, so that no answer about its
+//! directory has. While a change is under way an answer may be from before or after it, so that no answer about its
 //! paths is used.
 
 use hikyaku_store::StorePath;
@@ -97,7 +97,7 @@ impl Changes {
         self.upwards(path.as_bytes()).any(|at| at.under_way > 0)
     }
 
-    /// Whether so much is remembered that it should be pruned.
+    /// Whether the number of remembered changes requires pruning.
     pub(crate) fn is_full(&self) -> bool {
         self.paths.len() > self.kept + PATHS_MAX
     }
@@ -113,7 +113,7 @@ impl Changes {
         self.paths.entry(path.to_vec()).or_default()
     }
 
-    /// What is remembered of a path and of the directories above it.
+    /// The remembered changes of a path and of the directories above it.
     fn upwards<'a>(&'a self, path: &'a [u8]) -> impl Iterator<Item = &'a Changed> {
         let is_known = !self.paths.is_empty();
         let up = |path: &&'a [u8]| {

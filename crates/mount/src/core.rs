@@ -1,4 +1,4 @@
-//! What all threads of a mount share.
+//! The state that all threads of a mount share.
 //!
 //! One lock guards the state. No thread waits for the network or the kernel while it holds the lock: requests are sent,
 //! and programs are answered, after it is released. A request to the server is answered by a function that runs on the
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub(crate) attr_ttl: Duration,
     /// Whether the server is asked at each open.
     pub(crate) opens: Opens,
-    /// A program waits so long for a server that is lost.
+    /// Maximum time for which a program waits for a lost server.
     pub(crate) timeout: Duration,
     /// Memory for blocks of files, in bytes.
     pub(crate) cache_bytes: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Core {
     pub(crate) waiting: Waiting,
     /// Changes that were decided here, on their way to the server.
     pub(crate) held_outbox: Outbox,
-    /// What the kernel is told without having asked.
+    /// Notifications to the kernel.
     pub(crate) kernel: Kernel,
     /// The journal of writes, with `--stage`.
     pub(crate) stage: Option<Arc<Stage>>,
@@ -92,11 +92,11 @@ pub(crate) struct Core {
 /// A caller that waits for a listing, and the last change of this mount when it began.
 type ListWait = (Turn, Done<Arc<Listing>>);
 
-/// What changes.
+/// The mutable state.
 pub(crate) struct State {
     /// The servers.
     pub(crate) crew: Crew,
-    /// Connections so far, and those that were lost while there was another one.
+    /// Number of connections, plus that of lost ones while another connection existed.
     pub(crate) epoch: u64,
     pub(crate) nodes: Nodes,
     pub(crate) listings: Listings,
@@ -109,13 +109,13 @@ pub(crate) struct State {
     pub(crate) pace: Pace,
     pub(crate) handles: HashMap<u64, Handle>,
     pub(crate) dirs: HashMap<u64, OpenDir>,
-    /// What threads were told to look up again.
+    /// Names that threads look up once more after `ESTALE`.
     pub(crate) reopenings: Reopenings,
     /// Figures that programs have opened.
     pub(crate) texts: HashMap<u64, Bytes>,
     /// Requests for metadata.
     pub(crate) ops: BTreeMap<u64, Op>,
-    /// Who waits for the listing of a directory, and the last change when that call began.
+    /// Calls that wait for the listing of a directory, each with the last change when it began.
     pub(crate) list_waits: HashMap<StorePath, Vec<ListWait>>,
     /// Directories of which the listing is asked for.
     pub(crate) lists: HashSet<StorePath>,
@@ -129,7 +129,7 @@ pub(crate) struct State {
     pub(crate) writes: Writes,
     /// Files that are open and have no name.
     pub(crate) unnamed: Unnamed,
-    /// What the server has refused and may accept later.
+    /// Changes that the server has refused and may accept later.
     pub(crate) refused: Refused,
     /// Since when there is no connection.
     pub(crate) down: Option<Instant>,
@@ -156,7 +156,7 @@ pub(crate) struct Handle {
     pub(crate) access: Access,
     /// The thread that has opened it.
     pub(crate) thread: u32,
-    /// Why a write was lost, until a program has been told through this handle.
+    /// The error of a lost write, until a call through this handle has returned it.
     pub(crate) error: Option<Errno>,
     pub(crate) standing: Standing,
 }
@@ -169,7 +169,7 @@ pub(crate) enum Standing {
     Outdated,
 }
 
-/// What is counted for `--status`.
+/// Counters for `--status`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     /// Reads of programs, and those that found their bytes here.
@@ -183,7 +183,7 @@ pub(crate) struct Totals {
     pub(crate) written_bytes: u64,
     /// Reads that failed.
     pub(crate) failed: u64,
-    /// Questions and changes that the server was asked and that somebody waited for.
+    /// Requests and changes that were sent to the server and that a program waited for.
     pub(crate) asked: u64,
     /// Changes that were decided here, and those of them that the server refused.
     pub(crate) held: u64,
@@ -272,7 +272,7 @@ impl Core {
         }
     }
 
-    /// A connection is lost. What waited for it is asked of the other servers.
+    /// A connection is lost. Its pending requests are sent to the other servers.
     pub(crate) fn on_down(self: &Arc<Self>, server: usize) {
         self.lose_locks();
         let mut state = self.state();

@@ -1,8 +1,8 @@
 //! The servers of a mount, of which each has some of the files.
 //!
-//! What the servers have together looks like one tree. A name that several of them have is the newest of them; those that have
-//! it with this size and time are its places, and its bytes are asked of the place with the least under way. A server that has
-//! been lost for a while counts as one that has nothing, so that the others can still say that there is no such name.
+//! The union of their files looks like one tree. If several have a name, the newest file counts; the servers that have
+//! it with this size and time are its places, and its bytes are requested from the place with the least under way. A server that has
+//! been lost for a while counts as empty, so that a name that the others do not have counts as absent.
 
 mod gather;
 
@@ -42,7 +42,7 @@ struct Up {
     number: u64,
     /// Bytes of files that were asked for and have not come.
     under_way: Arc<AtomicU64>,
-    /// Bytes of files that were asked for so far.
+    /// Requested bytes of files since the start.
     asked: Arc<AtomicU64>,
     /// When something of what is under way came last, or when it was asked for if nothing was under way before.
     heard: Arc<Mutex<Instant>>,
@@ -62,16 +62,16 @@ pub(crate) struct Load {
     bytes: u64,
 }
 
-/// What is heard of a listing.
+/// A part of the answer to a listing.
 pub(crate) enum Told {
-    /// Entries of a directory, and whether all of them have been told.
+    /// Entries of a directory, and whether they are all of it.
     Entries(StorePath, Vec<(Listed, Places)>, Whole),
     /// A lease of a directory whose entries follow.
     Leased(StorePath, Leased),
     End,
 }
 
-/// Whether a directory has been told completely.
+/// Whether a listing of a directory is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whole {
     Yes,
@@ -132,7 +132,7 @@ impl Crew {
         (self.up().count(), self.members.len())
     }
 
-    /// Connections over which nothing of what is under way has come for so long, if there are others.
+    /// Connections without a byte of a pending answer for this time, if other connections exist.
     pub(crate) fn quiet(&self, limit: Duration) -> Vec<Client> {
         let quiet = |up: &&Up| up.is_quiet(limit);
         let quiet: Vec<Client> =
@@ -192,7 +192,7 @@ impl Crew {
         }
     }
 
-    /// Whether a server is away that may come back soon, so that nobody knows what it has.
+    /// Whether a server is lost for a short time, so that its files are unknown.
     fn is_waited_for(&self) -> bool {
         let waited = |member: &Member| matches!(member, Member::Lost(since) if since.elapsed() < self.patience);
         self.members.iter().any(waited)
@@ -387,7 +387,7 @@ impl Up {
         self.load(1)
     }
 
-    /// Whether nothing of what is under way has come for so long.
+    /// Whether no byte of a pending answer has arrived for this time.
     fn is_quiet(&self, limit: Duration) -> bool {
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         self.under_way.load(Ordering::Relaxed) > 0 && heard.elapsed() > limit
@@ -418,7 +418,7 @@ fn absent() -> RemoteError {
     RemoteError::Refused { kind, text: kind.to_string() }
 }
 
-/// The newest of what servers have of a name, and those that have it so. Directories are all the same.
+/// The newest file among those of a name, and the servers that have it. All directories count as equal.
 fn newest(found: &[(usize, Found)]) -> Option<(Found, Places)> {
     let age = |found: &Found| (found.modified.secs, found.modified.nanos, found.size);
     let (_, mut best) = *found.iter().max_by_key(|(_, found)| age(found))?;

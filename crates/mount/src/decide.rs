@@ -1,4 +1,4 @@
-//! What a program changes in a directory that this mount has a lease for writing of: decided here.
+//! Changes in a directory for which this mount has a write lease. They are decided by this mount.
 //!
 //! Each function returns `None` where it cannot decide; then the server is asked.
 
@@ -42,7 +42,7 @@ impl Core {
         let at = State::place();
         let item = Item { name: name.clone(), found, link: link.clone(), at };
         state.leases.names_mut(&dir, now)?.insert(name.as_bytes().to_vec(), item);
-        // Whatever had the name is gone.
+        // An earlier file of this name does not exist any more.
         state.nodes.observe_absent(path);
         state.note_change(path);
         let sent = state.changes.turn();

@@ -203,7 +203,7 @@ impl Core {
         }
     }
 
-    /// Nobody reads the content any more: takes back what has not been sent.
+    /// No program reads the content any more: cancels the requests whose bytes have not been sent.
     pub(crate) fn abandon(&self, content: Content) {
         let mut state = self.state();
         state.pages.abandon(content);

@@ -1,7 +1,7 @@
-//! What the kernel asks, as FUSE sends it (fuse(4)), and the answers.
+//! The requests of the kernel over FUSE (fuse(4)), and the answers.
 //!
-//! A thread that reads the kernel's requests never waits for the network: an answer that is not here is sent later, by
-//! the thread that hears the server.
+//! A thread that reads the kernel's requests never waits for the network: if the answer is not cached, it is sent later, by
+//! the thread that reads the server's messages.
 
 mod dirs;
 mod figures;

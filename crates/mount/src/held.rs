@@ -1,7 +1,7 @@
-//! Changes that are decided here, under leases for writing: known here at once, told to the server in their order.
+//! Changes under write leases: they are visible in this mount at once, and sent to the server in their order.
 //!
 //! They are kept until the server has confirmed them. After a lost connection they are sent again, once the directories are
-//! leased again. A change that the server refuses is told by the next use of the file, as a lost write is; the mount then
+//! leased again. If the server refuses a change, the next use of the file returns the error, as for a lost write; the mount then
 //! does not decide in that directory until it has listed it again.
 
 use crate::ask::What;
@@ -18,8 +18,8 @@ use std::time::Instant;
 use std::{io, thread};
 
 impl Core {
-    /// Starts the thread that tells the server what was decided here. It is not the one that sends other writes, which may
-    /// have to wait until another client gives its leases back.
+    /// Starts the thread that sends the changes under leases. Another thread sends other writes, which may have to wait until
+    /// another client returns its leases.
     pub(crate) fn start_telling(self: &Arc<Self>) -> io::Result<()> {
         let core = self.clone();
         let named = thread::Builder::new().name("mount-held".to_owned());
@@ -31,7 +31,7 @@ impl Core {
         Ok(())
     }
 
-    /// Calls `then` when the server has confirmed all that was decided here so far.
+    /// Calls `then` when the server has confirmed all present changes.
     pub(crate) fn after_held(self: &Arc<Self>, then: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
         match state.writes.last_held() {
@@ -54,7 +54,7 @@ impl Core {
         }
     }
 
-    /// Leases are granted again over a new connection: what was decided before is told once more under them.
+    /// Leases are granted again over a new connection: unconfirmed changes are sent once more under them.
     pub(crate) fn retake(self: &Arc<Self>) {
         let mut state = self.state();
         let dirs = state.writes.unsent_dirs();
@@ -112,7 +112,7 @@ impl Core {
             state.keep_refused(write.node, (&edit, &bytes), answer.as_ref().err().copied());
         state.nodes.confirm(write.node, found, now);
         let inner = &mut *state;
-        // What is known of one that was written to is less than the list tells, which is of after that.
+        // For a file with unconfirmed writes, the cached metadata are older than those of the list.
         if let Some(node) =
             inner.nodes.at(write.node).filter(|node| !node.is_stale && !node.is_own())
             && let Some((dir, name)) = node.path.split()
@@ -239,7 +239,7 @@ impl State {
         }
     }
 
-    /// The metadata of a new entry until the server tells its own.
+    /// The metadata of a new entry until the server sends its own.
     pub(crate) fn provisional(
         &mut self,
         dir: &StorePath,

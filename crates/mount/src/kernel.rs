@@ -1,9 +1,9 @@
-//! What the kernel is told without having asked: that it is to drop what it knows of a file.
+//! Notifications to the kernel, with which it drops its copies of a file's metadata and pages.
 //!
-//! The kernel believes the length of a file for as long as metadata may be old, and reads no byte behind it. So whoever opens
-//! a file, or locks it, would read it as short as it was when the kernel heard of it last. The kernel drops the metadata by
-//! itself in neither case. It also takes the first of two answers that cross each other for the newer one, so it is told each
-//! time: a comparison with what it was told last would not find that.
+//! The kernel believes the length of a file for as long as metadata may be old, and reads no byte behind it. So a program
+//! that opens or locks a file would read it with its last known length. The kernel drops the metadata by itself in neither
+//! case. If two answers cross each other, the kernel takes the first for the newer one. So the notification is sent each
+//! time: a comparison with the last sent metadata would not find that.
 
 use fuser::{INodeNo, Notifier};
 use std::io;
@@ -22,7 +22,7 @@ struct Way {
     droppings: Sender<Dropping>,
 }
 
-/// What is done when the kernel has dropped its pages.
+/// The continuation after the kernel has dropped its pages.
 type Then = Box<dyn FnOnce() + Send>;
 
 /// A file of which the kernel is to drop its pages.

@@ -1,9 +1,9 @@
-//! Leases of directories: what need not be asked for, and where this mount may decide on changes itself.
+//! Leases of directories. A read lease saves requests; under a write lease the mount decides on changes itself.
 //!
-//! Under a lease for reading, names, metadata and files of a directory are as the server has told them until it recalls the
-//! lease. Under one for writing nobody else sees the directory: changes are made here first and told to the server in
-//! their order (`held`). A recalled lease is used no more, and is given back when the server has confirmed what was
-//! changed under it. All leases end with the connection, and when the server has not been heard of for a while.
+//! Under a read lease, the answers about names, metadata and files of a directory hold until the server recalls the
+//! lease. Under a write lease no other client sees the directory: changes are made here first and sent to the server in
+//! their order (`held`). A recalled lease is not used any more, and is returned when the server has confirmed the changes
+//! under it. All leases end with the connection, and after a time without a message of the server.
 
 use crate::changes::Turn;
 use crate::core::{Core, State};
@@ -27,21 +27,21 @@ pub(crate) struct Leases {
     numbers: HashMap<u64, StorePath>,
     /// How long they may be relied on.
     trusted: Option<Trust>,
-    /// When the server was told last that this mount is there.
+    /// Time of the last renewal.
     renewed: Option<Instant>,
     /// Numbers that were recalled before it was known what they are, the last ones.
     recalled: VecDeque<u64>,
     /// Directories of which no lease for writing was granted, and when.
     refused: HashMap<StorePath, Instant>,
-    /// Who waits for a lease for writing.
+    /// Continuations that wait for a write lease.
     pub(crate) waits: HashMap<StorePath, Vec<Box<dyn FnOnce() + Send>>>,
 }
 
-/// When the server may have taken the leases from a mount of which it has not heard.
+/// The time at which the server may have revoked the leases of a mount without renewals.
 #[derive(Clone, Copy)]
 struct Trust {
     until: Instant,
-    /// The same on the clock that goes on while this machine is suspended.
+    /// The time on the clock that also runs while this machine is suspended.
     awake_or_not: Duration,
 }
 
@@ -50,7 +50,7 @@ struct Lease {
     /// `None` for a directory that was made here and that the server has not confirmed.
     number: Option<u64>,
     extent: Extent,
-    /// What was told of the directory from then on holds.
+    /// Answers about the directory since this time are valid.
     since: Instant,
     /// The last change of this mount that the server had made when it was asked.
     sent: Turn,
@@ -61,7 +61,7 @@ struct Lease {
 /// Entries by name.
 pub(crate) type Names = BTreeMap<Vec<u8>, Item>;
 
-/// How often the server is told that this mount is there.
+/// Interval of renewals.
 const RENEWAL: Duration = Duration::from_secs(2);
 /// A lease that was refused is not asked for again within this.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -106,12 +106,12 @@ impl Leases {
         self.trusted.is_some() && !self.is_trusted(now)
     }
 
-    /// Since when what was told of a directory holds, if it does.
+    /// The time since which answers about a directory are valid, if it is leased.
     pub(crate) fn since(&self, dir: &StorePath, now: Instant) -> Option<Instant> {
         self.dirs.get(dir).filter(|_| self.is_trusted(now)).map(|lease| lease.since)
     }
 
-    /// How old what was told with a lease is.
+    /// The time and the last change of the answers that came with a lease.
     pub(crate) fn told(&self, dir: &StorePath) -> Option<(Instant, Turn)> {
         self.dirs.get(dir).map(|lease| (lease.since, lease.sent))
     }
@@ -139,7 +139,7 @@ impl Leases {
         self.dirs.len() < LEASES_MAX
     }
 
-    /// The directory is gone.
+    /// The directory was removed.
     pub(crate) fn removed(&mut self, dir: &StorePath) {
         if let Some(number) = self.dirs.remove(dir).and_then(|lease| lease.number) {
             self.numbers.remove(&number);
@@ -234,7 +234,7 @@ impl Core {
         self.renew(client.clone());
     }
 
-    /// Tells the server that this mount is there, every now and then.
+    /// Renews the leases at the interval `RENEWAL`.
     pub(crate) fn tend_leases(self: &Arc<Self>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -273,7 +273,7 @@ impl Core {
                         core.retake();
                     }
                 }
-                // The server has not heard the name of this holder yet, or has taken its leases from it.
+                // The server does not know this holder yet, or has revoked its leases.
                 // spec: store-lease-3
                 Err(RemoteError::Refused { .. }) => state.lose_leases(),
                 Err(_) => {}
@@ -353,7 +353,7 @@ impl Core {
         }
     }
 
-    /// What the server has answered to the wish for a lease for writing.
+    /// The server has answered the request for a write lease.
     pub(crate) fn taken(
         self: &Arc<Self>,
         dir: &StorePath,
@@ -378,7 +378,7 @@ impl Core {
 }
 
 impl State {
-    /// All leases are lost. Changes that are under way are told to the server all the same.
+    /// All leases are lost. Pending changes are sent to the server nevertheless.
     pub(crate) fn lose_leases(&mut self) {
         self.leases.clear();
     }

@@ -4,8 +4,8 @@
 //! much as the path holds (`hikyaku-read-ahead`), so that a round trip of 200 ms costs a reader in order nothing. What
 //! is promised, and what is not, stands in `docs/mount.md`.
 //!
-//! The parts: `front` hears the kernel, `ask` and `fetch` speak with the server, `read` brings both together, `nodes`
-//! and `listings` know names, `changes` what this mount has changed of them, `link` keeps the connection.
+//! The parts: `front` reads the kernel's requests, `ask` and `fetch` send requests to the server, `read` joins the two,
+//! `nodes` and `listings` hold names, `changes` the changes of this mount, and `link` maintains the connections.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -39,8 +39,8 @@ pub(crate) enum Leasing {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Links {
-    /// Connects for the first time. One of several servers must be there; the others are told, and are connected when they
-    /// come.
+    /// Connects for the first time. One of several servers is enough; the others are reported, and connected when they can be
+    /// reached.
     pub(crate) fn connect(
         servers: &Servers,
         leasing: Leasing,
@@ -103,7 +103,7 @@ impl Links {
         }
     }
 
-    /// Connects to a server, and tells the user what is new of it.
+    /// Connects to a server, and shows its key to the user at the first connection.
     fn first(&self, server: usize) -> Result<(Client, Access, Locking), NoLink> {
         let dialled = self.dial(server)?;
         if let Some(key) = &dialled.first_use {
@@ -186,7 +186,7 @@ impl Links {
     }
 }
 
-/// A server that sends nothing of what it is asked for is given up after so long, and so many round trips.
+/// Minimum time after which a server without a byte of a pending answer is given up. It grows with the round-trip time.
 const QUIET: Duration = Duration::from_secs(2);
 const QUIET_ROUND_TRIPS: u32 = 4;
 /// How often requests that are late are looked for.
@@ -199,7 +199,7 @@ impl Core {
             thread::sleep(TICK);
             self.expire();
             let crew = self.state().crew.clone();
-            // What is under way must do for the server that is farthest away.
+            // The window of reads is that of the server with the longest round trip.
             let seen = crew.clients().filter_map(|client| block_on(client.connection().seen()));
             let Some(round_trip) = seen.map(|seen| seen.round_trip).max() else { continue };
             self.state().pace.set_round_trip(round_trip);

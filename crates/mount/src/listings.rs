@@ -22,7 +22,7 @@ pub(crate) struct Listing {
     pub(crate) asked: Instant,
     /// The last change of this mount that the server had made when the question was sent.
     pub(crate) sent: Turn,
-    /// The same two of its directories, whose times change with their entries.
+    /// Request time and last change of the directories among the entries, whose times change with their own entries.
     dirs: (Instant, Turn),
 }
 
@@ -54,7 +54,7 @@ const SIBLINGS: usize = 64;
 const SOON: Duration = Duration::from_secs(5);
 
 impl Listing {
-    /// What the server told. Names that no path can have are left out.
+    /// A listing from the server. Names that no path can have are left out.
     pub(crate) fn new(listed: Vec<(Listed, Places)>, (asked, sent): (Instant, Turn)) -> Self {
         let item = |(listed, at): (Listed, Places)| {
             let name = Name::new(&listed.name).ok()?;
@@ -66,8 +66,8 @@ impl Listing {
         Self { entries, asked, sent, dirs: (asked, sent) }
     }
 
-    /// The entries of a directory in which this mount decides, as they are now, in the order of their names. What is known of
-    /// directories among them is as old as `dirs` says.
+    /// The present entries of a directory in which this mount decides, in the order of their names. `dirs` is the age of the
+    /// metadata of directories among them.
     pub(crate) const fn of_items(
         entries: Vec<Item>,
         (asked, sent): (Instant, Turn),
@@ -95,7 +95,7 @@ impl Listing {
         rest(self.asked, limit, now)
     }
 
-    /// What it tells of an entry.
+    /// The metadata of an entry.
     pub(crate) fn seen(&self, item: &Item) -> Seen {
         item.seen(match item.found.kind {
             Kind::Dir => self.dirs,

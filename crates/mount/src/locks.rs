@@ -1,8 +1,8 @@
 //! Locks of byte ranges, which the server has, so that they hold between mounts.
 //!
-//! What a program has written is at the server before it frees a lock, and whoever gets a lock sees the file as the server
-//! has it then: pages of another content are dropped, those of the kernel as well. The locks end with the connection; then
-//! the next write or sync of the file fails, because somebody else may have had a lock meanwhile.
+//! The writes of a program reach the server before it frees a lock, and the owner of a new lock sees the file as the server
+//! has it then: pages of another content are dropped, also by the kernel. The locks end with the connection; then the next
+//! write or sync of the file fails, because another client may have had a lock meanwhile.
 
 use crate::answer::Slot;
 use crate::core::{Core, State, errno};
@@ -31,8 +31,8 @@ pub(crate) enum Locking {
 /// Nodes and owners that have, or wait for, locks at the server.
 pub(crate) type Locked = HashMap<(u64, u64), Owned>;
 
-/// What an owner has of a node. The kernel gives the number of an owner that is a file, for flock(2), to another file once
-/// the first is closed, and may tell of the close later than of that file's first lock. So the handles are known.
+/// The locks of an owner on a node. For flock(2) the owner is an open file. The kernel reuses its number after the close, and
+/// may send the close after the first lock of the next file. So the handles are recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Owned {
     /// The handles through which it has asked for locks.
@@ -46,7 +46,7 @@ pub(crate) struct Owned {
 /// The last byte that a file can have.
 const LAST: u64 = i64::MAX as u64;
 
-/// What a program wants, of the type that fcntl(2) has for it.
+/// The request for a lock type of fcntl(2).
 pub(crate) fn wish(kind: i32, patience: Patience) -> Option<Wish> {
     match kind {
         // F_RDLCK, F_WRLCK, F_UNLCK
@@ -58,8 +58,8 @@ pub(crate) fn wish(kind: i32, patience: Patience) -> Option<Wish> {
 }
 
 impl Core {
-    /// Locks or frees a range of a file, through a handle. A program that hears a signal while it waits for a lock waits no
-    /// more, once the server has taken its wish back.
+    /// Locks or frees a range of a file, through a handle. A signal ends the wait of a program for a lock,
+    /// once the server has cancelled the request.
     pub(crate) fn set_lock(
         self: &Arc<Self>,
         (number, owner, handle): (u64, u64, u64),
@@ -86,7 +86,7 @@ impl Core {
             let mut state = core.state();
             if !state.locked.contains_key(&key) {
                 drop(state);
-                // The program has closed the file meanwhile, and nobody would free the lock.
+                // The program has closed the file meanwhile, so that no close would free the lock.
                 return done(Err(Errno::EINTR));
             }
             let client = state.crew.alone().cloned();
@@ -120,7 +120,7 @@ impl Core {
         });
     }
 
-    /// Frees a range, once what was written under the lock can be seen by whoever gets it next, and if `is_wanted` then.
+    /// Frees a range, once the next owner of the lock can see the writes under it, if `is_wanted` holds then.
     fn free_lock(
         self: &Arc<Self>,
         key: (u64, u64),
@@ -145,7 +145,7 @@ impl Core {
                 (lock, _, true) => return done(Err(lock.err().unwrap_or(Errno::EIO))),
             };
             if is_own {
-                // The content that was written under the lock is known before somebody else may have it.
+                // The metadata of the content under the lock are requested before another client may change it.
                 core.look_node(number, drop);
             }
             client.lock_then(lock, move |answer| done(answer.map_err(|error| refused(&error))));
@@ -153,7 +153,7 @@ impl Core {
         });
     }
 
-    /// Held while requests about locks are sent, so that the server hears them in the order in which they are noted here.
+    /// Held while requests about locks are sent, so that the server receives them in the order of the records here.
     fn lock_order(&self) -> MutexGuard<'_, ()> {
         self.lock_order.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -172,7 +172,7 @@ impl Core {
     }
 
     /// A handle is closed for good: the locks of flock(2) of it end, and those that fcntl(2) gives to an open file. The kernel
-    /// names the owner of the former only. So whoever has asked for locks through this handle alone has them no more.
+    /// names the owner of the former only. So owners that requested locks through this handle alone lose them.
     pub(crate) fn free_of_handle(self: &Arc<Self>, number: u64, handle: u64) {
         let mut state = self.state();
         let of_node = state.locked.iter_mut().filter(|((node, _), _)| *node == number);
@@ -192,7 +192,7 @@ impl Core {
         }
     }
 
-    /// Tells who keeps an owner from locking a range.
+    /// Returns the lock that conflicts with a request for a range.
     pub(crate) fn lock_against(
         self: &Arc<Self>,
         owner: (u64, u64),
@@ -217,7 +217,7 @@ impl Core {
     }
 
     /// Asks what a file is, and has the kernel drop what it knows of it: its pages only if they are of another content. A file
-    /// that has lost its name is locked all the same.
+    /// without a name can be locked as well.
     fn refresh(
         self: &Arc<Self>,
         number: u64,
@@ -287,14 +287,14 @@ impl State {
         range: (u64, u64),
         wish: Wish,
     ) -> Result<Lock, Errno> {
-        // A file that has lost its name keeps its locks until they are freed. Whether it has is for the server to say.
+        // A file without a name keeps its locks until they are freed. The server knows whether it has any.
         // spec: store-lock-3
         let node = self.nodes.at(number).ok_or(Errno::ESTALE)?;
         let path = node.path.as_bytes().to_vec();
         Ok(Lock { path, identity: node.found.identity, owner, range, wish })
     }
 
-    /// The server has answered a wish for a lock. What the owner has freed meanwhile it has not.
+    /// The server has answered a request for a lock. Ranges that the owner has freed meanwhile are not locked.
     fn locked_or_not(&mut self, key: (u64, u64), has: bool) {
         let Some(locks) = self.locked.get_mut(&key) else { return };
         locks.has |= has;
@@ -305,7 +305,7 @@ impl State {
     }
 }
 
-/// What is to be done when the content of a file that was locked is known.
+/// The next step when the content of a locked file is known.
 enum Refreshed {
     Done,
     /// The kernel is to drop its pages, which are not of this content.

@@ -1,7 +1,7 @@
-//! What the server says of names, and what is used of it: the one way of its answers into the nodes.
+//! Answers of the server about names: the only place at which they enter the nodes.
 //!
-//! The rule of [`crate::changes`] is kept here: an answer to a question of before a change of this mount is asked for again
-//! where somebody waits for it, and is not used otherwise.
+//! The rule of [`crate::changes`] is kept here: an answer to a request from before a change of this mount is not used.
+//! The request is repeated if a caller waits for it.
 
 use crate::ask::What;
 use crate::changes::Turn;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl Core {
-    /// Asks what a path is. `note` takes what the server says into the state, and `done` hears what `note` has returned.
+    /// Requests the metadata of a path. `note` stores the answer in the state, and `done` receives the value that `note` returns.
     pub(crate) fn look<T: 'static>(
         self: &Arc<Self>,
         path: StorePath,
@@ -35,7 +35,7 @@ impl Core {
         self.ask(What::Look(asked, Box::new(look)));
     }
 
-    /// Asks what a path is. `done` hears the number of its node.
+    /// Requests the metadata of a path. `done` receives the number of its node.
     pub(crate) fn look_path(
         self: &Arc<Self>,
         path: StorePath,
@@ -70,7 +70,7 @@ impl Core {
 }
 
 impl State {
-    /// Takes what the server says of a path. Returns the number of its node.
+    /// Stores the server's metadata of a path. Returns the number of its node.
     pub(crate) fn note_seen(
         &mut self,
         path: &StorePath,
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Takes what the server says of a node after a change that this mount has made of it.
+    /// Stores the server's metadata of a node after a change by this mount.
     pub(crate) fn note_node(&mut self, number: u64, seen: Seen) {
         let node = self.nodes.at(number).filter(|node| !node.is_stale);
         let Some(path) = node.map(|node| node.path.clone()) else { return };
@@ -97,7 +97,8 @@ impl State {
         let _ = self.looked(number, Ok(found), Ok(seen));
     }
 
-    /// What a look at the path of a node, which has found this node there, means for it.
+    /// The result of a request for the path of a node, at which `found` is the present node. The error is `Gone` if the path
+    /// has another file.
     fn looked(
         &mut self,
         number: u64,
@@ -116,7 +117,7 @@ impl State {
         }
     }
 
-    /// What the server says of a path. Returns the number of its node.
+    /// Updates the node of a path with the server's metadata. Returns the number of the node.
     pub(crate) fn observe(&mut self, path: &StorePath, seen: Seen) -> u64 {
         let (kind, sent) = (seen.found.kind, seen.sent);
         let before = self.nodes.of_path(path).map(|(number, node)| (number, node.content));
@@ -140,8 +141,8 @@ impl State {
         number
     }
 
-    /// A file that several hosts use goes on with the content that the server tells. Returns whether the kernel has pages of
-    /// another one; `None` if the path has another file.
+    /// A file that several hosts use continues with the server's content. Returns whether the kernel has pages of another
+    /// content; `None` if the path has another file.
     pub(crate) fn go_on(&mut self, number: u64, seen: Seen) -> Option<Pages> {
         let before = self.nodes.at(number)?.content;
         let pages = self.nodes.go_on(number, seen)?;
@@ -152,7 +153,8 @@ impl State {
         Some(pages)
     }
 
-    /// The node of a file that is gone goes on with what has its name now. Whoever has it open reads nothing of that.
+    /// The node of a removed file continues with the present file of its name. Programs that have the removed one open read
+    /// nothing of the new one.
     pub(crate) fn succeed(
         &mut self,
         (number, path): (u64, &StorePath),
@@ -243,14 +245,14 @@ impl State {
         self.changes.serves_entries(dir, sent) && !self.writes.holds_in(dir)
     }
 
-    /// What is known of a path from the listing of its directory, if that may still be used.
+    /// The metadata of a path in the listing of its directory, if that may still be used.
     pub(crate) fn listed(&self, path: &StorePath, limit: Duration, now: Instant) -> Option<Seen> {
         let (dir, name) = path.split()?;
         if self.nodes.of_path(path).is_some_and(|(_, node)| node.is_doubted) {
             return None;
         }
         if let Some(names) = self.leases.names(&dir, now) {
-            // The time of a directory changes with its entries, of which this lease tells nothing.
+            // The time of a directory changes with its entries, which this lease does not cover.
             let item = names.get(name.as_bytes()).filter(|item| item.found.kind != Kind::Dir)?;
             return Some(item.seen((now, self.changes.turn())));
         }

@@ -1,4 +1,4 @@
-//! Mounts of this process's namespace, as proc_pid_mountinfo(5) tells them.
+//! Mounts of this process's namespace, from the file of proc_pid_mountinfo(5).
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -22,7 +22,7 @@ pub(crate) fn at(directory: &Path) -> Option<Mounted> {
     lines(&text).filter(|(path, _)| path == directory).last().and_then(|(_, mounted)| mounted)
 }
 
-/// Whether the device is mounted anywhere in the namespace of a process, such as `self`; also if that cannot be told.
+/// Whether the device is mounted anywhere in the namespace of a process, such as `self`; also true if that is unknown.
 pub(crate) fn is_there(process: impl Display, device: &str) -> bool {
     let Ok(text) = fs::read(format!("/proc/{process}/mountinfo")) else { return true };
     lines(&text).any(|(_, mounted)| mounted.is_some_and(|mounted| mounted.device == device))

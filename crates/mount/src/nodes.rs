@@ -57,16 +57,16 @@ pub(crate) struct Node {
     pub(crate) staged: u64,
     /// Writes in the journal, also those that the server has confirmed.
     pub(crate) journaled: u64,
-    /// What the server has told of it since the first of those that are not confirmed.
+    /// The server's metadata since the first unconfirmed write.
     told: Option<Found>,
     /// Times that were given here.
     pub(crate) touched: Touched,
-    /// Why a write was lost after its file had been closed, until a program has been told.
+    /// The error of a write that was lost after the close, until a call has returned it.
     pub(crate) lost: Option<Errno>,
     /// When the server confirmed the last write, if its metadata have not been asked for since.
     pub(crate) written: Option<Instant>,
     lookups: u64,
-    /// Whether nobody knows it any more, but what was written to it is not confirmed.
+    /// Whether the kernel has forgotten the node, but its writes are not confirmed.
     is_left: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Nodes {
     contents: u64,
 }
 
-/// What is known of a path.
+/// The known state of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) found: Found,
@@ -120,7 +120,7 @@ impl Node {
         self.unconfirmed == self.held
     }
 
-    /// What programs are told of it.
+    /// The metadata that programs see.
     pub(crate) fn shown(&self) -> Found {
         Found { modified: self.touched.shown(self.found.modified), ..self.found }
     }
@@ -181,7 +181,7 @@ impl Nodes {
         self.nodes.len()
     }
 
-    /// What the server says of a path. Returns the number of its node.
+    /// Updates the node of a path with the server's metadata. Returns the number of the node.
     pub(crate) fn observe(&mut self, path: &StorePath, seen: Seen) -> u64 {
         if let Some(&number) = self.paths.get(path)
             && let Some(node) = self.nodes.get_mut(&number)
@@ -189,7 +189,7 @@ impl Nodes {
             if seen.asked < node.asked || (node.is_doubted && seen.asked == node.asked) {
                 return number;
             }
-            // What is written here is known better here, until the server is asked after its last confirmation.
+            // For a file with own writes the local metadata are newer, until a request after the last confirmation.
             let is_own = node.is_own();
             if is_own && (node.unconfirmed > 0 || node.written.is_some_and(|at| seen.asked < at)) {
                 return number;
@@ -205,9 +205,9 @@ impl Nodes {
                     node.take_over(seen);
                     return number;
                 }
-                // A server's file system tells the new time of a file that grows before its new size. Nobody has bytes of the
+                // A server's file system shows the new time of a growing file before its new size. No program has bytes of the
                 // old content that could be mixed with others, and the kernel drops its pages when the file is opened. So the
-                // file keeps its number, and whoever opens a file that others change in turn gets it.
+                // file keeps its number, and can be opened although others keep changing it.
                 Change::Time | Change::Cut if node.opens == 0 => {
                     self.contents += 1;
                     node.content = Content(self.contents);
@@ -282,17 +282,17 @@ impl Nodes {
         old
     }
 
-    /// The server has confirmed a change of the file that was decided here, and tells its metadata after it.
+    /// The server has confirmed a change of the file under a write lease, and sends the metadata after it.
     pub(crate) fn confirm(&mut self, number: u64, found: Option<Found>, now: Instant) {
         let Some(node) = self.nodes.get_mut(&number) else { return };
         node.unconfirmed -= 1;
         node.held -= 1;
         if let Some(found) = found {
-            // Later changes are not part of what the server tells.
+            // Later changes are not part of the server's metadata.
             node.found.identity = found.identity;
             node.told = Some(found);
         }
-        // After a change of the name, of which the server tells no metadata, as much is known as before.
+        // The answer to a change of the name has no metadata: the known ones stay.
         if node.unconfirmed == 0
             && let Some(found) = node.told.take()
         {
@@ -303,7 +303,7 @@ impl Nodes {
         }
     }
 
-    /// A name has been changed, and with it the paths of all nodes below it. Whatever was below the other name is gone.
+    /// A name has been changed, and with it the paths of all nodes below it. Nodes below the replaced name are removed.
     pub(crate) fn rename(&mut self, from: &StorePath, to: &StorePath) {
         let numbers = self.paths.values().chain(&self.twins).copied();
         let (mut moved, mut gone) = (Vec::new(), Vec::new());
@@ -337,8 +337,8 @@ impl Nodes {
         self.twins.remove(&number);
     }
 
-    /// A file that several hosts use goes on with the content that the server tells, also where it was taken for another one
-    /// meanwhile. `None` if the path has another file.
+    /// A file that several hosts use continues with the server's content, also if it was taken for another file meanwhile.
+    /// `None` if the path has another file.
     pub(crate) fn go_on(&mut self, number: u64, seen: Seen) -> Option<Pages> {
         let node = self.nodes.get(&number)?;
         let is_same =
@@ -347,7 +347,7 @@ impl Nodes {
             return None;
         }
         if node.unconfirmed > 0 && !node.is_stale {
-            // What is written here is known better here.
+            // For a file with own writes the local metadata are newer.
             return Some(Pages::Right);
         }
         let path = node.path.clone();
@@ -391,7 +391,7 @@ impl Nodes {
         numbers.into_iter().filter(|&number| number != ROOT).for_each(|n| self.lose_name(n));
     }
 
-    /// The kernel has been told of the node once more.
+    /// The kernel has received the node once more.
     pub(crate) fn look_up(&mut self, number: u64) {
         if let Some(node) = self.nodes.get_mut(&number) {
             node.lookups += 1;
@@ -399,7 +399,7 @@ impl Nodes {
         }
     }
 
-    /// The kernel forgets the node so many times. Returns the content that nobody can name any more.
+    /// The kernel drops `times` of its references to the node. Returns the content that has no reference any more.
     pub(crate) fn forget(&mut self, number: u64, times: u64) -> Option<Content> {
         let node = self.nodes.get_mut(&number)?;
         node.lookups = node.lookups.saturating_sub(times);
@@ -441,14 +441,14 @@ pub(crate) fn is_within(dir: &StorePath, path: &StorePath) -> bool {
 enum Change {
     None,
     Grown,
-    /// The same file of the same size has another time.
+    /// The time of the file has changed, and its size has not.
     Time,
-    /// The same file is smaller.
+    /// The file has become smaller.
     Cut,
     Other,
 }
 
-/// What has become of a file's content.
+/// The change of a file's content between two answers.
 fn change(old: &Found, new: &Found) -> Change {
     let is_same_file = old.kind == new.kind && old.identity == new.identity;
     match (is_same_file, new.kind) {

@@ -22,7 +22,7 @@ use std::sync::mpsc::channel;
 pub(crate) struct Notes {
     dir: PathBuf,
     token: String,
-    /// Made before the server hears the name.
+    /// Made before the name is sent to the server.
     file: Option<(PathBuf, File)>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Why {
 
 /// The folder of all notes, in the state folder.
 const FOLDER: &str = "mounts";
-/// Notes of a mount are not longer, unless somebody else has written them.
+/// Maximum size of the notes of a mount. A longer file is not one of this program.
 const NOTES_BYTES_MAX: u64 = 64 << 20;
 
 impl Notes {
@@ -60,7 +60,7 @@ impl Notes {
         self.file().map(drop)
     }
 
-    /// What no other mount has in its hidden names.
+    /// The part of the hidden names that is unique to this mount.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
@@ -79,7 +79,7 @@ impl Notes {
         self.file()?.write_all(line.as_bytes())
     }
 
-    /// The hidden name is gone.
+    /// The hidden name was removed.
     pub(crate) fn end(&mut self, hidden: &StorePath) {
         let line = format!("- {} \n", hex(hidden.as_bytes()));
         if let Ok(file) = self.file() {
@@ -91,7 +91,7 @@ impl Notes {
     fn file(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-            // It gets its name when it is locked, so that nobody takes this mount for one that has ended.
+            // The file gets its name when it is locked, so that other processes do not take this mount for one that has ended.
             let name = format!("{}.{}", machine(), self.token);
             let (path, new) = (self.dir.join(&name), self.dir.join(format!(".{name}")));
             let file = File::options().append(true).create_new(true).mode(0o600).open(&new)?;
@@ -145,7 +145,7 @@ fn machine() -> String {
     name.finalize().to_hex().chars().take(16).collect()
 }
 
-/// A mount that was killed. Nobody else looks after what it has left meanwhile.
+/// A mount that was killed. The lock on its notes keeps other mounts from cleaning up after it.
 pub(crate) struct Killed {
     path: PathBuf,
     file: File,
@@ -181,7 +181,7 @@ fn swept(client: &Client, hidden: &StorePath, why: &Why) -> Result<()> {
         client.edit_then(edit, &[], move |done| drop(tell.send(done)));
         match hear.recv().context("the server does not answer")? {
             Ok(_) | Err(RemoteError::Refused { kind: ErrorKind::NotFound, .. }) => Ok(true),
-            // It stays: whoever may remove it is somebody else by now.
+            // The file stays: this user may not remove it any more.
             Err(RemoteError::Refused { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -197,7 +197,7 @@ fn swept(client: &Client, hidden: &StorePath, why: &Why) -> Result<()> {
     is_done(Edit::Remove { path: from, kind: Kind::File }).map(drop)
 }
 
-/// The hidden names that notes tell of and that are not gone.
+/// The hidden names in notes that were not removed.
 fn left(text: &str) -> BTreeMap<StorePath, Why> {
     let mut left = BTreeMap::new();
     for line in text.lines() {

@@ -5,18 +5,18 @@ use anyhow::Result;
 use fuser::{MountOption, SessionACL};
 use hikyaku_console::misuse;
 
-/// What the options say.
+/// The parsed mount options.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Options {
     /// For the kernel.
     pub(crate) kernel: Vec<MountOption>,
-    /// Who may use the mount besides the user who made it.
+    /// The users that may use the mount besides the mounting one.
     pub(crate) access: SessionACL,
     /// Files have the owners that they have at the server, in place of the user who mounts.
     pub(crate) owners: Owners,
     /// Whether the user has asked for reading only, or for writing.
     pub(crate) wish: Option<Access>,
-    /// What the user has said about the checks of the kernel.
+    /// The user's choice of the kernel's permission checks.
     checks: Option<Checks>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Checks {
     Made,
-    /// Whoever may use the mount has the rights of the user who mounts.
+    /// All users of the mount have the rights of the mounting user.
     Omitted,
 }
 
@@ -58,7 +58,7 @@ impl Options {
                 _ => options.word(text)?,
             }
         }
-        // The daemon knows the key of the user who mounts, and cannot tell users of this machine apart.
+        // The daemon knows the key of the mounting user, and cannot distinguish users of this machine.
         let by_default = match options.access {
             SessionACL::Owner => Checks::Omitted,
             SessionACL::All | SessionACL::RootAndOwner => Checks::Made,

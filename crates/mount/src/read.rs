@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Hears the bytes, or why there are none.
+/// Receives the bytes, or the error.
 pub(crate) type OnBytes = Box<dyn FnOnce(Result<&[u8], Errno>) + Send>;
 
 /// A read that waits.
@@ -29,14 +29,14 @@ pub(crate) struct Answer {
     result: Result<Vec<Bytes>, Errno>,
 }
 
-/// What becomes of a read.
+/// The next step of a read.
 enum Step {
     Done(Result<Vec<Bytes>, Errno>),
     /// It waits for this block.
     Waits(Content, u64),
 }
 
-/// What is to be done once the lock is released.
+/// Work for the time after the lock is released.
 #[derive(Default)]
 pub(crate) struct Later {
     answers: Vec<Answer>,
@@ -61,7 +61,7 @@ impl Core {
         };
         if state.nodes.at(number).is_some_and(Node::is_own) {
             drop(state);
-            // What was written here is read from the server, once it is there.
+            // Bytes that were written here are read from the server, once it has them.
             let core = self.clone();
             return self.settle_node(number, move |settled| match settled {
                 Ok(()) => core.read(handle, (offset, size), on_bytes),
@@ -114,7 +114,7 @@ impl Core {
         self.act(later);
     }
 
-    /// Blocks will not come. Whoever waits for them asks again, or hears of the error.
+    /// Blocks will not arrive. Reads that wait for them request them again, or return the error.
     pub(crate) fn on_failed(
         self: &Arc<Self>,
         content: Content,
@@ -137,7 +137,7 @@ impl Core {
         self.act(later);
     }
 
-    /// Blocks will not come because the connection has ended. Who waits for them waits for the next one.
+    /// Blocks will not arrive because the connection has ended. Reads that wait for them wait for the next connection.
     pub(crate) fn on_cut_off(self: &Arc<Self>, content: Content, blocks: Range<u64>, epoch: u64) {
         let mut state = self.state();
         for index in blocks.clone() {
@@ -151,7 +151,7 @@ impl Core {
         }
     }
 
-    /// The server says that the file has changed: asks what it is now, and lets the readers go on with that.
+    /// The server reports that the file has changed: requests its metadata, and continues the reads with the new content.
     pub(crate) fn on_changed(self: &Arc<Self>, content: Content, number: u64, blocks: Range<u64>) {
         let mut state = self.state();
         for index in blocks.clone() {
@@ -195,7 +195,7 @@ impl Core {
         }
     }
 
-    /// Takes up reads that wait for a block which nobody has asked for.
+    /// Resumes reads that wait for a block without a request.
     pub(crate) fn tend_reads(self: &Arc<Self>) {
         let mut state = self.state();
         let forgotten = if state.crew.is_up() { state.forgotten(None) } else { Vec::new() };
@@ -223,7 +223,7 @@ impl Core {
 }
 
 impl State {
-    /// What is to be done for a read: its bytes, or the block that it waits for. Blocks that are absent are asked for.
+    /// The next step for a read: its bytes, or the block that it waits for. Absent blocks are requested.
     fn step(
         &mut self,
         (handle, number): (u64, u64),
@@ -346,7 +346,7 @@ impl State {
         self.settle(read, step, later);
     }
 
-    /// The reads that wait for a block hear of an error.
+    /// The reads that wait for a block return an error.
     fn fail_waits(&mut self, content: Content, index: u64, errno: Errno, later: &mut Later) {
         for id in self.block_waits.remove(&(content, index)).unwrap_or_default() {
             if let Some(read) = self.reads.remove(&id) {

@@ -1,10 +1,10 @@
-//! Changes that programs were told are made, and that the server refuses for a reason that may pass: its storage is full, or
+//! Changes that were confirmed to programs, and that the server refuses for a reason that may pass: its storage is full, or
 //! a quota is used up.
 //!
 //! They are kept, and sent again. With `--stage` they stay in the journal, of which nothing is sent until the next attempt; then
 //! all of it that may not be on the server's disk is sent in its order. Of what was decided under a lease, the changes of
-//! each refused file are kept from the refused one on, and are made one after the other. While there are such files, the
-//! mount decides nothing: programs that go on writing ask the server, and hear the error.
+//! each refused file are kept from the refused one on, and are made one after the other. While such files exist, the
+//! mount decides nothing: further writes are requests to the server, and return its error.
 //!
 //! `hikyaku umount` asks whether the server has everything before it takes the mount away ([`Core::flush`]).
 
@@ -23,19 +23,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What was refused and is sent again.
+/// Refused changes that are sent again.
 #[derive(Default)]
 pub(crate) struct Refused {
     /// Changes that were decided here, by the number of the node.
     kept: BTreeMap<u64, Kept>,
-    /// Why nothing of the journal is sent, and when that was heard.
+    /// The error that keeps the journal from being sent, and its time.
     journal: Option<(ErrorKind, Instant)>,
-    /// Writes that are lost and of which no program has been told, and how many there were in all.
+    /// Lost writes that no call has reported, and the number of all of them.
     untold: BTreeMap<StorePath, Errno>,
     untold_count: u64,
-    /// Since when somebody waits for the next attempt, whatever the pause.
+    /// The time since which a caller waits for the next attempt, which is then made without a pause.
     urgent: Option<Instant>,
-    /// Who waits until the server has everything, and since when.
+    /// Requests that wait until the server has everything, with their times.
     flushes: Vec<(Instant, Slot<ReplyXattr>)>,
 }
 
@@ -47,7 +47,7 @@ struct Kept {
     refused: Option<Instant>,
 }
 
-/// What the server does not have of what programs have written.
+/// The writes of programs that the server does not have.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Unsent {
     /// Some of the files, and how many there are.
@@ -148,7 +148,7 @@ impl State {
         Some(kept)
     }
 
-    /// A write is lost, and no handle is there to tell it.
+    /// A write is lost, and no handle is left to report it.
     pub(crate) fn lost_untold(&mut self, path: &StorePath, error: Errno) {
         self.refused.untold_count += 1;
         if self.refused.untold.len() < UNTOLD_MAX {
@@ -156,14 +156,14 @@ impl State {
         }
     }
 
-    /// A program has been told of what was lost of a file.
+    /// A call has reported the lost writes of a file.
     pub(crate) fn told_of(&mut self, path: &StorePath) {
         if self.refused.untold.remove(path).is_some() && self.refused.untold.is_empty() {
             self.refused.untold_count = 0;
         }
     }
 
-    /// Takes out who waits for a node that waits itself for the next attempt. Each of them hears the reason.
+    /// Removes the callers that wait for a node which waits for the next attempt. Each of them receives the error.
     fn refused_waits(&mut self) -> Vec<Call> {
         let waits = std::mem::take(&mut self.writes.settle_waits);
         let (now, later): (Vec<_>, Vec<_>) =
@@ -203,7 +203,7 @@ impl Core {
         // Answers that are under way belong to the attempt before.
         let stage = self.stage.as_ref().filter(|stage| !stage.is_in_flight());
         let resumed = stage.filter(|_| state.refused.journal.is_some_and(|(_, at)| is_due(at)));
-        // What was decided before goes another way, and is there first.
+        // Earlier changes under a lease are sent by another thread, and arrive first.
         let due: Vec<u64> = match state.writes.last_held() {
             Some(_) => Vec::new(),
             None => {
@@ -393,7 +393,7 @@ impl Core {
         }
     }
 
-    /// What the server does not have.
+    /// The writes that the server does not have.
     pub(crate) fn unsent(&self) -> Unsent {
         let state = self.state();
         let (mut paths, mut bytes) = (BTreeSet::new(), 0);

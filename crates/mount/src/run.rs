@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 const READY: &str = "ready";
 /// Threads that read the kernel's requests.
 const THREADS: usize = 2;
-/// Memory for file contents: this part of the machine's, at most and at least so much.
+/// Memory for file contents: this fraction of the machine's memory, within the limits below.
 const CACHE_PART: u64 = 4;
 const CACHE_BYTES_MAX: u64 = 8 << 30;
 const CACHE_BYTES_MIN: u64 = 32 << 20;
@@ -138,7 +138,7 @@ fn serve(
     directory: &Path,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    // What is decided under a lease goes another way than the journal.
+    // Changes under a lease do not go through the journal.
     let leasing = if args.stage.is_some() { Leasing::Unwanted } else { Leasing::Wanted };
     let via = if args.no_udp { Via::Tcp } else { Via::Auto };
     let (link, clients, access, locking) = Links::connect(servers, leasing, via)?;
@@ -227,7 +227,7 @@ fn serve(
     core.unsent().into_result()
 }
 
-/// What mounts that were killed have left at the server goes: their locks and leases, then their hidden names.
+/// Removes the traces of killed mounts at the server: their locks and leases, then their hidden names.
 fn succeed(notes: &Notes, client: &Client, process: Holder) -> Result<()> {
     let killed = notes.killed()?;
     let ended: Vec<Holder> = killed.iter().filter_map(Killed::process).collect();
@@ -242,7 +242,7 @@ fn succeed(notes: &Notes, client: &Client, process: Holder) -> Result<()> {
         .context("cannot remove files of a mount that was killed")
 }
 
-/// What the kernel is told of the mount.
+/// The options of the FUSE session.
 fn config(options: Options, access: Access, servers: &Servers) -> Config {
     let mut config = Config::default();
     let name = servers.to_string().replace([',', '\\'], "_");
@@ -265,8 +265,8 @@ fn config(options: Options, access: Access, servers: &Servers) -> Config {
 }
 
 impl Core {
-    /// Waits until the server has all that programs have written and closed, or is away for too long. What it refuses and no
-    /// journal has is offered to it until then as well.
+    /// Waits until the server has all that programs have written and closed, or is away for too long. Writes that
+    /// it refuses and that no journal has are sent again until then.
     fn drain(self: &Arc<Self>) {
         let begin = Instant::now();
         self.end_all_unnamed();
@@ -346,7 +346,7 @@ fn unmounted(error: std::io::Error) -> Error {
     Error::new(cause).context(remedy).context(format!("cannot open {DEVICE}"))
 }
 
-/// Tells the servers that this end goes, and waits until they know: the places of its sessions are free then.
+/// Closes the sessions at the servers, and waits until the servers have received that: their places are free then.
 fn client_ends(core: &Core) {
     let crew = {
         let mut state = core.state();
@@ -362,7 +362,7 @@ fn client_ends(core: &Core) {
     }
 }
 
-/// Tells the parent process that the mount stands, and leaves its terminal.
+/// Reports the mount to the parent process, and leaves its terminal.
 fn leave_terminal() -> Result<()> {
     print(format!("{READY}\n"))?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;

@@ -1,8 +1,8 @@
-//! `--stage`: what programs write is on the disk of this machine before the server has it.
+//! `--stage`: writes of programs are on the disk of this machine before the server has them.
 //!
 //! Writes go into a journal of segments, and are sent from there in their order. A segment is removed when the server's disk
-//! has all of it: its writes are confirmed, and the files were synced after that. What is left when the process or the machine
-//! ends is sent at the next mount, before anything else ([`replay`]).
+//! has all of it: its writes are confirmed, and the files were synced after that. Writes that are left when the process or the machine
+//! ends are sent at the next mount, before anything else ([`replay`]).
 //!
 //! Names and metadata are not staged: they are changed at the server, after the segments with writes to these paths are
 //! removed, so that a journal never holds writes of before such a change.
@@ -78,7 +78,7 @@ enum Phase {
     Sealed,
     /// The server syncs its files.
     Syncing,
-    /// The same, but the server may have lost something before.
+    /// The server syncs its files, but may have lost some of the writes before.
     Doubted,
 }
 
@@ -100,16 +100,16 @@ pub(crate) struct Confirmed {
     pub(crate) place: Place,
 }
 
-/// Hears that the journal is on the disk.
+/// Called when the journal is on the disk.
 type OnSynced = Box<dyn FnOnce(Result<(), Errno>) + Send>;
-/// Hears that nothing of some paths is in the journal.
+/// Called when the journal has no writes to some paths.
 type OnReleased = Box<dyn FnOnce(Result<(), Errno>) + Send>;
 
 /// A segment takes no more writes beyond this length.
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// Bytes that are under way to the server.
 const IN_FLIGHT_BYTES_MAX: u64 = 64 << 20;
-/// A segment that nobody has written to for so long takes no more.
+/// A segment without a write for this time takes no more writes.
 const IDLE: Duration = Duration::from_secs(1);
 
 impl Stage {
@@ -121,7 +121,7 @@ impl Stage {
     pub(crate) fn open(below: &Path, source: &str) -> io::Result<Arc<Self>> {
         fs::create_dir_all(below)?;
         let dir = below.canonicalize()?.join(name_of(source));
-        // What is in it may be secret.
+        // The contents may be secret.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         believed(below, &dir)?;
         let lock =
@@ -183,7 +183,7 @@ impl Stage {
         let from = segment.length + record.len() as u64 + before;
         record.extend_from_slice(&framed);
         if let Err(error) = segment.file.write_all_at(&record, segment.length) {
-            // What was written of it would end the journal there.
+            // A partly written record would end the journal there.
             let _ = segment.file.set_len(segment.length);
             return Err(error);
         }
@@ -243,7 +243,7 @@ impl Stage {
         Ok(bytes.into())
     }
 
-    /// Waits until so many bytes more may be under way to the server.
+    /// Waits until `bytes` more bytes may be under way to the server.
     pub(crate) fn take_room(&self, bytes: u32) {
         let mut state = self.state();
         while state.in_flight > IN_FLIGHT_BYTES_MAX {
@@ -258,7 +258,7 @@ impl Stage {
         self.room.notify_all();
     }
 
-    /// Calls `done` when everything so far is on the disk of this machine.
+    /// Calls `done` when all present records are on the disk of this machine.
     pub(crate) fn sync_then(&self, done: impl FnOnce(Result<(), Errno>) + Send + 'static) {
         if let Err(unsent) = self.syncs.send(Box::new(done)) {
             unsent.0(Err(Errno::EIO));
@@ -288,7 +288,7 @@ impl Stage {
         let synced = files.iter().try_for_each(|file| file.sync_data());
         let named = || if is_named { Ok(()) } else { File::open(&self.dir)?.sync_all() };
         synced.and_then(|()| named()).inspect_err(|_| {
-            // Whoever asks next hears of it as well, unless it succeeds then.
+            // The next caller gets the error as well, unless its sync succeeds.
             let mut state = self.state();
             state.is_named = false;
             state.segments.values_mut().for_each(|segment| segment.is_synced = false);
@@ -389,7 +389,7 @@ impl Stage {
         self.state().seal();
     }
 
-    /// Whoever waits hears why that may last.
+    /// Callers that wait receive this error.
     pub(crate) fn give_up(&self, why: Errno) {
         let waits = std::mem::take(&mut self.state().waits);
         waits.into_iter().for_each(|(_, done)| done(Err(why)));

@@ -41,7 +41,7 @@ impl Core {
             let at = offset + from as u64;
             match stage.append(&target, at, part) {
                 Ok(place) => places.push((at, place)),
-                // What has gone into the journal is written, as write(2) may write a part.
+                // The part in the journal counts as written: write(2) may write a part.
                 Err(_) if !places.is_empty() => break,
                 Err(error) => return Err(told(&error)),
             }
@@ -72,7 +72,7 @@ impl Core {
     }
 
     /// Whether the journal has all that was written through a handle and the server has not confirmed. The error is one that
-    /// the handle has not been told.
+    /// no call through the handle has returned.
     pub(crate) fn is_staged(&self, handle: u64) -> Option<Result<StorePath, Errno>> {
         self.stage.as_ref()?;
         let mut state = self.state();
@@ -135,8 +135,8 @@ impl Core {
         self.tend_stage();
     }
 
-    /// There is another connection. What the server has confirmed over the one before is sent once more, unless it is on the
-    /// server's disk.
+    /// A new connection exists. Writes that the server has confirmed over the previous one are sent once more, unless they are
+    /// on the server's disk.
     pub(crate) fn doubt_staged(&self) {
         let Some(stage) = &self.stage else { return };
         // No write goes into the journal between.
@@ -187,7 +187,7 @@ impl Core {
         }
     }
 
-    /// Lets nobody wait for a server that is away for too long.
+    /// Ends the waits for a server that is lost for too long.
     pub(crate) fn expire_stage(&self, now: Instant) {
         let Some(stage) = &self.stage else { return };
         let down = self.state().down;
@@ -216,12 +216,12 @@ impl Release {
             Err((_, ErrorKind::TimedOut | ErrorKind::Unreachable)) => {
                 self.is_late.store(true, Ordering::Relaxed);
             }
-            // What the server had in memory may be lost, and is sent again.
+            // Bytes in the server's memory may be lost, and are sent again.
             Err((_, kind)) if may_pass(kind) => {
                 self.is_late.store(true, Ordering::Relaxed);
                 self.core.hold_back(kind);
             }
-            // What the server had in memory may be lost.
+            // Bytes in the server's memory may be lost.
             Err((path, kind)) => {
                 let stage = self.core.stage.as_ref();
                 let kept =
@@ -245,7 +245,7 @@ impl Release {
     }
 }
 
-/// The error of a disk of this machine, as a program is told.
+/// The error number for an error of a disk of this machine.
 fn told(error: &io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_i32)
 }

@@ -1,4 +1,4 @@
-//! What a mount tells of itself, as extended attributes of its root that listings do not show.
+//! The state of a mount, as extended attributes of its root that listings do not show.
 
 use crate::core::{Core, State};
 use serde_json::json;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 /// The process that serves the mount.
 pub(crate) const PID_ATTRIBUTE: &[u8] = b"user.hikyaku.pid";
-/// What the server does not have, as JSON, once nothing more is sent.
+/// The writes that the server does not have, as JSON, once all others are sent.
 pub(crate) const FLUSH_ATTRIBUTE: &[u8] = b"user.hikyaku.flush";
 /// Figures, as JSON.
 pub(crate) const STATUS_ATTRIBUTE: &[u8] = b"user.hikyaku.status";
 
-/// The longest value of an attribute: twenty paths, and what is said of each.
+/// Maximum length of an attribute's value: twenty paths, with their errors.
 pub(crate) const ATTRIBUTE_BYTES_MAX: usize = 48 << 10;
 
 /// The figures of a mount, as one line of JSON.
@@ -56,7 +56,7 @@ pub(crate) fn status(core: &Core) -> String {
     .to_string()
 }
 
-/// What holds programs up at this moment.
+/// The present cause of waits of programs.
 fn limit(state: &State) -> &'static str {
     let waits = !state.reads.is_empty() || !state.ops.is_empty();
     match (state.crew.is_up(), state.writes.is_full(), waits) {
@@ -69,7 +69,7 @@ fn limit(state: &State) -> &'static str {
     }
 }
 
-/// An attribute of the mount at `path`, if one of hikyaku is there.
+/// An attribute of the hikyaku mount at `path`, if one is mounted.
 pub(crate) fn attribute(path: &Path, name: &[u8]) -> Option<String> {
     let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
     let length = rustix::fs::getxattr(path, name, &mut value).ok()?;

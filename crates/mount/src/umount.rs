@@ -43,7 +43,7 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
     let Some(mounted) = mounted::at(&directory) else {
         return Err(ExitCode::WillFail.error("no FUSE mount")).at(args.directory.display());
     };
-    // A mount whose process is dead is of no use to anybody.
+    // A mount without a process is useless.
     let Some(pid) = attribute(&directory, PID_ATTRIBUTE) else {
         return take(&directory, Manner::Detach);
     };
@@ -52,7 +52,7 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
     if args.now {
         return end_now(&directory, server);
     }
-    // The mount tells what it has not sent, whether or not its process can be found.
+    // The mount reports its unsent writes, whether or not its process can be found.
     let told = flushed(&directory)?;
     take(&directory, Manner::Idle)?;
     if let Some(server) = server {
@@ -62,13 +62,13 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
         if !ends(server) && has_copy() {
             let _ = kill_process(server, Signal::TERM);
         }
-        // It may still tell the server what was written. That ends by itself.
+        // The process may still send writes. That ends by itself.
         while !ends(server) {}
     }
     told
 }
 
-/// Takes the mount away, whoever uses it, and ends its process.
+/// Unmounts lazily, even if programs use the mount, and ends its process.
 fn end_now(directory: &Path, server: Option<Pid>) -> Result<()> {
     let Some(server) = server else { return take(directory, Manner::Detach) };
     let _ = kill_process(server, Signal::TERM);
@@ -79,15 +79,15 @@ fn end_now(directory: &Path, server: Option<Pid>) -> Result<()> {
     Ok(())
 }
 
-/// Has the mount send everything. The inner error tells what it could not send; what no journal has must not be lost with
-/// the mount.
+/// Lets the mount send everything. The inner error names the writes that it could not send. Those that no journal has must
+/// not be lost with the mount.
 fn flushed(directory: &Path) -> Result<Result<()>> {
     // A mount that is in use is not waited for. The call marks one that is not; the next use takes the mark away.
     if unmount(directory, UnmountFlags::NOFOLLOW | UnmountFlags::EXPIRE) == Err(Errno::BUSY) {
         return Err(busy(directory));
     }
     let told = attribute(directory, FLUSH_ATTRIBUTE);
-    // An older mount does not tell.
+    // An older mount does not have the attribute.
     let unsent: Unsent = told.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
     let is_only_here = unsent.files > 0 && unsent.journal.is_none();
     match unsent.into_result() {

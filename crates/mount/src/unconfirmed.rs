@@ -1,4 +1,4 @@
-//! Writes and changes that the server has not confirmed, and who waits for that.
+//! Writes and changes that the server has not confirmed, and the calls that wait for that.
 
 use crate::changes::Turn;
 use crate::core::State;
@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Unconfirmed bytes of all files; above that, programs wait. It is more than a gigabit a second over a second holds.
 const UNCONFIRMED_BYTES_MAX: u64 = 256 << 20;
-/// What a change takes of that beside its bytes.
+/// Share of a change in that limit, beside its bytes.
 const CHANGE_BYTES: u64 = 1024;
-/// What a write takes of that whose bytes are in the journal.
+/// Share of a write in that limit if its bytes are in the journal.
 const STAGED_BYTES: u64 = 256;
 
-/// Called once it is so.
+/// A continuation.
 pub(crate) type Call = Box<dyn FnOnce() + Send>;
 
 /// Writes and changes that are not confirmed.
@@ -33,9 +33,9 @@ pub(crate) struct Writes {
     pub(crate) sending: Sending,
     /// Programs that wait for room.
     pub(crate) room_waits: VecDeque<Call>,
-    /// Who waits until a node has no unconfirmed write.
+    /// Calls that wait until a node has no unconfirmed write.
     pub(crate) settle_waits: Vec<(u64, Call)>,
-    /// Who waits until what was decided up to a number is confirmed.
+    /// Calls that wait until the changes under leases up to a number are confirmed.
     pub(crate) held_waits: Vec<(u64, Call)>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Writes {
 pub(crate) enum Sending {
     #[default]
     None,
-    /// What is done once it is sent.
+    /// The continuations once it is sent.
     UnderWay(Vec<Call>),
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Write {
     pub(crate) sent: Sent,
 }
 
-/// What is sent of it.
+/// The content of a write or change.
 pub(crate) enum Sent {
     /// Bytes of a file, to where its path is when they are sent.
     Bytes { at: u64, bytes: Bytes },

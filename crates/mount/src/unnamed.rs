@@ -26,9 +26,9 @@ pub(crate) struct Unnamed {
     files: BTreeMap<u64, StorePath>,
     /// Those of them that another file is about to replace. They get their names back if it does not.
     replaced: BTreeSet<u64>,
-    /// Those of them whose hidden names are gone, while something here may still use them.
+    /// Those whose hidden names are removed, while a handle or mapping here may still use them.
     withdrawn: BTreeSet<u64>,
-    /// Who waits until one of these is removed.
+    /// Calls that wait until one of these is removed.
     waits: Vec<Call>,
     notes: Option<Notes>,
     last: u64,
@@ -52,7 +52,7 @@ impl State {
         self.unnamed.notes = Some(notes);
     }
 
-    /// The mount has ended. What it could not remove stays noted.
+    /// The mount has ended. Names that it could not remove stay in the notes.
     pub(crate) fn end_notes(&mut self) {
         if let Some(notes) = self.unnamed.notes.take() {
             notes.end_all();
@@ -111,7 +111,7 @@ impl State {
         Some(path)
     }
 
-    /// A hidden name is gone.
+    /// A hidden name was removed.
     fn end_hidden(&mut self, path: &StorePath) {
         if let Some(notes) = &mut self.unnamed.notes {
             notes.end(path);
@@ -140,7 +140,7 @@ impl Core {
                 core.end_if_closed(number);
             }
             Err(errno) if is_final(errno) => done(Err(errno)),
-            // It cannot have another name. Its handles are those of a file that is gone.
+            // The file cannot get a hidden name. Its handles become those of a removed file.
             Err(_) => core.remove_name(path, false, done),
         });
     }
@@ -177,7 +177,7 @@ impl Core {
         });
     }
 
-    /// Gives an open file a hidden name. `done` hears it.
+    /// Gives an open file a hidden name. `done` receives the result.
     fn hide(
         self: &Arc<Self>,
         (number, path): (u64, StorePath),
@@ -201,7 +201,7 @@ impl Core {
                     done(Ok(hidden));
                 }
                 Err(errno) => {
-                    // After a lost connection nobody knows whether it was made.
+                    // After a lost connection the result of the rename is unknown.
                     if errno != Errno::EIO {
                         state.end_hidden(&hidden);
                     }
@@ -265,7 +265,7 @@ impl Core {
             drop(state);
             calls.into_iter().for_each(|call| call());
         };
-        // The server alone knows of one whose name is gone.
+        // Only the server knows a file without a name.
         match is_withdrawn {
             true => self.remove_there(path, false, ended),
             false => self.remove_name(path, false, ended),

@@ -1,8 +1,9 @@
-//! Writes of programs: told to the server in their order, and kept until it has confirmed them.
+//! Writes of programs: sent to the server in their order, and kept until it has confirmed them.
 //!
 //! A program's write returns as soon as its bytes are here, while fewer than a limit are unconfirmed. Closing the file
-//! waits for all of them, unless this mount holds a lease for writing of the directory. After a lost connection what is not confirmed is sent again, which changes nothing where it
-//! had arrived. An error is kept for each open handle, and told once through each.
+//! waits for all of them, unless this mount holds a lease for writing of the directory. After a lost connection
+//! unconfirmed writes are sent again, which has no effect on those that had arrived. An error is kept for each open handle,
+//! and returned once through each.
 
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Node;
@@ -26,7 +27,7 @@ pub(crate) enum Where {
     End(u64),
 }
 
-/// Hears that all is confirmed, or what was lost.
+/// Called when all writes are confirmed, or with the error of a lost one.
 type OnSettled = Box<dyn FnOnce(Result<(), Errno>) + Send>;
 
 /// Numbers of writes that are to be sent, in their order.
@@ -37,7 +38,7 @@ pub(crate) struct Outbox {
 }
 
 impl Core {
-    /// Starts the thread that sends writes, so that no thread which hears the kernel waits for the network.
+    /// Starts the thread that sends writes, so that no thread which reads the kernel's requests waits for the network.
     pub(crate) fn start_writing(self: &Arc<Self>) -> io::Result<()> {
         let core = self.clone();
         let named = thread::Builder::new().name("mount-write".to_owned());
@@ -49,7 +50,7 @@ impl Core {
         Ok(())
     }
 
-    /// A program writes. `done` hears how many bytes were taken.
+    /// A program writes. `done` receives the number of accepted bytes.
     pub(crate) fn write(
         self: &Arc<Self>,
         handle: u64,
@@ -71,13 +72,13 @@ impl Core {
         };
         let path = state.decided_path(number);
         if path.is_none() && state.nodes.at(number).is_some_and(|node| node.held > 0) {
-            // What was decided before goes another way to the server, and must be there first.
+            // Earlier changes under a lease are sent by another thread, and must arrive first.
             let core = self.clone();
             let again = move || core.write(handle, (to, bytes), done);
             state.writes.settle_waits.push((number, Box::new(again)));
             return;
         }
-        // What the server has refused before goes first.
+        // Refused writes are sent first.
         if self.stage.is_none()
             && let Some(errno) = state.refusal(number)
         {
@@ -89,7 +90,7 @@ impl Core {
             && stage.has(&path)
         {
             drop(state);
-            // What is appended is not in the journal, which must have nothing of before it.
+            // Appended bytes do not go through the journal, which must not have earlier writes.
             let core = self.clone();
             return self.after_staged(&[&path], move |staged| match staged {
                 Ok(()) => core.write(handle, (to, bytes), done),
@@ -136,7 +137,7 @@ impl Core {
         self.take_up(forgotten);
     }
 
-    /// A program closes a handle. Where this mount decides, nobody else sees the file before it is at the server.
+    /// A program closes a handle. Under a write lease no other client sees the file before the server has it.
     pub(crate) fn close_written(
         self: &Arc<Self>,
         handle: u64,
@@ -189,14 +190,14 @@ impl Core {
         });
     }
 
-    /// Calls `done` when the server has answered all writes to a node so far.
+    /// Calls `done` when the server has answered all present writes to a node.
     pub(crate) fn after_writes(
         self: &Arc<Self>,
         number: u64,
         done: impl FnOnce() + Send + 'static,
     ) {
         let mut state = self.state();
-        // What a full server has refused is sent again later.
+        // Writes that a full server has refused are sent again later.
         let is_refused = state.refusal(number).is_some();
         if is_refused || state.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
             drop(state);
@@ -207,8 +208,8 @@ impl Core {
         state.writes.settle_waits.push((number, Box::new(again)));
     }
 
-    /// Calls `done` when the server has confirmed all writes to a node so far, with the error that the handle has not
-    /// been told.
+    /// Calls `done` when the server has confirmed all present writes to a node, with the error that no call through the handle
+    /// has returned.
     pub(crate) fn settle_handle(
         self: &Arc<Self>,
         handle: u64,
@@ -320,7 +321,7 @@ impl Core {
                 }
                 Err(RemoteError::Refused { kind, .. }) => core.on_written(id, Some(errno(kind))),
                 Err(RemoteError::Protocol(_)) => core.on_written(id, Some(Errno::EIO)),
-                // Nobody knows whether it was appended.
+                // Whether the bytes were appended is unknown.
                 Err(RemoteError::Closed(_)) if is_append => core.on_written(id, Some(Errno::EIO)),
                 Err(RemoteError::Closed(_)) => {
                     let state = core.state();
@@ -450,7 +451,7 @@ impl Outbox {
         self.came.notify_one();
     }
 
-    /// Puts these in place of what is there.
+    /// Replaces the numbers.
     pub(crate) fn replace(&self, numbers: Vec<u64>) {
         *self.lock() = numbers.into();
         self.came.notify_one();
@@ -467,7 +468,7 @@ impl Outbox {
     }
 }
 
-/// The time that a file seems to have until the server tells its own.
+/// The provisional time of a file until the server sends its own.
 pub(crate) fn now() -> Time {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time { secs: now.as_secs() as i64, nanos: now.subsec_nanos() }

@@ -4,7 +4,7 @@ use hikyaku_remote::RemoteError;
 use hikyaku_store::ErrorKind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Hears the answers of the servers that have what was asked for, and why others have not answered.
+/// Receives the answers of the servers that have the requested path, and the error of one that has not answered.
 type Done<T> = Box<dyn FnOnce(Vec<(usize, T)>, Option<RemoteError>) + Send>;
 
 /// Collects the answers.
@@ -22,7 +22,7 @@ struct State<T> {
     done: Option<Done<T>>,
 }
 
-/// Whether a server that says so has nothing of what was asked for.
+/// Whether this error means that a server does not have the requested path.
 const fn is_absence(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotDir | ErrorKind::Link)
 }
@@ -34,7 +34,7 @@ impl<T> Clone for Gather<T> {
 }
 
 impl<T> Gather<T> {
-    /// Waits for so many answers. If a server is away that is waited for, it is not known that nobody has it.
+    /// Waits for this number of answers. If a server is lost for a short time, absence on the others is no result.
     pub(super) fn new(
         servers: usize,
         is_one_away: bool,

@@ -94,7 +94,7 @@ impl Core {
         });
     }
 
-    /// Tells the names in a directory.
+    /// Sends the names in a directory.
     pub(super) fn reply_names(
         self: &Arc<Self>,
         number: INodeNo,
@@ -135,7 +135,7 @@ impl Core {
         reply.ok();
     }
 
-    /// Tells the names in a directory with their metadata.
+    /// Sends the names in a directory with their metadata.
     pub(super) fn reply_entries(
         self: &Arc<Self>,
         number: INodeNo,

@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What is not at the server.
+/// Nodes that exist in the mount only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Own {
     Dir,
@@ -35,7 +35,7 @@ const STATS_NAME: &str = "stats";
 const TTL: Duration = Duration::from_secs(1);
 
 impl Own {
-    /// What has this number.
+    /// The node with this number.
     pub(super) const fn of(number: INodeNo) -> Option<Self> {
         match number.0 {
             DIR => Some(Self::Dir),
@@ -44,7 +44,7 @@ impl Own {
         }
     }
 
-    /// What has this name in this directory.
+    /// The node with this name in this directory.
     pub(super) fn named(parent: INodeNo, name: &OsStr) -> Option<Self> {
         match (parent.0, name.to_str()) {
             (ROOT, Some(DIR_NAME)) => Some(Self::Dir),
@@ -108,7 +108,7 @@ impl Core {
         reply.ok();
     }
 
-    /// Tells an extended attribute: those that a mount has of its own, at its root.
+    /// Sends an extended attribute of the mount itself, at its root.
     pub(super) fn reply_own_value(
         self: &Arc<Self>,
         number: INodeNo,
@@ -123,8 +123,8 @@ impl Core {
                 return self.flush(reply);
             }
             [b'u', b's', b'e', b'r', b'.', ..] => return reply.error(Errno::NO_XATTR),
-            // ls(1) asks for those of each file, unless it hears this once. ENOSYS would end all such questions, those
-            // above as well.
+            // After this error ls(1) requests no further attributes. ENOSYS would end all requests for attributes, also
+            // those above.
             _ => return reply.error(Errno::EOPNOTSUPP),
         };
         reply.answer(|reply| match size {
@@ -149,5 +149,5 @@ impl Core {
     }
 }
 
-/// What the directory has.
+/// The entries of the directory.
 const ENTRIES: [(u64, &str); 3] = [(DIR, "."), (ROOT, ".."), (STATS, STATS_NAME)];

@@ -33,7 +33,7 @@ impl Core {
         let Some(path) = core.usable(number.0) else {
             return core.reply_open_gone(number, flags, reply);
         };
-        // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
+        // An open file has the contents that others have closed: each open is a request, whose answer has the first bytes.
         let mut state = core.state();
         if let Some(errno) = state.nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
             state.told_of(&path);
@@ -74,7 +74,7 @@ impl Core {
             let core = made;
             let number = match number {
                 Ok(number) => number,
-                // Somebody else has made it. The kernel looks the name up again and opens what is there.
+                // Another client has made the file. The kernel looks the name up again and opens that file.
                 Err(errno) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
                     core.state().reopenings.begin(reply.thread, asked);
                     return reply.error(Errno::ESTALE);
@@ -100,8 +100,8 @@ impl Core {
         });
     }
 
-    /// Opens a file as it is known, and tells the kernel. It is closed if the program has ended meanwhile. Whoever has opened
-    /// it reads it to the end that is known now.
+    /// Opens a file with its known metadata, and answers the kernel. The file is closed if the program has ended meanwhile.
+    /// Reads end at the known length.
     pub(super) fn reply_opened(
         self: &Arc<Self>,
         (number, company): (INodeNo, Company),

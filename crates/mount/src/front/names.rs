@@ -1,4 +1,4 @@
-//! Names, metadata, and what the kernel is told of them.
+//! Names and metadata, and the kernel's copies of them.
 
 use super::{Front, GENERATION, NAME_BYTES_MAX};
 use crate::answer::Slot;
@@ -45,7 +45,7 @@ impl Core {
         }
     }
 
-    /// Tells the metadata of a node.
+    /// Sends the metadata of a node.
     pub(super) fn reply_attributes(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyAttr>) {
         let (core, now) = (self, Instant::now());
         let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
@@ -82,7 +82,7 @@ impl Core {
         }
     }
 
-    /// Sets metadata, and tells those of afterwards.
+    /// Sets metadata, and sends the resulting ones.
     pub(super) fn reply_set(
         self: &Arc<Self>,
         number: INodeNo,
@@ -122,7 +122,7 @@ impl Core {
         }
     }
 
-    /// What may still be used of what is known of a path.
+    /// The cached state of a path, if it may still be used.
     fn known(&self, path: &StorePath) -> Option<Known> {
         let (limit, now) = (self.settings.attr_ttl, Instant::now());
         let mut state = self.state();
@@ -140,7 +140,7 @@ impl Core {
             };
             let known = state.nodes.of_path(path).filter(|(_, node)| node.found.kind == Kind::Dir);
             let seen = item.seen(match (item.found.kind, known) {
-                // It is there. Whoever wants to know its time asks.
+                // The directory exists. Its time is requested separately.
                 (Kind::Dir, Some((number, _))) => return Some(Known::There(number)),
                 (Kind::Dir, None) => state.leases.told(&dir)?,
                 _ => (now, state.changes.turn()),
@@ -151,7 +151,7 @@ impl Core {
         let time = state.listing_fresh(&dir, &listing, limit, now)?;
         match listing.find(name.as_bytes()) {
             Some(item) => Some(Known::There(state.observe(path, listing.seen(item)))),
-            // Where leases are granted, whoever has none that covers the listing has been told that the directory changes.
+            // Where leases are granted, a mount without one that covers the listing has received a recall: the directory changes.
             None if state.crew.leasing().is_some() && !state.covers(&dir, &listing, now) => None,
             None => Some(Known::Absent(time)),
         }
@@ -169,7 +169,7 @@ impl Core {
         Some(path)
     }
 
-    /// Tells the kernel of a node.
+    /// Sends a node to the kernel.
     pub(super) fn reply_entry(&self, number: u64, reply: Slot<ReplyEntry>) {
         let mut state = self.state();
         state.nodes.look_up(number);
@@ -185,7 +185,7 @@ impl Core {
     }
 }
 
-/// What is known of a name without a question to the server.
+/// The state of a name without a request to the server.
 enum Known {
     There(u64),
     Absent(Duration),
@@ -197,7 +197,7 @@ fn negative(reply: Slot<ReplyEntry>, time: Duration) {
 }
 
 impl Front {
-    /// Makes an entry and tells the kernel of it.
+    /// Makes an entry and sends it to the kernel.
     pub(super) fn make_entry(
         &self,
         (parent, name): (u64, &OsStr),

@@ -1,9 +1,9 @@
-//! Files that are gone when they are opened, because their names have other files by now.
+//! Files that no longer exist when they are opened, because their names belong to other files by then.
 //!
 //! The kernel looks a name up and opens what it has found, which is `ESTALE` where another mount has put another file into its
-//! place between the two. Then the kernel looks the name up once more, opens what is there, and hands on what it hears. So a name
-//! whose file changes all the time could be opened only by luck. At the second of these opens, the file that the name has
-//! at the server then is opened, under the number of the one that is gone.
+//! place between the two. Then the kernel looks the name up once more, opens that file, and returns the result. So a name whose
+//! file changes all the time could be opened only by luck. At the second of these opens, the present file of the name at
+//! the server is opened, under the number of the earlier one.
 
 use crate::answer::Slot;
 use crate::core::{Core, State, errno};
@@ -13,7 +13,7 @@ use hikyaku_store::{ErrorKind, StorePath};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What threads were told to look up again, one name for each.
+/// The name that each thread looks up once more after `ESTALE`.
 #[derive(Default)]
 pub(crate) struct Reopenings {
     names: HashMap<u32, StorePath>,
@@ -26,13 +26,13 @@ enum Attempt {
     Again,
 }
 
-/// Threads that are remembered. One that is forgotten hears `ESTALE` twice.
+/// Maximum number of remembered threads. A forgotten one gets `ESTALE` twice.
 const THREADS_MAX: usize = 1024;
-/// The kernel tells this number for threads that this process cannot know.
+/// The kernel's number for threads outside of this process's PID namespace.
 const UNKNOWN: u32 = 0;
 
 impl Reopenings {
-    /// The thread is told that it is to look the name up again.
+    /// The thread gets `ESTALE`, so that it looks the name up again.
     pub(crate) fn begin(&mut self, thread: u32, path: StorePath) {
         if self.names.len() >= THREADS_MAX {
             self.names.clear();

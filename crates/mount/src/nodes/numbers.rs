@@ -10,10 +10,10 @@
 use super::ROOT;
 use hikyaku_store::{Found, StorePath};
 
-/// What identifies a file.
+/// The identity of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Numbering {
-    /// The device and the number that the server tells.
+    /// The device and the inode number that the server sends.
     #[default]
     Identity,
     /// Its path: several servers have numbers that know nothing of each other.

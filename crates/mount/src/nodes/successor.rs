@@ -2,7 +2,7 @@
 
 use super::{Nodes, ROOT, Seen, Touched};
 
-/// Who else has a file open when a node goes on with another content.
+/// Other programs that have a file open when a node continues with another content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Company {
     None,
@@ -11,8 +11,8 @@ pub(crate) enum Company {
 }
 
 impl Nodes {
-    /// What a node was is gone: it goes on with what has its name now. If a program has it open, that must be the same file, with
-    /// another content. `None` if that cannot be.
+    /// The file of a node was removed: the node continues with the present file of its name. If a program has the node open,
+    /// that must be the same file with another content. `None` if it is not.
     pub(crate) fn succeed(&mut self, number: u64, seen: Seen) -> Option<Company> {
         let node = self.nodes.get_mut(&number)?;
         let is_same_file = node.found.identity == seen.found.identity;

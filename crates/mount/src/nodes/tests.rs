@@ -83,7 +83,7 @@ fn a_change_of_a_name_tells_nothing_of_what_was_written_before() {
     nodes.confirm(number, Some(found(1, 200, 8)), now);
     assert!(!nodes.at(number).unwrap().is_own());
     assert_eq!(nodes.at(number).unwrap().found, found(1, 200, 8));
-    // Programs see no other time of a file that nobody else has written to.
+    // The time that programs see does not change for a file without other writers.
     assert_eq!(nodes.at(number).unwrap().shown(), found(1, 200, 7));
     nodes.observe(&path("a"), seen(found(1, 200, 8), Instant::now()));
     assert_eq!(nodes.at(number).unwrap().shown(), found(1, 200, 7));
@@ -114,7 +114,7 @@ fn who_has_a_lock_goes_on_with_the_content_of_then() {
     assert!([first, second].iter().all(|&n| nodes.at(n).unwrap().path == path("b")));
     nodes.observe_absent(&path("b"));
     assert!([first, second].iter().all(|&n| nodes.at(n).unwrap().is_stale));
-    // The file may have its name all the same.
+    // The file may still have its name.
     assert!(nodes.go_on(second, seen(found(1, 100, 2), now)).is_some());
     assert_eq!(nodes.of_path(&path("b")).unwrap().0, second);
     assert_eq!(nodes.go_on(first, seen(found(7, 100, 2), now)), None, "another file");
@@ -140,7 +140,7 @@ fn a_node_that_nobody_has_open_goes_on_with_the_file_in_its_place() {
     assert!(!node.is_stale && node.content != content && node.cached.is_none());
     assert_eq!(node.found, found(2, 50, 2));
     assert_eq!(nodes.of_path(&path("a")).unwrap().0, second, "both have the file");
-    // The same file with another content may be open.
+    // A file that is open may continue with another content.
     nodes.at_mut(first).unwrap().opens = 1;
     assert_eq!(nodes.succeed(first, seen(found(2, 50, 3), now)), Some(Company::Others));
     assert_eq!(nodes.at(first).unwrap().found, found(2, 50, 3));
@@ -232,7 +232,7 @@ fn numbers_are_those_of_the_server_whatever_was_known_before() {
     let second = nodes.observe(&path("b"), seen(elsewhere, now));
     assert_eq!(first, 100);
     assert_ne!(second, 100);
-    // It is cut off at the server while nobody has it open.
+    // The file is truncated at the server while no program has it open.
     assert_eq!(nodes.observe(&path("a"), seen(found(100, 0, 2), now)), first);
     for number in [first, second] {
         nodes.look_up(number);

@@ -1,4 +1,4 @@
-//! Times that programs have seen of what was changed here, before the server told its own.
+//! Times of local changes that programs have seen, before the server sent its own.
 
 use hikyaku_store::{Found, Time};
 
@@ -8,16 +8,16 @@ mod tests;
 /// Times that this mount has given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Touched {
-    /// That of a directory whose entries were changed, if the server has told no later one.
+    /// The time of a directory whose entries were changed here, if the server has sent no later one.
     given: Option<Time>,
-    /// What the server has told after changes that were decided here, and the time that programs have seen of them. An
-    /// editor takes a file for one that somebody else has written to when its time changes.
+    /// The server's time after changes under a write lease, and the time that programs have seen for them. An editor takes a
+    /// change of the time for a write by another program.
     told: Option<(Time, Time)>,
 }
 
 /// A time of the server that is less than this before one that was given here is taken for that of the same change. The
 /// clock that dates files goes in steps of up to 10 ms (`CLOCK_REALTIME_COARSE`, clock_getres(2)), in longer ones on a
-/// machine that is busy, and the clocks of two machines are some milliseconds apart. A time that somebody has set is
+/// machine that is busy, and the clocks of two machines are some milliseconds apart. A time that a program has set is
 /// rarely that near.
 const CLOCKS_APART_NANOS: i128 = 100_000_000;
 
@@ -35,17 +35,17 @@ impl Touched {
         if self.given.is_some() { self.give(shown, now) } else { shown }
     }
 
-    /// The server has made all changes that were decided here, and tells a time. Programs have seen another one.
+    /// The server has made all changes of this mount, and sends its time. Programs have seen another one.
     pub(crate) const fn confirmed(&mut self, told: Time, shown: Time) {
         self.told = Some((told, shown));
     }
 
-    /// What programs see where the server tells this time.
+    /// The time that programs see for this time of the server.
     pub(crate) fn shown(&self, modified: Time) -> Time {
         self.told.filter(|&(told, _)| told == modified).map_or(modified, |(_, shown)| shown)
     }
 
-    /// What the server tells, but for the time that was given here, if that is just after the server's.
+    /// The server's metadata, with the local time if that is just after the server's.
     pub(crate) fn corrected(&mut self, found: Found) -> Found {
         self.given = self.given.filter(|&given| is_just_before(found.modified, given));
         Found { modified: self.given.unwrap_or(found.modified), ..found }

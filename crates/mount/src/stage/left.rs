@@ -1,4 +1,4 @@
-//! What is in the journal, and what of it need not go to the server.
+//! The writes in the journal, and those of them that need not be sent.
 
 use super::log::{self, Logged, Record};
 use super::{Place, Stage};

@@ -26,7 +26,7 @@ pub(crate) struct Target {
     pub(crate) file: u64,
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
-    /// The size and the modification time that the server told, if it had confirmed everything before the first write.
+    /// The server's size and modification time, if it had confirmed everything before the first write.
     pub(crate) base: Option<(u64, Time)>,
     /// Its size before the first write.
     pub(crate) size: u64,

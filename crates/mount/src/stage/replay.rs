@@ -1,9 +1,9 @@
-//! What an earlier mount has left in the journal, sent before anything else.
+//! Writes that an earlier mount has left in the journal. They are sent before anything else.
 //!
-//! A file is written to only if nobody else has changed it meanwhile. It is the same file (its number), and either it has the
-//! version that the server told before the first write, or the change is explained by the writes: they arrive in their order,
-//! so the first of those that are left has arrived, and the size is one that a beginning of them makes. Otherwise the writes
-//! are kept aside.
+//! A file is written to only if no other client has changed it meanwhile. It must be the same file (its inode number), and
+//! either have the version from before the first write, or a state that the writes explain: they arrive in their order, so
+//! the first of those that are left has arrived, and the size is that after some of them. Otherwise the writes are kept
+//! aside.
 
 use super::log::{Logged, Record, Target, read};
 use super::{IN_FLIGHT_BYTES_MAX, Stage, numbers};
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-/// What was found in the journal.
+/// The contents of the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
     /// Bytes that the server has, and of how many files.
@@ -117,7 +117,7 @@ fn about(path: &StorePath, error: Error) -> Error {
 const CHANGED: &str = "somebody else has changed it";
 
 impl Left {
-    /// Writes to the file and syncs it. The inner error says why its bytes must not go there.
+    /// Writes to the file and syncs it. The inner error is the reason why its bytes must not be written.
     fn send(&self, path: &StorePath, client: &Client) -> Result<std::result::Result<(), String>> {
         let found = match client.look(path) {
             Ok(found) => found,
@@ -200,8 +200,8 @@ impl Left {
         if self.has_arrived(path, found, client)? {
             return Ok(true);
         }
-        // Of a file that was written to before, the version in between is not known. A file system that is full changes the
-        // time of a file all the same; what goes behind the end replaces nothing.
+        // Of a file that was written to before, the version in between is not known. A full file system changes the
+        // time of a file nevertheless. Bytes behind the end replace nothing.
         let is_behind = self.writes.first().is_some_and(|write| write.at >= found.size);
         Ok(found.size == first.size && (first.base.is_none() || is_behind))
     }

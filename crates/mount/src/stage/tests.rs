@@ -81,7 +81,7 @@ fn a_segment_goes_when_all_of_it_is_confirmed_and_synced() {
     let second = stage.append(&target(2, "b"), 0, b"two").unwrap();
     wait("other");
     assert_eq!(released.load(Ordering::Relaxed), 1, "nothing of it is in the journal");
-    // Whoever waits for a directory waits for what is below it; the segment takes no more writes then.
+    // A wait for a directory is a wait for all paths below it. The segment takes no more writes then.
     wait("dir");
     let third = stage.append(&target(1, "dir/a"), 3, b"three").unwrap();
     assert_eq!((first.segment, third.segment), (1, 2));

@@ -1,7 +1,7 @@
 //! Hidden names that go before the program that closes its file goes on.
 //!
-//! The kernel tells the last close of a file (`FUSE_RELEASE`) without waiting for the answer, so that whoever looks at the
-//! server just after it would see the hidden name. It waits for the answer to each close of a descriptor (`FUSE_FLUSH`),
+//! The kernel sends the last close of a file (`FUSE_RELEASE`) without waiting for the answer, so that a client which lists
+//! the directory just after it would see the hidden name. It waits for the answer to each close of a descriptor (`FUSE_FLUSH`),
 //! after which a copy of the descriptor, or a mapping, may be left. So the server removes the name then, and keeps
 //! the file itself for this connection. Another process than the one that has opened the file closes a copy: each process that
 //! is started does so with those of its parent.
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Core {
-    /// A thread has closed a descriptor. Calls `done` when the hidden name of its file is gone, if it has one and no other
+    /// A thread has closed a descriptor. Calls `done` when the hidden name of its file is removed, if it has one and no other
     /// handle of it is open here.
     pub(crate) fn withdraw(
         self: &Arc<Self>,
         (handle, thread): (u64, u32),
         done: impl FnOnce() + Send + 'static,
     ) {
-        // What the server is told later, it is told in its order.
+        // Staged changes are sent later, in their order.
         if self.stage.is_some() {
             return done();
         }
@@ -64,7 +64,7 @@ impl State {
         let is_last = self.nodes.at(number)?.opens == 1;
         let is_free = !self.unnamed.replaced.contains(&number)
             && !self.unnamed.withdrawn.contains(&number)
-            // Under a lease the server is told of all changes later.
+            // Under a lease all changes are sent later.
             && self.leases.names(&dir, Instant::now()).is_none();
         (is_last && is_free).then(|| (number, hidden.clone()))
     }

@@ -43,7 +43,7 @@ fn a_file_that_was_written_here_keeps_the_time_that_programs_have_seen() {
     let mut touched = Touched::default();
     touched.confirmed(at(300_000_000), at(5));
     assert_eq!(touched.shown(at(300_000_000)), at(5));
-    // Somebody else has written to it.
+    // Another client has written to the file.
     assert_eq!(touched.shown(at(400_000_000)), at(400_000_000));
     touched.clear();
     assert_eq!(touched.shown(at(300_000_000)), at(300_000_000));
