@@ -106,7 +106,7 @@ impl Meter {
     }
 }
 
-/// What this process has used so far, in the kernel and outside.
+/// Processor time of this process until this moment, in user and in kernel mode.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)

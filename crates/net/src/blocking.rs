@@ -1,4 +1,4 @@
-//! The same operations without async, in the shape of [`std::net`]. Each call parks the calling
+//! Operations without async, in the shape of [`std::net`]. Each call parks the calling
 //! thread until the operation is complete.
 //!
 //! ```
@@ -54,7 +54,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[derive(Debug)]
 pub struct NetStream {
     // Fields are dropped in this order. The endpoint's drop waits for the connection, which ends
-    // when its streams are gone.
+    // when its streams are dropped.
     stream: Stream,
     connection: Connection,
     endpoint: Option<Arc<Endpoint>>,
@@ -102,7 +102,7 @@ impl NetStream {
         Self::connect_with(target, config, EndpointConfig::default())
     }
 
-    /// The same, with settings for the socket and the driver. Dropping the stream always blocks
+    /// Connects with settings for the socket and the driver. Dropping the stream always blocks
     /// until the driver has ended ([`OnDrop::Wait`]).
     pub fn connect_with(
         target: impl Into<Target>,

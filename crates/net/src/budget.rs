@@ -10,13 +10,13 @@ use hikyaku_units::DataSize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a writer is expected to write when it is woken.
+/// Bytes that a writer is expected to write when it is woken.
 const WRITE_BYTES: u64 = 64 << 10;
 
 pub(crate) struct Budget {
     most: u64,
     used: AtomicU64,
-    /// What the driver has taken of all streams and the transport has not sent.
+    /// Bytes of all streams that the driver has taken and the transport has not sent.
     ready: AtomicU64,
     /// Writers that wait, in turn.
     waiting: SegQueue<Arc<StreamLink>>,
@@ -37,13 +37,13 @@ impl Budget {
         self.most
     }
 
-    /// What is left for all.
+    /// Bytes that are left for all streams.
     pub(crate) fn left(&self) -> u64 {
         self.most.saturating_sub(self.used.load(Ordering::Acquire))
     }
 
-    /// What a piece should be a part of: what is left here and in the transport, which takes one of each stream though
-    /// it is full.
+    /// The bytes from which the size of a piece is derived: those left here and in the transport, which takes one piece of
+    /// each stream even if it is full.
     pub(crate) fn left_for_pieces(&self) -> u64 {
         self.left().min(self.most.saturating_sub(self.ready.load(Ordering::Acquire)))
     }

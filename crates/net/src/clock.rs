@@ -48,10 +48,9 @@ impl Clock {
         now
     }
 
-    /// Reads both clocks between two looks at one of them. Who is descheduled in between must not
-    /// take the pause for an offset: every arrival would seem as much too early, and the smallest
-    /// delay of all is what a sender remembers. So the closest of some readings counts, and none if
-    /// none is close.
+    /// Reads both clocks, one of them before and after the other. A pause of the thread in between must not
+    /// count as an offset: every arrival would seem too early by that time, and a sender remembers the
+    /// smallest delay. So the reading with the shortest interval counts, and none if all are long.
     fn read_offset(&mut self, now: Instant) {
         self.offset_read = now;
         let readings = (0..READINGS).map(|_| {
@@ -70,8 +69,8 @@ impl Clock {
         }
     }
 
-    /// When a datagram arrived, by the kernel's stamp if that makes sense: somebody may have set
-    /// the calendar clock.
+    /// When a datagram arrived, by the kernel's stamp if that is plausible: the calendar clock
+    /// may have been set.
     pub(crate) fn arrival(&self, now: Instant, stamp: Option<u64>) -> Instant {
         let Some(nanos) = stamp.and_then(|stamp| stamp.checked_sub(self.offset)) else {
             return now;

@@ -45,6 +45,6 @@ pub(crate) enum Order {
     SetPayloadRate(Option<Rate>),
     /// Close it with this code and reason.
     Close(u64, String),
-    /// Its last handle is gone.
+    /// Its last handle was dropped.
     Abandon,
 }

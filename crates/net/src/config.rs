@@ -24,8 +24,8 @@ pub struct EndpointConfig {
     pub socket: SocketOptions,
     /// Where the rates of paths are remembered, so that the next connection on a path starts at the
     /// rate of the last. Default: [`Memory::Off`], so that the library reads and writes no file that
-    /// the application did not name. With [`Memory::of_user`], whoever can read the file learns which
-    /// networks the user connected to.
+    /// the application did not name. With [`Memory::of_user`], every reader of the file learns the
+    /// networks to which the user connected.
     pub memory: Memory,
     /// The longest time that an endpoint that ends waits until finished streams are delivered.
     /// Default: 10 s.
@@ -34,7 +34,7 @@ pub struct EndpointConfig {
     /// delivery. Default: 1 s; each connection needs three round trips of it. With a shorter time, a
     /// peer that misses the only close waits for its idle time-out.
     pub closing: Duration,
-    /// What dropping the endpoint does. Default: [`OnDrop::Detach`].
+    /// The effect of dropping the endpoint. Default: [`OnDrop::Detach`].
     pub on_drop: OnDrop,
 }
 

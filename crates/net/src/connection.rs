@@ -30,7 +30,7 @@ pub struct Connection {
     known: Known,
 }
 
-/// What the handshake proved about the peer.
+/// The properties of the peer that the handshake proved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
     /// The peer is a server, accepted for this reason.

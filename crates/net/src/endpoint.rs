@@ -20,9 +20,9 @@ use std::thread::{self, JoinHandle};
 ///
 /// [`Endpoint::shutdown`] and dropping the endpoint end its connections. A connection without
 /// handles first delivers what was finished, for at most [`EndpointConfig::linger`]. Every other
-/// connection is closed at once. The peers are told of the closes for at most
-/// [`EndpointConfig::closing`]; then the thread ends. A drop does not wait for it unless
-/// [`EndpointConfig::on_drop`] says so.
+/// connection is closed at once. Close packets are sent to the peers for at most
+/// [`EndpointConfig::closing`]; then the thread ends. A drop waits for it only with
+/// [`OnDrop::Wait`] in [`EndpointConfig::on_drop`].
 pub struct Endpoint {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) context: Context,
@@ -34,7 +34,7 @@ pub struct Endpoint {
     granted: Granted,
 }
 
-/// What an attempt to connect needs of the endpoint.
+/// The parts of the endpoint that an attempt to connect needs.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) local: SocketAddr,
@@ -114,8 +114,8 @@ impl Endpoint {
     ///
     /// The future is ready when finished streams of connections without handles are delivered, the
     /// peers have acknowledged the closes (or [`EndpointConfig::linger`] and
-    /// [`EndpointConfig::closing`] are over), and the socket is closed. Dropping the future does what
-    /// dropping the endpoint does; the end goes on all the same.
+    /// [`EndpointConfig::closing`] are over), and the socket is closed. Dropping the future has the
+    /// effect of dropping the endpoint; the shutdown continues.
     ///
     /// ```
     /// # use hikyaku_net::blocking::block_on;

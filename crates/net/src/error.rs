@@ -24,7 +24,7 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
-    /// The kind of failure, as the system tells it of other sockets.
+    /// The kind of failure, as for the system's sockets.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Bind(BindError::PortTaken { .. }) => io::ErrorKind::AddrInUse,

@@ -9,7 +9,7 @@ use hikyaku_proto::{CloseReason, Delivery};
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-/// What comes out of a stream, in this order: parts, then one of the others.
+/// An item of a stream. Parts come first, then one of the others.
 pub(crate) enum Item {
     /// Bytes.
     Part(Delivery),
@@ -21,7 +21,7 @@ pub(crate) enum Item {
     Lost(CloseReason),
 }
 
-/// Whether the transport should hear now of what an application has taken.
+/// Whether the bytes that an application has taken should be reported to the transport now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
     Later,
@@ -58,20 +58,20 @@ impl Inbox {
         self.items.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The application took `bytes`; says whether the transport should hear of it.
+    /// The application took `bytes`. Returns whether that should be reported to the transport.
     pub(crate) fn take(&self, bytes: u64) -> Told {
         let taken = self.taken.fetch_add(bytes, Ordering::AcqRel) + bytes;
         let untold = taken.saturating_sub(self.told.load(Ordering::Acquire));
         if untold >= self.step.load(Ordering::Acquire) { Told::Due } else { Told::Later }
     }
 
-    /// The transport knows of `taken` bytes, and should hear when `step` more are taken.
+    /// The transport has a report of `taken` bytes, and should get the next one after `step` more.
     pub(crate) fn set_told(&self, taken: u64, step: u64) {
         self.told.store(taken, Ordering::Release);
         self.step.store(step, Ordering::Release);
     }
 
-    /// All that the application took so far.
+    /// Sum of the bytes that the application has taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Acquire)
     }
@@ -85,7 +85,7 @@ impl Inbox {
         self.stop.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Lets go of everything that nobody will take, and says of each part how long it was.
+    /// Releases all parts that no reader will take, and passes the length of each to `let_go`.
     pub(crate) fn clear(&self, mut let_go: impl FnMut(usize)) {
         while let Some(item) = self.items.pop() {
             if let Item::Part(part) = item {

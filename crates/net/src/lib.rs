@@ -107,8 +107,8 @@
 //! the reader has read all of it; every other end is an error.
 //!
 //! A program ends with [`Endpoint::shutdown`] or [`Listener::shutdown`], which wait until the peers
-//! know. Dropping an endpoint does not block; its driver thread goes on until it has told the peers,
-//! or the process exits ([`OnDrop`]).
+//! have acknowledged the close. Dropping an endpoint does not block; its driver thread continues until
+//! the peers have done so, or the process exits ([`OnDrop`]).
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
 

@@ -1,4 +1,4 @@
-//! What a driver and the handles of one connection share: queues, counters and wakers.
+//! The state that a driver and the handles of one connection share: queues, counters and wakers.
 
 use crate::budget::Budget;
 use crate::command::{Command, Key, Order};
@@ -25,7 +25,7 @@ pub(crate) struct Link {
     step: u64,
     /// Crumbs that applications have not taken.
     crumbs: AtomicU64,
-    /// Streams that the peer opened and nobody has accepted.
+    /// Streams that the peer opened and the application has not accepted.
     pub(crate) opened: [SegQueue<Arc<StreamLink>>; 2],
     pub(crate) on_opened: Notify,
     /// Of what writers have given and the driver has not taken.
@@ -34,13 +34,13 @@ pub(crate) struct Link {
     pub(crate) on_closed: Notify,
 }
 
-/// What remains of a connection.
+/// The state that remains of a closed connection.
 pub(crate) struct Final {
     pub(crate) reason: CloseReason,
     pub(crate) stats: Stats,
 }
 
-/// Keeps a connection alive; the last of its handles to go says so to the driver.
+/// Keeps a connection alive. Dropping the last of its handles notifies the driver.
 pub(crate) struct Handle {
     pub(crate) link: Arc<Link>,
 }
@@ -61,12 +61,12 @@ pub(crate) struct StreamLink {
     pub(crate) inbox: Inbox,
 }
 
-/// The most bytes taken before the driver is told; at 10 Gbit/s that is once in a millisecond.
+/// Maximum number of taken bytes between two reports to the driver; at 10 Gbit/s a report each millisecond.
 const MAX_STEP: u64 = 1 << 20;
 /// A shorter piece costs more than twice its bytes while it waits.
 const CRUMB: usize = 256;
-/// So many crumbs take a hundred megabytes. Any more wait in the transport, which makes one piece of those that
-/// continue each other: a peer that sends a byte a packet would fill two hundred times the window.
+/// Maximum number of queued small pieces, which take a hundred megabytes of memory. Further ones stay in the transport,
+/// which joins adjacent pieces: a peer that sends one byte a packet would otherwise fill two hundred times the window.
 pub(crate) const MOST_CRUMBS: u64 = if cfg!(test) { 1 << 10 } else { 1 << 18 };
 
 impl Link {
@@ -76,7 +76,7 @@ impl Link {
         remote: SocketAddr,
         config: &Config,
     ) -> Arc<Self> {
-        // The peer hears of room that has grown by an eighth of the window, so this lag is unseen.
+        // The peer receives a larger limit when an eighth of the window is free, so this delay has no effect.
         let window = config.receive_window.min(config.initial_window).bytes();
         Arc::new(Self {
             key,
@@ -129,7 +129,7 @@ impl Link {
         }
     }
 
-    /// Nobody holds a piece of `len` bytes any more; the driver is called when there is room for many others.
+    /// The last holder of a piece of `len` bytes has dropped it. The driver is woken when there is room for many others.
     pub(crate) fn on_let_go(&self, len: usize) {
         if len < CRUMB && self.crumbs.fetch_sub(1, Ordering::AcqRel) == MOST_CRUMBS / 2 {
             self.call();
@@ -147,7 +147,7 @@ impl Link {
         }
     }
 
-    /// The driver attends to the calls so far.
+    /// The driver handles all earlier calls.
     pub(crate) fn attend(&self) {
         // Exchanged and not only stored: what the last caller did is to be seen from here on.
         self.touched.swap(false, Ordering::AcqRel);
@@ -161,12 +161,12 @@ impl Link {
         Some(stream)
     }
 
-    /// The connection is over, for this reason. Nobody is woken by this: [`Self::announce_end`] does.
+    /// The connection is closed, for this reason. [`Self::announce_end`] wakes the waiting tasks.
     pub(crate) fn close(&self, reason: CloseReason, stats: Stats) {
         let _ = self.closed.set(Final { reason, stats });
     }
 
-    /// Wakes whoever waits for the end of the connection.
+    /// Wakes the tasks that wait for the end of the connection.
     pub(crate) fn announce_end(&self) {
         self.on_closed.wake_all();
         self.on_opened.wake_all();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-/// Connections that nobody has accepted yet.
+/// Connections that the application has not accepted yet.
 #[derive(Default)]
 pub(crate) struct Lobby {
     waiting: SegQueue<Guest>,
@@ -49,7 +49,7 @@ impl Lobby {
         })
     }
 
-    /// Nobody comes any more.
+    /// No more connections arrive.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.on_change.wake_all();

@@ -1,4 +1,4 @@
-//! What applications say to a driver, and how they wake it.
+//! Commands of applications to a driver, and its wake-up.
 //!
 //! The queues have no fixed capacity and need none: a connection is in them at most once for all of
 //! its streams, and every other command is one that some task waits for or that ends a handle.
@@ -25,8 +25,8 @@ impl Mailbox {
         }
     }
 
-    /// Says `command` to the driver, and wakes it if it sleeps. A command to a driver that is gone
-    /// is dropped, which answers what it asks.
+    /// Sends `command` to the driver, and wakes it if it sleeps. If the driver has ended the command
+    /// is dropped, which answers its request.
     pub(crate) fn send(&self, command: Command) {
         self.commands.push(command);
         // Either the driver sees the command before it sleeps, or this sees that it sleeps.
@@ -56,7 +56,7 @@ impl Mailbox {
         is_empty
     }
 
-    /// The driver is awake: nobody needs to wake it.
+    /// The driver is awake and needs no wake-up.
     pub(crate) fn get_up(&self) {
         self.asleep.swap(false, Ordering::Relaxed);
     }

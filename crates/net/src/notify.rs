@@ -49,7 +49,7 @@ impl Notify {
             self.0.push(Arc::downgrade(place));
             self.sweep();
         }
-        // What happened between the check and the listing woke nobody.
+        // An event between the check and the registration did not wake this task.
         fence(Ordering::SeqCst);
         check().map_or(Poll::Pending, Poll::Ready)
     }
@@ -59,7 +59,7 @@ impl Notify {
             let Some(place) = self.0.pop() else { return };
             let Some(waiting) = place.upgrade() else { continue };
             self.0.push(place);
-            // Whoever woke all meanwhile has not seen it.
+            // A concurrent call that woke all tasks has not seen this one.
             waiting.waker.wake();
         }
     }

@@ -19,7 +19,7 @@ const LOW: usize = HIGH / 2;
 pub(crate) struct Outbox {
     ring: ArrayQueue<Bytes>,
     waiting: AtomicUsize,
-    /// What the writer wants beside writing; see [`Intent`].
+    /// The writer's request beside its bytes; see [`Intent`].
     intent: AtomicU64,
     /// Bytes that were sent of a stream that was cut; `None` if it had ended before.
     cut: OnceLock<Option<u64>>,
@@ -28,7 +28,7 @@ pub(crate) struct Outbox {
     waker: AtomicWaker,
 }
 
-/// What the writer wants of the stream.
+/// The request of the writer for the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Intent {
     /// To write more.
@@ -52,14 +52,14 @@ pub(crate) enum Verdict {
     Failed(WriteError),
 }
 
-/// The lowest bits of an intent say what is wanted, the others with which code.
+/// The lowest bits of an intent are the request, the others its code.
 const KIND_BITS: u32 = 3;
 const WRITE: u64 = 0;
 const FINISH: u64 = 1;
 const CUT: u64 = 2;
 const BREAK_OFF: u64 = 3;
 const RESET: u64 = 4;
-/// What is left for a code. (A code on the wire has 62 bits.)
+/// The largest code in the remaining bits. (A code on the wire has 62 bits.)
 const MOST_CODE: u64 = u64::MAX >> KIND_BITS;
 
 impl Outbox {
@@ -88,7 +88,7 @@ impl Outbox {
             None if !self.has_room() => None,
             None if budget.has_room(self.held()) => Some(Ok(())),
             None => {
-                // Said before it is looked at again: what is given back meanwhile wakes this writer.
+                // Registered before the next check: bytes that are returned meanwhile wake this writer.
                 wait();
                 budget.has_room(self.held()).then_some(Ok(()))
             }

@@ -29,7 +29,7 @@ pub enum Memory {
     Off,
 }
 
-/// The two ends of a path, in the precision in which paths are told apart.
+/// The two ends of a path, in the precision that distinguishes paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PathKey {
     peer: String,
@@ -40,7 +40,7 @@ pub(crate) struct PathKey {
 #[derive(Default)]
 pub(crate) struct Snapshot(Vec<Line>);
 
-/// What an application has seen of UDP on a path.
+/// An application's observation of UDP on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UdpSeen {
     /// It gets through.

@@ -13,10 +13,10 @@ struct Shared<T> {
     waker: AtomicWaker,
 }
 
-/// The driver's end. Dropped without an answer, it says that there will be none.
+/// The driver's end. Dropping it without an answer completes the request with `None`.
 pub(crate) struct Reply<T>(Arc<Shared<T>>);
 
-/// The application's end: a future of the answer, `None` if the driver is gone.
+/// The application's end: a future of the answer, `None` if the driver has ended.
 pub(crate) struct Question<T>(Arc<Shared<T>>);
 
 /// A question and the way to answer it.
@@ -35,7 +35,7 @@ impl<T> Reply<T> {
         let _ = self.0.answer.push(answer);
     }
 
-    /// Whether anybody still wants the answer.
+    /// Whether a task still waits for the answer.
     pub(crate) fn is_wanted(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

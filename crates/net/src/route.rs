@@ -1,4 +1,4 @@
-//! What a listener does with a datagram of a connection that it does not know.
+//! The decision of a listener about a datagram of an unknown connection.
 //!
 //! Nothing but a padded, well-formed Initial draws a reply, and a reply is never longer than what
 //! it answers. All of it is a function of the datagram and of how busy the listener is.
@@ -22,16 +22,16 @@ pub(crate) struct Load {
 /// Whom a listener lets in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entrance {
-    /// Whoever asks.
+    /// Every client.
     Open,
-    /// Who shows in the first packet that it knows a secret. To all others nobody is here.
+    /// Clients whose first packet proves knowledge of a secret. For all others the port seems closed.
     Invited,
 }
 
-/// What to do with the datagram.
+/// The action for the datagram.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// Nothing, so that nobody learns that there is a listener.
+    /// No reply, so that the listener cannot be detected.
     Silence,
     /// Begin a connection.
     Accept(Stranger, Address),
@@ -55,7 +55,7 @@ pub(crate) struct Stranger {
 pub(crate) enum Address {
     /// It returned a token sent there.
     Proven,
-    /// Nobody knows.
+    /// The address is not proven.
     Claimed,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn judge(
     let stranger = Stranger { destination: header.destination, source: header.source };
     // spec: hs-7
     if entrance == Entrance::Invited {
-        // An invitation is for one who was told the version too. It says nothing of the address.
+        // A client with an invitation knows the version. The invitation does not prove the address.
         let is_invited = header.version == Version::CURRENT
             && load.half_open < MAX_HALF_OPEN
             && is_ours(&stranger, &header.token);
@@ -98,7 +98,7 @@ pub(crate) fn judge(
     } else if header.token.is_empty() {
         Verdict::Prove(stranger)
     } else {
-        // An old token, or somebody else's.
+        // An old token, or one of another client.
         Verdict::Silence
     }
 }

@@ -107,8 +107,8 @@ impl SendHalf {
         self.settle(State::Reset, Intent::Reset(code.number()));
     }
 
-    /// Waits until the peer's transport has acknowledged every byte of a finished stream. That the
-    /// peer's application has read them, only an answer of the application can say.
+    /// Waits until the peer's transport has acknowledged every byte of a finished stream. Only
+    /// an answer of the peer's application can confirm that it has read them.
     pub async fn delivered(&mut self) -> Result<(), WriteError> {
         poll_fn(|context| self.link.outbox.poll_delivered(context)).await
     }

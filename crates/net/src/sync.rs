@@ -1,4 +1,4 @@
-//! What threads share is made of these.
+//! Synchronisation primitives of the state that threads share.
 //!
 //! The files that use them name nothing else, so that `tests/threads` can compile the same files over models
 //! that try every order of events.

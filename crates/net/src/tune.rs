@@ -1,11 +1,11 @@
-//! What of a connection's settings follows from the route to its peer.
+//! Settings of a connection that are derived from the route to its peer.
 
 use crate::paths::PathKey;
 use hikyaku_proto::Config;
 use hikyaku_udp::{largest_payload, route_mtu};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// What Ethernet carries everywhere, for a route that does not say.
+/// The MTU of Ethernet, for a route without one.
 const USUAL_MTU: usize = 1500;
 
 /// `config` with the datagram size and header size of the route to `peer`.

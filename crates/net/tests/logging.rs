@@ -1,4 +1,4 @@
-//! What is logged of a connection. A program has one subscriber, so this is a test program of its own.
+//! The log lines of a connection. A program has one subscriber, so this is a test program of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

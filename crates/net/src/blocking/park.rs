@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// Runs `future` to its end on this thread.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
-    // Made once a call and not once a thread: a waker left behind by an earlier call wakes nobody
-    // but this thread, which then looks again.
+    // Made for each call and not for each thread: a waker that an earlier call left behind wakes only
+    // this thread, which then polls again.
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
@@ -23,14 +23,14 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Tells a thread that it is to end. Clones mean the same.
+/// A request to a thread to end. Clones share the request.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 /// Why a wait ended without a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
-    /// The thread was told to stop.
+    /// The thread was requested to stop.
     Stopped,
     /// The time was up.
     TooLate,

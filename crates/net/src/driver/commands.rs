@@ -31,8 +31,8 @@ impl Core {
     }
 
     fn obey_order(&mut self, now: Instant, key: Key, order: Order) {
-        // A connection that was removed has told its handles. Dropping the order answers its
-        // question, if it is one.
+        // The handles of a removed connection were notified. Dropping the command answers its
+        // request, if it has one.
         let Some(entry) = self.table.get(key) else { return };
         match order {
             Order::Touch => entry.attend(now),

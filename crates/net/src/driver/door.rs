@@ -1,4 +1,4 @@
-//! The listening side of a driver: who gets in.
+//! The listening side of a driver: the admission of clients.
 
 use super::half_open::HalfOpen;
 use crate::config::ListenerConfig;
@@ -10,7 +10,7 @@ use hikyaku_units::Instant;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What a listener needs to let somebody in.
+/// The state that a listener needs to admit clients.
 pub(crate) struct Door {
     pub(crate) credentials: ServerCredentials,
     pub(crate) config: Config,
@@ -19,11 +19,11 @@ pub(crate) struct Door {
     /// From how many handshakes under way on an address must be proven.
     pub(crate) prove_from: usize,
     tokens: TokenKey,
-    /// What the first packet must prove to know, if anything.
+    /// The secret that the first packet must prove to know, if one is set.
     secret: Option<Secret>,
 }
 
-/// What a stranger's datagram leads to.
+/// The reaction to a datagram of an unknown address.
 pub(crate) enum Answer {
     Nothing,
     Packet(Vec<u8>),
@@ -69,7 +69,7 @@ impl Door {
         }
     }
 
-    /// What has a stranger at `from` prove that it is there.
+    /// A Retry packet, with which a client at `from` proves its address.
     pub(crate) fn retry(&self, now: Instant, from: SocketAddr, stranger: &Stranger) -> Vec<u8> {
         route::retry(stranger, self.tokens.mint(now, from, stranger.destination))
     }

@@ -22,8 +22,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Streams that the peer opened and nobody has accepted: far more than a peer is allowed that waits for
-/// its credit.
+/// Maximum number of streams that the peer opened and the application has not accepted. It is far above the credit
+/// of a peer that keeps to it.
 const MOST_UNACCEPTED: usize = 1024;
 
 /// The reply channel of a request to open a stream.
@@ -73,11 +73,11 @@ pub(crate) enum Role {
 pub(crate) enum Stage {
     /// The handshake is under way.
     Connecting,
-    /// Somebody has a handle to it.
+    /// The application has a handle.
     Live,
-    /// Nobody has: it ends when all that was finished has been delivered.
+    /// All handles are dropped: the connection ends when all finished streams have been delivered.
     Abandoned,
-    /// It is over; the peer may still have to be told.
+    /// The connection is closed; the peer may still have to be notified.
     Over,
 }
 
@@ -88,10 +88,10 @@ pub(crate) enum Listed {
     Yes,
 }
 
-/// What happened to the connection as a whole.
+/// A change of the connection as a whole.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Turn {
-    /// Nothing that concerns anybody but its streams.
+    /// Changes of its streams only.
     Same,
     /// The handshake is complete.
     Connected,
@@ -137,7 +137,7 @@ impl Entry {
         }
     }
 
-    /// Moves everything between the transport and the handles; says what became of the connection.
+    /// Moves all data between the transport and the handles. Returns the change of the connection.
     pub(crate) fn pump(&mut self, now: Instant, wakes: &mut Wakes) -> Turn {
         let mut turn = Turn::Same;
         // Streams are opened before their bytes come, and a stream's end is an event that taking
@@ -146,10 +146,10 @@ impl Entry {
         self.take_deliveries(now, wakes, MOST_CRUMBS);
         self.take_events(&mut turn);
         if let Turn::Closed(reason) = &turn {
-            // What waited has been put together meanwhile, and nothing more comes.
+            // Queued pieces have been joined meanwhile, and no more arrive.
             self.take_deliveries(now, wakes, u64::MAX);
             self.take_events(&mut Turn::Same);
-            // Last of all, so that no stream that is complete is told of the end.
+            // The last step, so that complete streams do not report the end of the connection.
             self.end(reason.clone());
             return turn;
         }
@@ -163,7 +163,7 @@ impl Entry {
         turn
     }
 
-    /// The last handle is gone.
+    /// The last handle was dropped.
     pub(crate) fn abandon(&mut self) {
         match self.stage {
             Stage::Connecting => self.proto.close(code::DONE, ""),
@@ -207,7 +207,7 @@ impl Entry {
     }
 
     fn on_opened(&mut self, id: StreamId) {
-        // What still comes to a connection that is over, nobody would ever end.
+        // No handle would ever end a stream that arrives after the close.
         if self.stage == Stage::Over {
             return;
         }
@@ -228,7 +228,7 @@ impl Entry {
         self.streams.insert(id, lane);
     }
 
-    /// Nobody will ever have a handle to a stream that the peer opened: as if one had been dropped.
+    /// A stream that the peer opened gets no handle: it is treated as if its handle had been dropped.
     fn refuse(&mut self, stream: &StreamLink) {
         stream.outbox.set_intent(Intent::Reset(StreamCode::DROPPED.number()));
         stream.inbox.set_stop(StreamCode::DROPPED.number());
@@ -379,13 +379,13 @@ impl Entry {
             && self.proto.stats().in_flight == DataSize::ZERO
     }
 
-    /// Tells everybody that the connection is over.
+    /// Notifies all handles that the connection is closed.
     pub(crate) fn end(&mut self, reason: CloseReason) {
         if self.stage == Stage::Over {
             return;
         }
         self.stage_before = core::mem::replace(&mut self.stage, Stage::Over);
-        // Before the streams are told: an application whose stream fails asks the connection for the reason.
+        // Before the streams are notified: an application whose stream fails requests the reason of the connection.
         self.link.close(reason.clone(), self.proto.stats());
         for lane in self.streams.values_mut() {
             lane.end_receiving(Item::Lost(reason.clone()));

@@ -19,7 +19,7 @@ pub(super) struct HalfOpen {
     ids: BTreeMap<ConnectionId, usize>,
 }
 
-/// Who has one address mostly has all that differ from it in the lower half.
+/// The unit of the limit: an IPv4 address, or an IPv6 network, of which one owner usually has all addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Host {
     V4(Ipv4Addr),

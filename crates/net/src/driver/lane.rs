@@ -28,7 +28,7 @@ enum Half {
     Finishing,
 }
 
-/// Who opened a stream.
+/// The end that opened a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opener {
     Us,
@@ -147,7 +147,7 @@ impl Lane {
         }
     }
 
-    /// The transport gave the stream up, for nobody read it: what waits for its reader is let go.
+    /// The transport reset the stream because the application did not read it: queued data are released.
     pub(crate) fn give_up_receiving(&mut self, link: &Link, proto: &mut Connection, code: u64) {
         self.link.inbox.clear(|len| link.on_let_go(len));
         proto.consumed(self.link.id, self.delivered - self.told);
@@ -155,7 +155,7 @@ impl Lane {
         self.end_receiving(Item::Reset(code));
     }
 
-    /// Tells the transport what the application has taken, or will never take.
+    /// Reports to the transport the bytes that the application has taken, or will never take.
     pub(crate) fn credit(&mut self, link: &Link, proto: &mut Connection) {
         let id = self.link.id;
         let mut taken = self.link.inbox.taken();

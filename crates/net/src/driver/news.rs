@@ -1,10 +1,9 @@
-//! What is logged of a connection, at the level `debug`: that it is up or down, that its path changed, and that its keys
-//! were updated.
+//! Log lines of a connection at the level `debug`: its begin and end, changes of its path, and updates of its keys.
 
 use hikyaku_proto::{CloseReason, Connection, Stats};
 use tracing::{Level, debug, enabled};
 
-/// What was logged last of a connection.
+/// The state of a connection that was logged last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Logged {
     moves: u64,

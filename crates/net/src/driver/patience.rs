@@ -1,6 +1,6 @@
 //! How many strangers are answered while more has come than can be read.
 
-/// So many are answered before the socket must have been emptied again.
+/// Maximum number of answers until the socket was empty again.
 const AT_ONCE: u32 = 64;
 
 /// Answers that may be sent before those that have a connection must have had their turn: a flood of
@@ -11,7 +11,7 @@ pub(super) struct Patience {
     left: u32,
 }
 
-/// What was found in the socket.
+/// The state of the socket after a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// As many messages as were asked for: there may be more.
@@ -31,7 +31,7 @@ impl Patience {
         }
     }
 
-    /// Whether one more may be answered. Who is not asks again.
+    /// Whether one more datagram may be answered. A client without an answer sends its datagram again.
     pub(super) const fn take(&mut self) -> bool {
         let has_some = self.left > 0;
         self.left = self.left.saturating_sub(1);

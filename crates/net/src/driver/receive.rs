@@ -142,7 +142,7 @@ impl Core {
         let door = self.door.as_ref()?;
         match door.judge(now, meta.source, datagram) {
             Answer::Nothing => None,
-            // Who is not answered must cost nothing more.
+            // A datagram without an answer must cause no more work.
             Answer::Packet(_) | Answer::Retry(_) if !self.patience.take() => None,
             Answer::Packet(packet) => {
                 self.answer(meta, &packet);

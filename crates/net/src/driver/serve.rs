@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 const LEAST_WAIT: Duration = Duration::from_micros(20);
 
 impl Core {
-    /// Serves those that are listed now; whoever has more to do is listed again.
+    /// Serves the listed connections. Those with more work are listed again.
     pub(super) fn serve(&mut self, now: Instant) {
         let mut is_full = !self.unstick();
         for _ in 0..self.listed.len() {
@@ -31,7 +31,7 @@ impl Core {
             if !is_full {
                 is_full = self.send_of(now, slot) == Stopped::Full;
             } else {
-                // When the socket has room again everybody is asked.
+                // All waiting connections are served when the socket has room again.
                 self.outgoing.waiting.push(slot);
             }
             self.set_timer(now, slot);

@@ -14,8 +14,8 @@ pub(crate) struct Table {
     free: Vec<u32>,
     serial: u32,
     by_id: HashMap<ConnectionId, u32, BuildHasherDefault<IdHasher>>,
-    /// Clients that still address us by an id of their own choice. A tree, since whoever chooses
-    /// ids could choose those that collide in a hash table.
+    /// Clients that still address us by an id of their own choice. A tree, since clients
+    /// could choose ids that collide in a hash table.
     by_stranger: BTreeMap<(SocketAddr, ConnectionId), u32>,
 }
 

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Default)]
 pub(super) struct Outgoing {
     buffer: Vec<u8>,
-    /// What the socket did not take yet.
+    /// Datagrams that the socket has not taken yet.
     stuck: Option<Stuck>,
     /// Slots of connections that could send if the socket had room.
     pub(super) waiting: Vec<u32>,
@@ -106,8 +106,8 @@ impl Core {
     }
 }
 
-/// What an error means to the connection. What was not sent is lost like a packet on the path, and
-/// repaired like one.
+/// The effect of a send error on the connection. Unsent datagrams count as lost on the path, and
+/// are retransmitted.
 fn on_error(now: Instant, entry: &mut Entry, error: &SendError) -> Option<String> {
     match error {
         SendError::TooBig { size } => {

@@ -10,7 +10,7 @@ use hikyaku_wire::{LongHeader, LongType, MIN_INITIAL_LEN};
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
 
-/// What a client says first: a flight as an honest one would send it.
+/// The first flight of an honest client.
 fn hello(fingerprint: Fingerprint, secret: Option<&Secret>) -> Vec<Vec<u8>> {
     let now = Instant::from_millis(1000);
     let [local, destination] = [(); 2].map(|()| ConnectionId(random_u64()));
@@ -84,7 +84,7 @@ fn answers_to_noise(lab: &Lab, secret: Option<&Secret>) -> Vec<Vec<u8>> {
             thread::yield_now();
         }
     }
-    // Each bit of the header by somebody who is not known yet; then the same of another version, cut.
+    // Each bit of the header, from an unknown address; then each bit of a truncated one with another version.
     let fresh: Vec<_> = (1..=HEADER * 8).map(stranger).collect();
     for (bit, socket) in fresh.iter().enumerate() {
         let mut flipped = first.clone();
@@ -142,7 +142,7 @@ fn a_flood_of_first_packets_costs_few_signatures_and_keeps_nobody_out() {
     // In the middle of it an honest client is asked for proof, and gets in.
     lab.connect();
     let mut came: Vec<Vec<Vec<u8>>> = strangers.iter().map(answers).collect();
-    // What is repeated to those that never answer.
+    // Time for retransmissions to addresses that never answer.
     thread::sleep(Duration::from_millis(700));
     came.iter_mut().zip(&strangers).for_each(|(came, socket)| came.extend(answers(socket)));
     let (mut signed, mut asked, mut ids) = (0, 0, BTreeSet::new());
@@ -166,7 +166,7 @@ fn a_flood_of_first_packets_costs_few_signatures_and_keeps_nobody_out() {
     assert_eq!((and, or), (0, u64::MAX));
 }
 
-/// How many of these heard a server's signature.
+/// Number of these sockets that received a server's signature.
 fn signed(strangers: &[UdpSocket]) -> usize {
     let is_signed = |answer: &Vec<u8>| {
         LongHeader::decode(answer).is_ok_and(|(header, _)| header.kind == LongType::Handshake)
@@ -178,7 +178,7 @@ fn signed(strangers: &[UdpSocket]) -> usize {
 #[test]
 fn a_host_that_only_begins_keeps_nobody_out() {
     const FLOOD: usize = 100;
-    // Nobody is asked for proof: as if all had given it.
+    // No address has to be proven.
     let lab = Lab::with("127.0.0.1:0", |config| config.prove_from = 10_000);
     let strangers: Vec<_> = (0..FLOOD).map(|_| stranger(0)).collect();
     for socket in &strangers {
@@ -230,7 +230,7 @@ fn streams_that_nobody_accepts_end_the_connection() {
 /// Bytes sent one by one to an application that reads nothing: each piece costs two hundred times its byte.
 #[test]
 fn crumbs_that_nobody_reads_do_not_pile_up() {
-    /// What the peer does while the application still reads.
+    /// The action of the peer while the application still reads.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     enum Peer {
         Stays,

@@ -1,4 +1,4 @@
-//! What does not work, and how it says so.
+//! Failures, and their errors.
 
 use super::*;
 use crate::blocking::{Cut, Stop, wait};
@@ -38,7 +38,7 @@ fn a_connection_closed_in_the_middle_is_an_error_and_not_an_end() {
     assert!(block_on(client.stats()).is_some());
 }
 
-/// Notes what the connection says of its end at the moment at which a stream of it is woken.
+/// Records the close reason of the connection at the moment at which one of its streams is woken.
 struct Noted {
     connection: Connection,
     reasons: Mutex<Vec<Option<CloseReason>>>,
@@ -63,7 +63,7 @@ fn the_reason_of_the_end_is_known_when_the_first_stream_is_told() {
     let waker = Waker::from(noted.clone());
     let mut reading = pin!(receiving.read_chunk());
     assert!(reading.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    // The driver may still be telling of the ten bytes. It has told when it announces what came behind them.
+    // The driver may still be reporting the ten bytes. It has done so when it announces the next stream.
     let mut second = block_on(client.open_stream()).unwrap();
     block_on(second.write_chunk(patterned(0, 10))).unwrap();
     drop(block_on(server.accept_stream()).unwrap());
@@ -300,7 +300,7 @@ fn a_stream_that_comes_to_a_closed_connection_is_not_waited_on() {
         let _ = block_on(stream.write_chunk(patterned(0, 1000)));
     }
     block_on(client.closed());
-    // What it said meanwhile has come by then.
+    // Messages that it sent meanwhile have arrived by then.
     thread::sleep(Duration::from_millis(100));
     assert!(matches!(block_on(server.accept_stream()), Err(OpenError::Closed(_))));
 }

@@ -1,4 +1,4 @@
-//! What the handles print for a log.
+//! The debug output of the handles.
 
 use super::*;
 

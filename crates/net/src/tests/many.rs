@@ -63,7 +63,7 @@ fn urgent_bytes_arrive_though_nobody_reads_the_others() {
     assert_eq!(block_on(receive_pattern(other.halves().1)).unwrap(), 100_000);
 }
 
-/// A listener with windows of so many bytes, for all streams and for each.
+/// A listener with windows of `all` bytes for all streams and of `each` bytes for each.
 fn with_windows(all: u64, each: u64) -> Lab {
     Lab::with("127.0.0.1:0", |config| {
         config.transport.receive_window = DataSize::from_bytes(all);
@@ -74,7 +74,7 @@ fn with_windows(all: u64, each: u64) -> Lab {
 }
 
 const STREAMS: u32 = 10_000;
-/// What writers may give, and as much again the transport holds ready.
+/// Bytes that writers may queue. The transport holds the same amount ready.
 const BUFFER: u64 = 4_000_000;
 /// A piece of a stream where little is left.
 const PIECE: u64 = 4 << 10;
@@ -87,7 +87,7 @@ fn ten_thousand_streams_that_cannot_go_on_hold_little() {
     }
 }
 
-/// Each of the writers has so many bytes.
+/// Each of the writers has `each` bytes.
 fn hold_little(each: usize) {
     let lab = with_windows(1_000_000, 100_000);
     let mut config = lab.trusting();
@@ -106,7 +106,7 @@ fn hold_little(each: usize) {
         taken += written;
         streams.push((stream, written));
     }
-    // What the transport takes makes room for more, until it takes no more.
+    // Bytes that the transport takes make room for more, until it is full.
     let mut quiet = 0;
     while quiet < 5 {
         let before = taken;

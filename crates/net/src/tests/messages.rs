@@ -18,16 +18,16 @@ const BYTES: u64 = 20_000_000;
 /// For one transfer. A kernel that believes the messages lets small packets pass only, so that the connection goes on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a family calls its messages.
+/// The ICMP messages of an address family.
 struct Family {
     here: IpAddr,
     protocol: Protocol,
-    /// "Nobody listens at this port": what a socket that asks for messages believes.
+    /// "Port unreachable": the message that a socket with error reports accepts.
     refused: Message,
     messages: &'static [Message],
 }
 
-/// Type and code, and the MTU that is told (RFC 792, RFC 1191, RFC 4443).
+/// Type, code, and the reported MTU (RFC 792, RFC 1191, RFC 4443).
 type Message = (u8, u8, u16);
 
 const V4: Family = Family {
@@ -76,7 +76,7 @@ fn icmp((kind, code, mtu): Message, from: SocketAddr, to: SocketAddr) -> Vec<u8>
     packet
 }
 
-/// A network of the test's own, for the kernel remembers for minutes what it is told of an address.
+/// A network of the test's own, because the kernel caches reports about an address for minutes.
 struct Network(String);
 
 impl Network {
@@ -157,7 +157,7 @@ fn they_end_nothing(family: &Family) {
         sender.join().unwrap();
         drop(transferring);
     };
-    // What a path carries that nobody tells lies about.
+    // The transfer without forged messages.
     transfer();
     transfer();
     let datagrams = || [&client, &server].map(|end| block_on(end.stats()).unwrap().datagram);
@@ -169,7 +169,7 @@ fn they_end_nothing(family: &Family) {
         for (index, message) in (0..FORGED / 2).zip(messages.iter().cycle()) {
             forge(*message, ends[0], ends[1]);
             forge(*message, ends[1], ends[0]);
-            // Who is lied to is to have a turn, too.
+            // The receiver of the forged messages needs time, too.
             if index % 50 == 0 {
                 thread::yield_now();
             }

@@ -13,8 +13,8 @@ struct Translator {
 }
 
 impl Translator {
-    /// One that is seen elsewhere from datagram `at` on, counted in both directions. What comes to where it was
-    /// is lost.
+    /// A translator whose outside address changes with datagram `at`, counted in both directions. Datagrams to the old
+    /// address are lost.
     fn before(at: usize, server: SocketAddr) -> Self {
         let bind = || {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -27,7 +27,7 @@ impl Translator {
         let (count, stop) = (passed.clone(), is_over.clone());
         thread::spawn(move || {
             let (mut client, mut room) = (None, [0; 65_536]);
-            // The old one stays, as a hole that says nothing. Gives whether it has forgotten just now.
+            // The old socket stays open, so that datagrams to it are dropped silently. Returns whether the address has changed.
             let pass = |outside: &mut Vec<UdpSocket>| {
                 let forgets = count.fetch_add(1, Ordering::AcqRel) + 1 == at;
                 if forgets {

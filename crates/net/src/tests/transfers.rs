@@ -1,4 +1,4 @@
-//! What works: bytes of all shapes arrive once, whole, and in bounded memory.
+//! Transfers: bytes of all shapes arrive once, complete, and in bounded memory.
 
 use super::*;
 use std::future::poll_fn;
@@ -57,7 +57,7 @@ fn an_empty_stream_and_a_late_end_are_delivered() {
         if let Some(other) = &mut other {
             assert_eq!(block_on(other.read_chunk()).unwrap().unwrap().len(), len);
         }
-        // All bytes are acknowledged long before the end is said.
+        // All bytes are acknowledged long before the stream is finished.
         thread::sleep(Duration::from_millis(50));
         stream.finish();
         let mut other = other.unwrap_or_else(|| block_on(server.accept_stream()).unwrap());

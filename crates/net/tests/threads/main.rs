@@ -1,4 +1,4 @@
-//! What threads share, in every order of events that a processor may make of it.
+//! The state that threads share, in every order of events that the memory model allows.
 //!
 //! The files are those of the crate, compiled once more over the models in `sync`: `loom` runs each test again
 //! and again, with another schedule and other values that a load may see, until all have been seen (at most
@@ -26,7 +26,7 @@ mod park;
 mod reply;
 mod sync;
 
-/// What the files need of those that are not modelled.
+/// Definitions that the files need from those that are not modelled.
 mod command {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) struct Key(pub(crate) u32);

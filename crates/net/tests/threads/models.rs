@@ -1,4 +1,4 @@
-//! Nobody sleeps while there is something for it.
+//! No thread sleeps while work for it is queued.
 
 use crate::budget::Budget;
 use crate::command::{Command, Key, Order};
@@ -26,7 +26,7 @@ fn explore(model: impl Fn() + Sync + Send + 'static) {
     explore_with(3, model);
 }
 
-/// All orders with at most so many preemptions: of three threads there are many more.
+/// All orders with at most `preemptions` preemptions: three threads have too many others.
 fn explore_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 /// Places in a queue of a model: more than any test uses.
 const PLACES: usize = 24;
 
-/// Threads that sleep. In a model no time passes: who is woken by nothing but the time sleeps for ever, and that
-/// is found.
+/// Threads that sleep. In a model no time passes: a thread that only a time-out would wake sleeps for ever, and the model
+/// reports it.
 pub(crate) mod thread {
     use super::Bell;
 
@@ -18,8 +18,8 @@ pub(crate) mod thread {
         static TOKEN: Bell = Bell::new();
     }
 
-    /// A bell for each, which keeps ringing until it is heard, as the token of a thread does. (That of `loom` wakes
-    /// a thread from a lock as well.)
+    /// A bell for each thread, which keeps its signal until the thread waits, as the token of `std`'s threads does. (That of
+    /// `loom` wakes a thread from a lock as well.)
     pub(crate) struct Thread(Bell);
 
     impl Thread {
@@ -98,7 +98,7 @@ impl<T> SegQueue<T> {
     }
 }
 
-/// The same with a bound.
+/// A queue with a bound.
 pub(crate) struct ArrayQueue<T>(SegQueue<T>);
 
 impl<T> ArrayQueue<T> {
@@ -143,7 +143,7 @@ impl AtomicWaker {
     }
 }
 
-/// Who sees that it is set sees what it is set to.
+/// A thread that sees that the cell is set sees its value.
 pub(crate) struct OnceLock<T> {
     is_set: AtomicBool,
     value: std::sync::OnceLock<T>,
@@ -165,7 +165,7 @@ impl<T> OnceLock<T> {
     }
 }
 
-/// What wakes a driver, or a thread that waits for a future.
+/// Wakes a driver, or a thread that waits for a future.
 #[derive(Clone)]
 pub(crate) struct Bell(Arc<(loom::sync::Mutex<bool>, Condvar)>);
 
