@@ -32,17 +32,17 @@ pub struct Config {
     /// Maximum receive window of one stream in bytes. A window grows while its reader empties it
     /// quickly. Default: 32 MiB, which is 1 Gbit/s at a round-trip time of 250 ms.
     pub stream_window_max: u64,
-    /// What the loss of a pipe means. Both ends must use the same value. Default: the end of the connection.
+    /// The effect of a lost pipe. Both ends must use the same value. Default: the end of the connection.
     pub on_loss: OnLoss,
 }
 
-/// What the loss of a pipe means.
+/// The effect of a lost pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnLoss {
     /// The end of the connection, which has the pipes that it began with.
     #[default]
     End,
-    /// What the pipe has not delivered goes over the others. Only the loss of the last one is the end. Pipes can be
+    /// Undelivered frames of the pipe are sent over the others. Only the loss of the last one is the end. Pipes can be
     /// added. It costs 17 bytes and 12 for each pipe, 20 times a second while anything arrives, and the sender keeps
     /// what it has sent until it is confirmed.
     Repair,
@@ -75,7 +75,7 @@ pub struct Figures {
     pub round_trip: Option<Duration>,
     /// Whether a stream has data and no credit of the peer.
     pub is_held_by_peer: bool,
-    /// Pipes that are there.
+    /// Number of open pipes.
     pub pipes: usize,
     /// Payload bytes that the peer has confirmed. Stays 0 with [`OnLoss::End`].
     pub confirmed: u64,
@@ -255,7 +255,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What adds pipes to this connection, and does not keep it open.
+    /// A handle that adds pipes to this connection, and does not keep it open.
     pub fn extender(&self) -> Extender {
         Extender(self.shared().clone())
     }

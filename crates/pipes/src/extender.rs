@@ -8,15 +8,15 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Adds pipes to a connection, and says how many of them are used. It does not keep the connection open.
+/// Adds pipes to a connection, and sets the number that carries data. It does not keep the connection open.
 #[derive(Clone)]
 pub struct Extender(pub(crate) Arc<Shared>);
 
-/// What one end gives the other, so that it can add pipes. It is as secret as what the pipes carry.
+/// The token with which the other end can add pipes. It is as secret as the data in the pipes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub [u8; TOKEN_BYTES]);
 
-/// How a pipe begins that somebody has opened to this end.
+/// The first frame of a pipe that was opened to this end.
 pub enum First {
     /// With the first frame of a new connection. These bytes of it have been read.
     New([u8; HEADER_BYTES]),
@@ -81,7 +81,7 @@ impl First {
     ///
     /// # Errors
     ///
-    /// What comes is no frame, or the pipe fails.
+    /// The bytes are no frame, or the pipe fails.
     // fuzz: none, a header and sixteen bytes
     pub fn read(input: &mut impl Read) -> io::Result<Self> {
         let mut bytes = [0; HEADER_BYTES];

@@ -13,7 +13,7 @@ use hikyaku_proto::StreamId;
 pub(crate) const HEADER_BYTES: usize = 17;
 /// Maximum payload of a data frame. A longer one would delay an urgent frame behind it.
 pub(crate) const DATA_BYTES_MAX: usize = 128 << 10;
-/// The same where several pipes share the data: what a slow one holds delays the end of a stream, and the confirmations
+/// Maximum payload if several pipes share the data: a frame on a slow one delays the end of a stream, and the confirmations
 /// of whole frames are the measure of a sender's rate.
 pub(crate) const SHARED_DATA_BYTES_MAX: usize = 32 << 10;
 /// Bytes of the code in a frame that breaks a stream off.
@@ -50,7 +50,7 @@ pub(crate) enum Kind {
     Pong,
     /// The stream ends at offset `value`, with an error: the payload is its code, little-endian.
     BreakOff,
-    /// For each pipe of the payload, so many frames have arrived on it: 4 bytes for the pipe's number, 8 for the
+    /// The number of frames that have arrived on each pipe of the payload: 4 bytes for the pipe's number, 8 for the
     /// count.
     Confirmed,
     /// Only the first `value` pipes are to carry data from then on.

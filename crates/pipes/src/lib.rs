@@ -5,7 +5,7 @@
 //! ordered [`Stream`]s in both directions, and objects in one direction whose bytes may arrive in any order.
 //!
 //! There are no datagrams, no acknowledgements of packets and no retransmissions here: the pipe below does all of
-//! that. What this crate adds is multiplexing, flow control by credits for each stream, and an orderly end.
+//! that. This crate adds multiplexing, flow control by credits for each stream, and an orderly end.
 //!
 //! Several pipes carry one connection: each takes the next frame when it has room, so a faster pipe carries more. Pipes
 //! can be added ([`Extender`]), and what a lost or slow one has not delivered goes over the others

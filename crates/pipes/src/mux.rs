@@ -46,7 +46,7 @@ pub(crate) struct Mux {
     /// The sum of all receive windows.
     granted: u64,
     end: Option<CloseReason>,
-    /// The close frame, if the peer is to be told of the end.
+    /// The close frame, if one has to be sent to the peer.
     close_frame: Option<(u64, String)>,
     has_said_close: bool,
     /// The token of the peer, with which further pipes can be added.
@@ -150,7 +150,7 @@ impl Mux {
         self.say(Header::bare(Kind::Width, StreamId(0), width.into()));
     }
 
-    /// Tells the peer with which token it can add pipes.
+    /// Sends the peer the token with which it can add pipes.
     pub(crate) fn offer_token(&mut self, token: [u8; TOKEN_BYTES]) {
         let header = Header { kind: Kind::Token, id: StreamId(0), value: 0, length: token.len() };
         self.control.push_back((header, Bytes::copy_from_slice(&token)));

@@ -15,7 +15,7 @@ pub struct Pipe {
     pub input: Box<dyn Read + Send>,
     /// The bytes to the peer. The writer must not hold bytes back beyond a [`Write::flush`].
     pub output: Box<dyn Write + Send>,
-    /// Ends both directions at once, so that whoever waits for them goes on.
+    /// Ends both directions at once, so that threads that wait for them continue.
     pub(crate) breaker: Option<Breaker>,
 }
 
@@ -30,7 +30,7 @@ impl Pipe {
         Self { input: Box::new(input), output: Box::new(output), breaker: None }
     }
 
-    /// The same, with a function that ends both directions at once, so that a thread that waits for them goes on.
+    /// Adds a function that ends both directions at once, so that a thread that waits for them continues.
     /// Without it a pipe that is stuck keeps its two threads.
     #[must_use]
     pub fn with_breaker(self, breaker: impl Fn() + Send + 'static) -> Self {
@@ -106,7 +106,7 @@ fn write_frame(output: &mut impl Write, header: &Header, payload: &[u8]) -> io::
     Ok(())
 }
 
-/// Counts what arrives: a large frame takes a slow pipe so long that whole frames are no measure of its rate.
+/// Counts arriving bytes: a large frame occupies a slow pipe for a long time, so that frames are no measure of its rate.
 struct Counted<'a> {
     input: Box<dyn Read + Send>,
     shared: &'a Shared,

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 /// The code with which a dropped half is reset or stopped.
 const DROPPED_CODE: u64 = 0;
 
-/// What both halves contain.
+/// The part that both halves contain.
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: StreamId,
@@ -79,7 +79,7 @@ impl SendHalf {
         poll_fn(|context| shared.change(|mux| mux.poll_write(*id, &mut bytes, context))).await
     }
 
-    /// Ends the stream after the bytes written so far.
+    /// Ends the stream after the bytes that are already written.
     pub fn finish(&mut self) {
         self.is_ended = true;
         self.handle.shared.change(|mux| mux.finish(self.handle.id, None));

@@ -225,7 +225,7 @@ fn a_peer_that_takes_nothing_more_is_still_heard() {
     let (a, b) = UnixStream::pair().unwrap();
     let client =
         Connection::new(vec![Pipe::new(a, Closed)], Side::Client, Config::default()).unwrap();
-    // The client's writer fails at its first ping, most likely before the server says why it ends.
+    // The client's writer fails at its first ping, most likely before the server's close arrives.
     thread::sleep(Duration::from_millis(100));
     let server = Pipe::new(b.try_clone().unwrap(), HalfPipe(b));
     let server = Connection::new(vec![server], Side::Server, Config::default()).unwrap();
@@ -291,7 +291,7 @@ fn a_further_pipe_says_to_which_connection_it_belongs() {
     let (mut send, mut receive) = block_on(server.accept_stream()).unwrap().split();
     assert!(block_on(receive.read_chunk()).unwrap().is_some());
     block_on(send.write_chunk(Bytes::from_static(b"y"))).unwrap();
-    // The token was said before.
+    // The token was sent before.
     assert!(block_on(stream.1.read_chunk()).unwrap().is_some());
     let token = client.extender().token().unwrap();
     let mut said = Vec::new();

@@ -103,7 +103,7 @@ impl Mux {
         Ok(())
     }
 
-    /// Tells the peer once that all bytes of a stream have arrived.
+    /// Confirms to the peer once that all bytes of a stream have arrived.
     fn after_receiving(&mut self, id: StreamId) {
         if let Some(receiving) = self.receiving_of(id)
             && receiving.has_all_now()

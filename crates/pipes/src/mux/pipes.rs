@@ -1,6 +1,6 @@
-//! The pipes of a connection: what each has taken that the peer has not confirmed, and which of them may take what.
+//! The pipes of a connection: the unconfirmed frames of each, and the choice of the pipe for a frame.
 //!
-//! Each end counts the frames that arrive on each pipe, and tells the peer the counts. If a pipe is lost or stuck, the
+//! Each end counts the frames that arrive on each pipe, and sends the counts to the peer. If a pipe is lost or stuck, the
 //! frames that were not confirmed go over the others; their receiver drops what it has already ([`OnLoss::Repair`]).
 //! Frames of a pipe that is much slower than the others are also sent again over a pipe that is idle. So the slowest
 //! pipe neither delays the end of a transfer nor the messages between the bulk.
@@ -28,13 +28,13 @@ pub(crate) type Breaker = Box<dyn Fn() + Send>;
 pub(super) const FRAMES_UNCONFIRMED_MAX: usize = 1 << 14;
 /// Bytes of them. More would be held only for a peer that confirms nothing.
 const BYTES_UNCONFIRMED_MAX: u64 = 128 << 20;
-/// What has arrived is confirmed within this time.
+/// Arrived frames are confirmed within this time.
 const CONFIRM_AFTER: Duration = Duration::from_millis(50);
 /// How often it is looked for frames that are late.
 const SWEEP_EVERY: Duration = Duration::from_millis(50);
-/// A pipe on which nothing is confirmed for so long, while another one goes on, is stuck.
+/// A pipe without a confirmation for this time, while another one has some, is stuck.
 const STUCK_MIN: Duration = Duration::from_secs(3);
-/// The same in multiples of the time that a frame takes on the best pipe.
+/// The time until a pipe is stuck, in multiples of the time that a frame takes on the best pipe.
 const STUCK_DELAYS: u32 = 10;
 /// Time that a frame takes, if none has been measured.
 const DELAY_UNKNOWN: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ struct PipeState {
     breaker: Option<Breaker>,
     /// Frames that were given to it.
     sent: u64,
-    /// Frames that have arrived on it, and those of them that the peer has been told of.
+    /// Frames that have arrived on it, and those of them that were confirmed to the peer.
     received: u64,
     told: u64,
     unconfirmed: VecDeque<Sent>,
@@ -84,19 +84,19 @@ struct Again {
     has: Option<PipeId>,
 }
 
-/// All pipes that are there.
+/// All open pipes.
 #[derive(Debug)]
 pub(super) struct Pipes {
     on_loss: OnLoss,
     all: Vec<PipeState>,
     again: VecDeque<Again>,
-    /// The first so many pipes carry data.
+    /// The number of pipes, from the first on, that carry data.
     width: usize,
     kept_frames: usize,
     kept_bytes: u64,
     /// Bytes of data that the peer has confirmed.
     confirmed_bytes: u64,
-    /// When the peer is to be told what has arrived, if there is news.
+    /// The time of the next confirmation to the peer, if frames have arrived since the last.
     confirm_at: Option<Instant>,
     swept: Option<Instant>,
     /// Whether a pipe that waits must look again earlier than it knows.
@@ -161,7 +161,7 @@ impl Pipes {
         self.width = width.max(1);
     }
 
-    /// Returns true once for each pipe, which is to say last that the connection ends.
+    /// Returns true once for each pipe, for the last frame on it: the close of the connection.
     pub(super) fn is_to_say_close(&mut self, id: PipeId) -> bool {
         let Some(at) = self.at(id) else { return false };
         !std::mem::replace(&mut self.all[at].has_said_close, true)
@@ -196,7 +196,7 @@ impl Pipes {
         }
     }
 
-    /// The peer tells what has arrived.
+    /// Handles a confirmation of the peer.
     // fuzz: none, the test of the mux feeds it frames of random fields
     pub(super) fn on_confirmed(&mut self, payload: &[u8], now: Instant) -> Result<(), String> {
         let (pipes, rest) = payload.as_chunks::<CONFIRMED_BYTES>();
@@ -231,7 +231,7 @@ impl Pipes {
         }
     }
 
-    /// What is to be told to the peer of what has arrived, if it is time.
+    /// The confirmation to the peer, if it is due.
     pub(super) fn confirmation(&mut self, now: Instant) -> Option<(Header, Bytes)> {
         self.confirm_at.filter(|at| *at <= now)?;
         self.confirm_at = None;

@@ -26,7 +26,7 @@ pub(crate) struct Sending {
 enum Stage {
     /// The application may write.
     Open,
-    /// The application has finished the stream, or broken it off with a code; the frame that says so is not written yet.
+    /// The application has finished the stream, or reset it with a code; the frame for that is not written yet.
     Finishing(Option<u64>),
     /// The finish frame is written.
     Finished,

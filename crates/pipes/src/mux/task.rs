@@ -1,4 +1,4 @@
-//! What a pipe is to write next.
+//! The next work of a pipe's writer.
 
 use super::Mux;
 use super::pipes::PipeId;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// alive.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What a pipe is to do next.
+/// The next work of a pipe's writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Task {
     /// Write this frame.

@@ -56,7 +56,7 @@ impl Pair {
         }
     }
 
-    /// So much time passes, in which all pipes carry what they can.
+    /// Lets `time` pass, in which all pipes carry as much as they can.
     fn run(&mut self, time: Duration) {
         let until = self.now + time;
         while self.now < until {
@@ -65,7 +65,7 @@ impl Pair {
             for id in ids {
                 self.carry(id, 100);
             }
-            // What the server says comes on the first pipe.
+            // The answer of the server arrives on the first pipe.
             self.answer(0);
         }
     }
