@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What becomes of a log that has grown.
+/// The treatment of a log that has reached its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
     /// Samples become rarer: the log of one run, of at most 64 MiB.
@@ -44,7 +44,7 @@ struct Limits {
     run: u64,
     /// Of one of the two files of a daemon.
     daemon: u64,
-    /// What is kept free in the log of a run for its last line.
+    /// Bytes that are reserved in the log of a run for its last line.
     last: u64,
 }
 
@@ -55,7 +55,7 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 const NAMES_MAX: u32 = 100;
 
 impl LogFile {
-    /// Makes the directory, unless it is there, and a file in it. Only their owner may read them.
+    /// Makes the directory, if it does not exist, and a file in it. Only their owner may read them.
     pub(crate) fn create(dir: &Path, name: &str, room: Room) -> Result<Self, LogError> {
         let error = |source| LogError { dir: dir.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(error)?;

@@ -31,20 +31,20 @@ pub enum Line {
     Other,
 }
 
-/// What a log is about.
+/// The subject of a log.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Begin {
     /// The version of the format.
     pub version: u32,
     /// The command: `cp`, `perf` or `serve`.
     pub command: String,
-    /// What it does, for people.
+    /// A description of the run, for people.
     pub title: String,
     /// The version of the program.
     pub program: String,
     /// When it began: RFC 3339, UTC.
     pub began: String,
-    /// The same in seconds since 1970. All times `t` of the log count from there.
+    /// The begin in seconds since 1970. All times `t` of the log count from it.
     pub began_unix: f64,
 }
 
@@ -61,11 +61,11 @@ pub struct Machine {
     pub m: MachineId,
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// The role of the machine.
     pub role: Role,
 }
 
-/// What a machine does.
+/// The role of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -75,7 +75,7 @@ pub enum Role {
     Server,
 }
 
-/// The state of a machine. What it cannot tell is missing.
+/// The state of a machine. Values that it cannot determine are missing.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Load {
     /// Seconds since the begin of the log.
@@ -150,10 +150,10 @@ pub struct Flow {
     /// The part of it that is spent in queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_ms: Option<f64>,
-    /// What the sender's rate control allows, in bytes a second.
+    /// The rate that the sender's rate control allows, in bytes a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_bytes_per_second: Option<u64>,
-    /// What limits the rate, where the sender tells: starting, link, source, target or limit.
+    /// The limit of the rate, if the sender reports it: starting, link, source, target or limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
 }
@@ -175,7 +175,7 @@ pub struct FileLine {
     pub m: Option<MachineId>,
 }
 
-/// What happens to a file.
+/// An event of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStage {

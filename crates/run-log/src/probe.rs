@@ -16,7 +16,7 @@ pub struct Probe {
     last: Reading,
 }
 
-/// The same for several callers: the state is read again when it is older than 250 ms, so that many questions cost no more
+/// A probe for several callers: the state is read again when it is older than 250 ms, so that many calls cost no more
 /// than few.
 #[derive(Debug)]
 pub struct SharedProbe {

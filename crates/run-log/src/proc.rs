@@ -1,4 +1,4 @@
-//! What the texts of `/proc` say (proc(5)).
+//! Parsers of the files of `/proc` (proc(5)).
 // The kernel writes them, so no peer can choose them.
 
 /// Times of all processors since the start of the machine, in ticks.

@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// What a log says.
+/// The contents of a log.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Run {
-    /// What it is about.
+    /// The subject of the log.
     pub begin: Begin,
     /// The machines, the one that wrote the log first.
     pub machines: Vec<Machine>,

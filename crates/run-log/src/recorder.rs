@@ -1,4 +1,4 @@
-//! What writes the log of a run.
+//! The writer of a run's log.
 
 use crate::clock::Utc;
 use crate::file::{LogError, LogFile, Room};
@@ -36,15 +36,15 @@ struct State {
     names: BTreeMap<String, MachineId>,
     /// When the next sample is due.
     due: Instant,
-    /// Samples that were due so far.
+    /// Number of samples that were due.
     samples: u64,
     files: u64,
     untold: u64,
 }
 
 impl Recorder {
-    /// Begins the log of `command` in the directory `dir`, which is made unless it is there. `title` says what the command
-    /// does; `disk` is a path in the file system that the run reads or writes.
+    /// Begins the log of `command` in the directory `dir`, which is made if it does not exist. `title` describes the
+    /// run; `disk` is a path in the file system that the run reads or writes.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Recorder {
         Self::begin(LogFile::create(dir, &name, Room::Thinned)?, (command, title), disk)
     }
 
-    /// The same for a daemon: the log is `NAME.jsonl`, and what it had before the last 32 MiB is dropped.
+    /// Begins the log of a daemon, `NAME.jsonl`. Lines before the last 32 MiB are dropped.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Recorder {
         &self.path
     }
 
-    /// The machine of this name, which is added unless it is there.
+    /// The machine of this name, which is added if it is missing.
     pub fn machine(&self, name: &str, role: Role) -> MachineId {
         let known = self.state().names.get(name).copied();
         known.unwrap_or_else(|| {
@@ -129,15 +129,15 @@ impl Recorder {
         m
     }
 
-    /// Writes samples, if they are due: that of this machine, and those that `others` adds. It is told the seconds since the
-    /// begin.
+    /// Writes samples, if they are due: that of this machine, and those that `others` adds. Its argument is the time in
+    /// seconds since the begin.
     pub fn poll(&self, now: Instant, others: impl FnOnce(f64, &mut Vec<Line>)) {
         {
             let mut state = self.state();
             if now < state.due {
                 return;
             }
-            // Who was late is not asked twice at once.
+            // After a delay only one sample is taken at once.
             state.due = (state.due + SAMPLE_EVERY).max(now);
             state.samples += 1;
             if !state.samples.is_multiple_of(state.file.thinning()) {
@@ -171,7 +171,7 @@ impl Recorder {
         state.file.write(&[Line::File(FileLine { t, stage, path, bytes, m })]);
     }
 
-    /// Counts begins and ends of files that nobody can tell any more.
+    /// Counts begins and ends of files whose lines were dropped.
     pub fn add_untold(&self, files: u64) {
         self.state().untold += files;
     }
@@ -181,7 +181,7 @@ impl Recorder {
         self.state().file.write(lines);
     }
 
-    /// Ends the log. Its time and the files that were not told are added. Returns the first error of writing.
+    /// Ends the log. Its time and the number of dropped lines are added. Returns the first error of writing.
     pub fn end(&self, end: End) -> Option<io::Error> {
         let now = Instant::now();
         let t = self.seconds(now);

@@ -1,4 +1,4 @@
-//! What is in a log.
+//! Tests of the contents of a log.
 
 use super::*;
 use crate::line::Flow;
