@@ -1,6 +1,6 @@
 //! Units and ticks of axes.
 
-/// What the numbers of a chart are.
+/// The unit of the numbers of a chart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
     /// Bits a second.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// A chart of lines.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
-    /// What a reader has to know to read it.
+    /// An explanation for the reader.
     pub(crate) note: &'a str,
     /// The units of both axes.
     pub(crate) units: (Unit, Unit),
@@ -25,7 +25,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) style: Style,
 }
 
-/// What is drawn at the points.
+/// The drawing at the points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Style {
     #[default]

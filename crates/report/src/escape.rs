@@ -23,7 +23,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// A text of at most so many characters. What is left out in its middle is marked.
+/// A text of at most `most` characters. A mark stands for the part that is left out in the middle.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= most {

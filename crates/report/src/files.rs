@@ -19,7 +19,7 @@ pub(crate) struct FileSpan {
     pub(crate) outcome: Outcome,
 }
 
-/// What became of a file.
+/// The result of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Done,

@@ -1,6 +1,6 @@
 //! `hikyaku report`: logs of runs (`--log-dir`) as one page.
 //!
-//! The page is one file of HTML with drawings of SVG. It has no script and loads nothing, and says so to the browser. Names in
+//! The page is one file of HTML with drawings of SVG. It has no script and loads nothing, and its policy forbids both. Names in
 //! logs may have been chosen by others, so every text of a log is escaped (`escape.rs`).
 #![forbid(unsafe_code)]
 
@@ -33,7 +33,7 @@ pub struct ReportArgs {
     /// Write the page into this file; without this, or for '-', it goes to standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Show the last so many runs
+    /// Show the last COUNT runs
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     last: u32,

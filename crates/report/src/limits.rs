@@ -1,13 +1,13 @@
-//! What limited a run, from its samples.
+//! The limits of a run, derived from its samples.
 
 use crate::series::{Counter, times_of};
 use hikyaku_run_log::{Flow, Load, MachineId, Run};
 use std::collections::BTreeMap;
 
-/// What was full in a part of the time.
+/// The limiting resource of a part of the time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Cause {
-    /// The sender has said so.
+    /// The limit that the sender reported.
     Said(String),
     /// The rates that the rate controls of the senders allowed.
     Path,
@@ -41,7 +41,7 @@ const DISK_FULL: f64 = 90.0;
 const MEMORY_FULL: f64 = 97.0;
 /// Below this share of the mean rate nothing moves.
 const STILL: f64 = 0.01;
-/// A sample says something of the time until the next one, at most so many seconds.
+/// A sample holds until the next one, but at most for this number of seconds.
 const SAMPLE_HOLDS: f64 = 3.0;
 
 /// The causes, the one with the most time first. Only those of runs with samples of a transfer.

@@ -9,7 +9,7 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Samples that are closer than this, in seconds, are one: a rate between them would say nothing.
+/// Samples that are closer than this, in seconds, are one: a rate between them would be meaningless.
 const SAME_MOMENT: f64 = 0.05;
 
 /// Where the rate before the first sample of a counter is known.
@@ -77,7 +77,7 @@ impl Counter {
         self.points.iter().map(|(t, _)| *t)
     }
 
-    /// What was counted in a second, times `factor`, between each two samples.
+    /// The increase of the counter in a second, times `factor`, between each two samples.
     pub(crate) fn rates(&self, factor: f64) -> Vec<(f64, f64)> {
         let rate = |pair: &[(f64, f64)]| {
             let ((t0, v0), (t1, v1)) = (pair[0], pair[1]);
@@ -109,7 +109,7 @@ pub(crate) fn rate_of_all(counters: &[Counter], factor: f64) -> Vec<(f64, f64)> 
     Counter { points: sums }.rates(factor)
 }
 
-/// At most about `most` points that look the same: of each part of the time the least and the largest.
+/// At most about `most` points with an equal drawing: the least and the largest of each part of the time.
 pub(crate) fn decimated(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     if points.len() <= most {
         return points.to_vec();

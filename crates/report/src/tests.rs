@@ -6,7 +6,7 @@ use hikyaku_run_log::{
 };
 use std::fs;
 
-/// What somebody else calls a file or a machine.
+/// A name of a file or machine that an attacker has chosen.
 const ATTACK: &str =
     "</title></style><script>alert(1)</script><img src=x onerror='a()'>\" onload=\"a()\u{202e}";
 
@@ -51,7 +51,7 @@ fn no_text_of_a_log_becomes_markup() {
         assert!(!page.contains(markup), "{markup}");
     }
     assert!(page.matches("&lt;script&gt;").count() > 10);
-    // The browser is told to load and run nothing, before anything else comes.
+    // The policy that forbids loading and running anything comes before all other content.
     let policy = page.find("default-src 'none'").unwrap();
     assert!(policy < page.find("<title>").unwrap());
     assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("url("));

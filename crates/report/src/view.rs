@@ -1,4 +1,4 @@
-//! What there is to show of a run.
+//! The data of a run that the page shows.
 
 use crate::axis::Unit;
 use crate::chart::{Chart, Style};
