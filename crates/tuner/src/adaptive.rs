@@ -24,7 +24,7 @@ mod tests;
 const FREE: f64 = 0.75;
 /// Elasticity below which a second measurement ends the growth.
 const BEND: f64 = 0.7;
-/// What is kept above the bend: an estimate that is too low costs goodput, one that is too high costs connections.
+/// Factor above the bend: an estimate that is too low costs goodput, one that is too high costs connections.
 const MARGIN: f64 = 1.15;
 /// Weight of a new epoch in the mean while the number stays.
 const WEIGHT: f64 = 0.25;
@@ -37,7 +37,7 @@ const FALLEN_EPOCHS: u32 = 2;
 const CROWDED: f64 = 0.85;
 /// Epochs before the rule looks whether more connections would bring more.
 const LOOK_EPOCHS_MIN: u32 = 8;
-/// The same after several looks that brought nothing.
+/// Epochs between two looks after several without a gain.
 const LOOK_EPOCHS_MAX: u32 = 64;
 
 /// Options of [`Adaptive`].

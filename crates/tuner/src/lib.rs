@@ -4,7 +4,7 @@
 //! several windows. Too many of them fill queues, take shares from others, and cost memory. The right number depends on
 //! the path, so it is decided from what the transfer itself measures: its goodput.
 //!
-//! A [`Tuner`] is told what was measured ([`Sample`]) and answers what to do next ([`Decision`]). It has no clock and no
+//! A [`Tuner`] receives measurements ([`Sample`]) and returns the next step ([`Decision`]). It has no clock and no
 //! socket. Order of calls: [`Tuner::start`] once, then [`Tuner::handle_sample`] each time a chunk is done.
 //!
 //! | variant | rule |

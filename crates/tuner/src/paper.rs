@@ -4,7 +4,7 @@
 //! falls. Between the last three numbers a golden section finds the best one, which is kept to the end. The size of a
 //! chunk is chosen so that it takes Delta seconds at the goodput that is expected of its number.
 //!
-//! What the paper leaves open is settled here:
+//! Points that the paper leaves open are settled here:
 //!
 //! | open | settled |
 //! |---|---|
@@ -112,7 +112,7 @@ impl Paper {
         self.asked
     }
 
-    /// What the search has ended with.
+    /// The result of the search.
     pub(crate) const fn found(&self) -> Option<u32> {
         match self.state {
             State::Found => Some(self.asked.n),

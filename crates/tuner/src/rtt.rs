@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 /// Weight of a new value: an eighth, as TCP's smoothed round-trip time has it (RFC 6298, section 2.3). The paper asks
-/// for an exponential moving average and does not say its weight.
+/// for an exponential moving average and leaves its weight open.
 const WEIGHT: u32 = 8;
 
 /// The exponential moving average of the times from a command to its reply.

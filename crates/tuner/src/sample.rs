@@ -1,9 +1,9 @@
-//! What a tuner is told, and what it answers.
+//! The input of a tuner, and its output.
 
 use core::time::Duration;
 use hikyaku_units::DataSize;
 
-/// What limited a transfer while a sample was taken.
+/// The limit of a transfer while a sample was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitedBy {
     /// The network, or nothing that is known.
@@ -12,7 +12,7 @@ pub enum LimitedBy {
     Disk,
 }
 
-/// What was measured while a chunk was transferred.
+/// The measurements of a chunk's transfer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Connections that carried the chunk.
@@ -21,7 +21,7 @@ pub struct Sample {
     pub bytes: DataSize,
     /// Time from sending the command to the completion of the chunk.
     pub elapsed: Duration,
-    /// What limited it.
+    /// The limit of the transfer.
     pub limited_by: LimitedBy,
 }
 
@@ -30,13 +30,13 @@ pub struct Sample {
 pub enum Next {
     /// This many bytes.
     Bytes(DataSize),
-    /// What comes in so much time, once all connections are at work.
+    /// The bytes of this time, once all connections transfer.
     For(Duration),
     /// All that is left: the number is final, and no sample is wanted.
     Rest,
 }
 
-/// What a tuner is doing.
+/// The phase of a tuner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// [`Paper`](crate::Paper): the number is multiplied until goodput falls.
@@ -70,13 +70,13 @@ impl Phase {
     }
 }
 
-/// What to do until the next sample.
+/// The settings until the next sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// Connections to use; at least 1.
     pub n: u32,
     /// Size of the next chunk.
     pub next: Next,
-    /// What the tuner is doing, for logs.
+    /// The phase of the tuner, for logs.
     pub phase: Phase,
 }

@@ -25,12 +25,12 @@ pub(crate) struct Point {
     pub(crate) goodput: f64,
 }
 
-/// What a sample is good for.
+/// The use of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Verdict {
     /// It is measured.
     Counts(Point),
-    /// The same work again.
+    /// The decision before is repeated.
     Again,
     /// The far side grants no more than this.
     Granted(Point),

@@ -51,7 +51,7 @@ impl Tuner {
         }
     }
 
-    /// What the search has ended with, or the number at which the rule stays for the time being; `None` before that, and
+    /// The result of the search, or the number at which the rule stays for the time being; `None` before that, and
     /// for a fixed number.
     pub const fn found(&self) -> Option<u32> {
         match self {

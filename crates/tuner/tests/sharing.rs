@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Time advances in steps of this many seconds.
 const STEP: f64 = 0.1;
-/// A transfer begins so many seconds after the one before.
+/// Seconds between the begins of two transfers.
 const APART: f64 = 100.0;
 
 /// A path in bytes a second: all connections together, and each at most.

@@ -17,14 +17,14 @@ pub(crate) struct Growth {
     before_last: Option<Point>,
 }
 
-/// What follows a chunk of the first part.
+/// The step after a chunk of the first part.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Grown {
     /// Goodput has not fallen: try `n`.
     Larger {
         /// The number to try.
         n: f64,
-        /// What it is expected to give, in bytes a second.
+        /// Its expected goodput, in bytes a second.
         expected: f64,
     },
     /// The best number lies within.
@@ -88,7 +88,7 @@ impl Bracket {
         if m - l > r - m { l + (m - l) * NU } else { m + (r - m) * NU }
     }
 
-    /// What `n` is expected to give, in bytes a second: a straight line between the two numbers beside it.
+    /// The expected goodput of `n`, in bytes a second: a straight line between the two numbers beside it.
     pub(crate) fn expected(&self, n: f64) -> f64 {
         let (a, b) =
             if n < self.middle.n { (self.left, self.middle) } else { (self.middle, self.right) };
