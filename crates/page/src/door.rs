@@ -54,7 +54,7 @@ impl Door {
             let Some(place) = guests.enter(&stream) else { continue };
             let (door, answer) = (door.clone(), answer.clone());
             let attend = move || {
-                // A browser that has gone is not told.
+                // An error means that the browser has closed the connection.
                 let _ = door.attend(&stream, &place, &*answer);
             };
             // Without a thread the place is given back, and the connection ends.

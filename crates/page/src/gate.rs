@@ -17,12 +17,12 @@ pub struct Gate {
     port: u16,
 }
 
-/// What the bytes of a request are.
+/// The judgement of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// A request that is answered.
     Path {
-        /// What follows `/TOKEN/`; for `/TOKEN.pac` it is `.pac`.
+        /// The part after `/TOKEN/`; for `/TOKEN.pac` it is `.pac`.
         path: String,
         /// Bytes of the request.
         length: usize,
@@ -43,7 +43,7 @@ impl Gate {
         Ok(Self { token: new_token()?, port })
     }
 
-    /// A gate whose token is kept, so that the address of a page stays the same. `None` for a text that is no token.
+    /// A gate with an earlier token, so that the address of a page does not change. `None` for a text that is no token.
     pub fn with_token(token: &str, port: u16) -> Option<Self> {
         let is_token = token.len() == 2 * TOKEN_BYTES && token.bytes().all(is_digit);
         is_token.then(|| Self { token: token.to_owned(), port })

@@ -65,7 +65,7 @@ impl Guests {
 }
 
 impl Place {
-    /// The connection has come so far.
+    /// Sets the stage of the connection.
     pub(crate) fn set(&self, stage: Stage) {
         let mut state = self.guests.state();
         state

@@ -2,8 +2,8 @@
 //!
 //! Other users of this machine can connect to the port, and pages of other sites can make the user's browser do so.
 //! Neither knows the token, without which nothing is answered ([`Gate`]). Requests for another host than a loopback
-//! address are refused, so that a name that leads here (DNS rebinding) is of no use, and so are requests of which the
-//! browser says that a page of another site made them.
+//! address are refused, so that a name that leads here (DNS rebinding) is of no use, and so are requests that the
+//! browser marks as made by a page of another site.
 //!
 //! [`Door`] has a port of its own and a thread for each connection. A program that has a port already uses the gate alone.
 #![forbid(unsafe_code)]

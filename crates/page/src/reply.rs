@@ -1,10 +1,10 @@
-//! What is answered.
+//! The answer to a request.
 
 use std::sync::Arc;
 
 /// An answer.
 pub struct Reply {
-    /// Whether the page is there.
+    /// Whether the page exists.
     pub status: Status,
     /// The type of the content.
     pub kind: &'static str,
@@ -33,7 +33,7 @@ pub enum Status {
     Failed,
 }
 
-/// What becomes of the connection after an answer.
+/// The fate of the connection after an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
     /// Another request may follow.
