@@ -13,23 +13,23 @@ pub enum ControlError {
     /// The kernel does not have it.
     #[error("the kernel has no TCP congestion control '{name}'; there are: {}", available.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The requested algorithm.
         name: String,
-        /// What the kernel has (`tcp_available_congestion_control`).
+        /// The algorithms of the kernel (`tcp_available_congestion_control`).
         available: Vec<String>,
     },
     /// Only root may use it.
     #[error("the TCP congestion control '{name}' is only for root; allowed for all users: {}", allowed.join(", "))]
     Forbidden {
-        /// What was asked for.
+        /// The requested algorithm.
         name: String,
-        /// What every user may set (`tcp_allowed_congestion_control`).
+        /// The algorithms that every user may set (`tcp_allowed_congestion_control`).
         allowed: Vec<String>,
     },
     /// Another error of the kernel.
     #[error("cannot use the TCP congestion control '{name}'")]
     Io {
-        /// What was asked for.
+        /// The requested algorithm.
         name: String,
         /// The kernel's error.
         source: io::Error,

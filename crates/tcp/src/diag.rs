@@ -1,4 +1,4 @@
-//! What the kernel knows of any TCP socket of this network namespace: sock_diag(7).
+//! The kernel's state of any TCP socket of this network namespace: sock_diag(7).
 //!
 //! A socket is named by its two addresses. So a gateway learns how much the program at the other end of a local
 //! connection has not read, without help of that program.
@@ -26,7 +26,7 @@ pub struct Queues {
     /// Bytes that the program has written and that the other end has not acknowledged, sent or not.
     pub unacknowledged: u64,
     /// The memory that what has arrived takes, and the limit of it (`SO_RCVBUF`, doubled as in socket(7)), in bytes.
-    /// `None` if the kernel does not tell.
+    /// `None` if the kernel does not report them.
     pub receive_memory: Option<(u64, u64)>,
     /// The user who made the socket.
     pub uid: u32,

@@ -109,7 +109,7 @@ mod tests {
             }
             pages => pages.unwrap(),
         };
-        // The pages of a file of an overlay belong to a file of the layer below, of which cachestat(2) does not tell.
+        // The pages of a file of an overlay belong to a file of the layer below, which cachestat(2) does not count.
         if pages == FilePages::default() && fstatfs(&seen).unwrap().f_type == OVERLAYFS_MAGIC {
             eprintln!("\n*** SKIPPED, because the target folder is on an overlay ***\n");
             return;

@@ -7,12 +7,12 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 use std::{mem, ptr};
 
-/// What the kernel knows of a connection.
+/// The kernel's state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
     /// Smoothed round-trip time, as the sender of data measures it. Zero before the first measurement.
     pub rtt: Duration,
-    /// Smallest round-trip time of late. Zero on kernels that do not tell it.
+    /// Smallest round-trip time of late. Zero on kernels that do not report it.
     pub min_rtt: Duration,
     /// Congestion window in packets.
     pub window_packets: u32,

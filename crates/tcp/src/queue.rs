@@ -1,4 +1,4 @@
-//! What waits in a socket to be sent or acknowledged.
+//! The bytes in a socket that are not sent or not acknowledged.
 
 use rustix::ioctl::{Getter, Opcode, ioctl};
 use std::ffi::c_int;

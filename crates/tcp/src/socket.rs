@@ -15,7 +15,7 @@ mod tests;
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 256;
 
-/// What a socket is given before its handshake. The default leaves everything to the kernel.
+/// The options of a socket before its handshake. The default leaves everything to the kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// The address that a connection leaves from. Default: the kernel's choice by route.

@@ -43,7 +43,7 @@ fn a_connection_that_does_not_exist_is_none() {
     let mut diag = Diag::new().unwrap();
     let (one, two) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
     assert_eq!(diag.queues(one, two).unwrap(), None);
-    // The same socket answers further questions.
+    // The netlink socket answers further requests.
     let (client, server) = pair("127.0.0.1:0");
     let (own, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
     assert!(diag.queues(own, peer).unwrap().is_some());
