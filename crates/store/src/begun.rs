@@ -1,10 +1,10 @@
-//! What processes of this user have begun in stores and not ended, so that a later process can remove what a killed one has
-//! left.
+//! Records of drafts that processes of this user have begun in stores and not ended, so that a later process can remove the
+//! drafts of a killed one.
 //!
 //! A process has a file in a folder of the user for each store that it writes to. The file is locked (flock(2)) while the
-//! process lives, so nobody takes what it writes for abandoned. Each draft has a slot of a fixed size in the file, which is
+//! process lives, so that no other process takes its drafts for abandoned. Each draft has a slot of a fixed size in the file, which is
 //! used again when the draft has ended: the file stays as small as the number of drafts at a time. Nothing in it is synced:
-//! after a crash of the machine it may be missing, and what was begun stays.
+//! after a crash of the machine the file may be missing, and the drafts stay.
 
 use hikyaku_fs::{Dir, FsError, PeerPath, Token, remove_unfinished};
 use rustix::fs::{FlockOperation, flock};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Bytes of a slot. What does not fit with the zero byte behind it is not noted.
+/// Bytes of a slot. A name that does not fit with the zero byte behind it is not recorded.
 const SLOT_BYTES: usize = 4096;
 /// Slots of a file.
 const SLOTS_MAX: u64 = 65_536;
@@ -27,7 +27,7 @@ const FILES_MAX: usize = 10_000;
 /// A file without a place may be one that is just being begun.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// What this process has begun in one store.
+/// The records of this process for one store.
 #[derive(Debug)]
 pub struct Begun {
     file: File,
@@ -49,17 +49,17 @@ pub struct Note {
     slot: u64,
 }
 
-/// What became of something that a killed process has left.
+/// The result for a draft of a killed process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     /// It is not there any more.
     Removed,
-    /// It is there, and the next process may try again.
+    /// The draft exists, and the next process may try again.
     Stays,
 }
 
 impl Begun {
-    /// Begins to note what is begun in the store at `place`, in `folder`, which is made unless it is there.
+    /// Begins the records for the store at `place`, in `folder`, which is made if it does not exist.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Begun {
         self.write(slot, what).then_some(note)
     }
 
-    /// Writes a slot, with a zero byte at its end; whether all of it is there.
+    /// Writes a slot, with a zero byte at its end. Returns whether all of it was written.
     fn write(&self, slot: u64, what: &[u8]) -> bool {
         let is_possible = what.len() < SLOT_BYTES && !what.contains(&0);
         let bytes = [what, b"\0"].concat();
@@ -133,7 +133,7 @@ pub fn left_over(
     });
     for path in names {
         let Ok(file) = OpenOptions::new().read(true).write(true).open(&path) else { continue };
-        // Who holds it is alive.
+        // The process that holds the lock is alive.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
@@ -156,12 +156,12 @@ pub fn left_over(
     }
 }
 
-/// Removes the unfinished files of this machine that killed processes have left. What somebody writes to stays.
+/// Removes the unfinished files of killed processes on this machine. Files that a process writes to are kept.
 pub fn left_here(folder: &Path) {
     left_over(folder, |place| place.starts_with(b"/"), remove_left);
 }
 
-/// Removes a draft of a killed process below `root`. It has to have the name of one, and nobody may write to it.
+/// Removes a draft of a killed process below `root`. It has to have the name of a draft, and no process may write to it.
 fn remove_left(root: &[u8], path: &[u8]) -> Left {
     let Ok(path) = PeerPath::new(path) else { return Left::Removed };
     if Token::of(&path.name()).is_none() {
@@ -171,7 +171,7 @@ fn remove_left(root: &[u8], path: &[u8]) -> Left {
     match dir.and_then(|(dir, name)| remove_unfinished(&dir, &name)) {
         Ok(_) => Left::Removed,
         Err(error) if error.errno() == Some(Errno::NOENT) => Left::Removed,
-        // What is no regular file any more is not what was left.
+        // A name that is no regular file any more is not the draft.
         Err(FsError::Special { .. }) => Left::Removed,
         Err(_) => Left::Stays,
     }
@@ -182,7 +182,7 @@ fn is_fresh(file: &File) -> bool {
     modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < FRESH))
 }
 
-/// What is noted in a slot: nothing if it is free; `None` behind the last one.
+/// The record in a slot: empty if it is free; `None` behind the last one.
 fn slot(file: &File, number: u64) -> Option<Vec<u8>> {
     let mut bytes = vec![0; SLOT_BYTES];
     let mut filled = 0;

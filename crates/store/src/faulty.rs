@@ -94,7 +94,7 @@ struct Rule {
 }
 
 impl<S> Faulty<S> {
-    /// A store without faults so far.
+    /// A store without faults yet.
     pub fn new(inner: S) -> Self {
         let script = Script { rules: Vec::new(), counts: HashMap::new(), struck: 0 };
         Self { inner, script: Arc::new(Mutex::new(script)) }

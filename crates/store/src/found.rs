@@ -13,7 +13,7 @@ pub enum Kind {
     Dir,
     /// A symbolic link.
     Link,
-    /// A FIFO, a socket, a device, or a file whose size the store cannot tell. A store lists it and does not read it.
+    /// A FIFO, a socket, a device, or a file whose size the store cannot determine. A store lists it and does not read it.
     Special,
 }
 

@@ -1,5 +1,5 @@
 //! Where a path leads that a user has named: stores follow no symbolic links, so that nothing below a root is reached
-//! through one that somebody else has made. What its user names is followed here, by name after name.
+//! through a link of another user. This module follows a path that its user has named, name by name.
 
 use crate::path::StorePath;
 use std::collections::VecDeque;
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 /// Links that are followed for one path, as Linux has it (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
-/// What has a name.
+/// The kind of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// A symbolic link that says this.
+    /// A symbolic link with this target.
     Link(Vec<u8>),
     /// Anything else.
     Other,
@@ -18,12 +18,12 @@ pub enum Step {
     Nothing,
 }
 
-/// What the root of a store is to the links in it.
+/// The meaning of a store's root for the links in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Root {
     /// That of the file system: absolute links begin there.
     OfAll,
-    /// A directory of a file system: nobody knows where absolute links lead.
+    /// A directory of a file system: the target of absolute links is unknown.
     Somewhere,
 }
 
@@ -41,11 +41,11 @@ pub enum Last {
 pub struct Led {
     /// The path without links.
     pub path: StorePath,
-    /// What is there.
+    /// The kind of the place.
     pub end: End,
 }
 
-/// What is at the end of a path.
+/// The entry at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// Something.
@@ -58,7 +58,7 @@ pub enum End {
     Away,
 }
 
-/// Follows the links on `path`, of whose parts `look` tells what they are. Parts that it is asked about have no links before
+/// Follows the links on `path`. `look` returns the kind of each of its parts. The parts that it gets have no links before
 /// their last name.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ pub fn lead<E>(
             _ => done.push(name),
         }
         let Ok(at) = StorePath::new(&done.join(&b'/')) else { return Ok(away) };
-        // What is below nothing is nothing.
+        // A path below a missing entry is missing.
         let step = if end == End::There { look(&at)? } else { Step::Nothing };
         let text = match step {
             Step::Link(_) if rest.is_empty() && last == Last::Kept && !is_link => continue,

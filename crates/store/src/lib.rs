@@ -16,11 +16,11 @@
 //! - **R3, drafts.** A [`Draft`] is not listed and cannot be opened by its final name until [`Draft::name`] returns.
 //!   Naming is atomic: a reader sees the old file or the whole new one.
 //! - **R4, power failures.** What was synced ([`Draft::sync`] or [`Open::sync`], then [`Store::sync`] of the
-//!   directory) survives a crash. What was not may be lost, but no name ever shows a part of a draft.
+//!   directory) survives a crash. Other bytes may be lost, but no name ever shows a part of a draft.
 //! - **R5, parallel writers.** Writers of disjoint ranges never disturb each other. Of overlapping writes one remains.
 //! - **R6, paths.** A path is relative to the root and never follows a symbolic link. A store that cannot hold a name
 //!   refuses it with [`ErrorKind::BadName`].
-//! - **R7, errors.** Every failure is one [`ErrorKind`]; a store that lacks an ability says
+//! - **R7, errors.** Every failure is one [`ErrorKind`]; a store that lacks an ability returns
 //!   [`ErrorKind::Unsupported`] and does not pretend.
 //! - **R8, holes.** Where [`Abilities::holes`] is set, ranges that were never written take no room and
 //!   [`Open::extents`] reports them as [`Extent::Hole`]. Elsewhere they are zeros and reported as data.

@@ -102,8 +102,8 @@ pub trait Open: Send + Sync {
     /// The present metadata of the file.
     fn found(&self) -> Result<Found>;
 
-    /// Whether the file still has the content with which it was opened for reading, as far as the store can tell: what was read
-    /// in several pieces is no mixture then. A store whose reads fail with `Changed` by themselves says yes.
+    /// Whether the file still has the content with which it was opened for reading, as far as the store can determine it: if
+    /// so, the pieces that were read are of one content. A store whose reads fail with `Changed` by themselves returns true.
     fn is_unchanged(&self) -> Result<bool> {
         Ok(true)
     }
@@ -117,9 +117,9 @@ pub trait Open: Send + Sync {
     /// can detect this reports it.
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize>;
 
-    /// Reads `range` in order and tells `each` its bytes as they come, until that breaks. Returns how many bytes it was told:
-    /// fewer than `range` has if the file ends or `each` breaks. A store whose bytes come from far away answers with one
-    /// request; others read by [`Open::read_at`].
+    /// Reads `range` in order and passes its bytes to `each` as they arrive, until that breaks. Returns the number of passed
+    /// bytes: fewer than `range` has if the file ends or `each` breaks. A store behind a long path sends one request; others
+    /// read by [`Open::read_at`].
     fn stream(
         &self,
         range: Range<u64>,
@@ -203,7 +203,7 @@ pub struct Make {
     pub modified: Option<Time>,
 }
 
-/// What happens to an existing file of the name.
+/// The treatment of an existing file of the name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Naming {
     /// It is replaced.
@@ -214,7 +214,7 @@ pub enum Naming {
     IfVersion(Version),
 }
 
-/// What happens to an existing entry of the new name when an entry is renamed.
+/// The treatment of an existing entry of the new name when an entry is renamed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replace {
     /// The existing entry is replaced.
@@ -238,7 +238,7 @@ pub struct Finish {
     pub attributes: Vec<Attribute>,
 }
 
-/// A change of a file's metadata. What is `None` stays unchanged.
+/// A change of a file's metadata. Fields that are `None` stay unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Change {
     /// Permission bits.
@@ -260,7 +260,7 @@ pub struct Attribute {
     pub value: Vec<u8>,
 }
 
-/// What a sync of an open file covers.
+/// The extent of a sync of an open file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncScope {
     /// Its bytes and its length.

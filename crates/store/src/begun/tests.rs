@@ -11,7 +11,7 @@ impl Folder {
         Self(path)
     }
 
-    /// What is left at a place, which `answer` decides on.
+    /// The drafts that are left at a place; `answer` is the result for each.
     fn left(&self, place: &[u8], answer: Left) -> Vec<Vec<u8>> {
         let mut left = Vec::new();
         left_over(
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// As a process that is killed leaves it: the lock is gone, the file stays.
+/// The state after a kill: the lock is released, the file stays.
 fn kill(begun: Arc<Begun>) {
     let begun = Arc::into_inner(begun).expect("its notes are gone");
     let kept = begun.path.with_extension("kept");

@@ -68,7 +68,7 @@ fn versions(rig: &dyn Rig) {
     let mut seen = Vec::new();
     for content in [&b"one"[..], b"two", b"two", b"three"] {
         let version = put(&*store, "f", content).version;
-        // The same content may have the same version.
+        // Equal contents may have equal versions.
         let other = seen.iter().find(|(other, told)| *told == version && *other != content);
         assert!(version.is_none() || other.is_none(), "{content:?}");
         seen.push((content, version));
