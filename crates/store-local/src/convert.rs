@@ -31,17 +31,17 @@ pub(crate) fn found(meta: &Meta) -> Found {
     }
 }
 
-/// What a file is told to be whose size the kernel tells as zero, whatever reading it gives (`/proc`).
+/// The kind of a file whose size the kernel reports as zero although reads return bytes (`/proc`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
-    /// An empty file. Whoever reads it by itself may find more.
+    /// An empty file. A caller that reads it may find more.
     AsTold,
-    /// [`Kind::Special`]: whoever believes the size would have an empty file.
+    /// [`Kind::Special`]: a caller that relies on the size would get an empty file.
     Known,
 }
 
 impl Sizes {
-    /// The same for a client of the store. `beside` is the file or its directory, open.
+    /// The metadata for a client of the store. `beside` is the file or its directory, open.
     pub(crate) fn found(self, meta: &Meta, beside: impl AsFd) -> Found {
         match self == Self::Known && is_sizeless(meta, beside) {
             true => Found { kind: Kind::Special, ..found(meta) },

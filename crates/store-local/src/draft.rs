@@ -39,7 +39,7 @@ impl LocalDraft {
         Self { inner, path, new_mode, note: Mutex::default() }
     }
 
-    /// The same, noted as one that has begun.
+    /// The draft, with its record.
     pub(crate) fn noted(self, note: Option<Note>) -> Self {
         Self { note: Mutex::new(note), ..self }
     }
@@ -119,7 +119,7 @@ impl Draft for LocalDraft {
 
     fn keep(&self) {
         self.inner.keep();
-        // Somebody will take it up: a process that is killed has not left it behind.
+        // The draft will be resumed: it is not abandoned if this process is killed.
         self.note.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 

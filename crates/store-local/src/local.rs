@@ -64,7 +64,7 @@ struct Pour {
     open: Mutex<Option<Stream>>,
 }
 
-/// What becomes of a target that takes bytes in order only.
+/// A target that takes bytes in order only, before and after its first use.
 #[derive(Debug)]
 pub enum Opening {
     /// It is opened. A FIFO is waited for with this patience.
@@ -111,16 +111,16 @@ impl Local {
         })
     }
 
-    /// The same, with another answer for files whose size is not known.
+    /// The store, with another kind for files of unknown size.
     #[must_use]
     pub const fn with_sizes(mut self, sizes: Sizes) -> Self {
         self.sizes = sizes;
         self
     }
 
-    /// The same, for a store that is written to. It notes its drafts in `folder`, and removes what stores of processes that
-    /// were killed have left, here and elsewhere. What somebody writes to stays. Without a folder, or with one that cannot be
-    /// used, nothing is noted.
+    /// The store, with records for writing. It records its drafts in `folder`, and removes the drafts of killed processes in
+    /// this and in other stores. Files that a process writes to are kept. Without a folder, or with one that cannot be used,
+    /// nothing is recorded.
     pub fn recorded(self, folder: Option<&Path>) -> Self {
         let Some(folder) = folder else { return self };
         left_here(folder);
@@ -148,8 +148,8 @@ impl Local {
     }
 
     /// The store in which a file lands that is copied to `target`, which the user named, and its name there; no name if
-    /// `target` is a directory. What takes bytes in order only (a device, a FIFO, `/dev/stdout`) is written into by the
-    /// first draft of that name.
+    /// `target` is a directory. The first draft of that name writes
+    /// into a target that takes bytes in order only (a device, a FIFO, `/dev/stdout`).
     ///
     /// # Errors
     ///
@@ -234,7 +234,7 @@ impl Local {
         Ok((dir, name))
     }
 
-    /// The same for a name that is to be created.
+    /// The directory and the name of an entry that is to be created.
     fn parent_of_new(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
         match self.parent(doing) {
             Err(error) if error.kind == ErrorKind::IsDir => doing.fail(ErrorKind::Exists),
@@ -447,7 +447,7 @@ impl Store for Local {
 
 impl Local {
     /// Sets all twelve permission bits of a file or directory: set-user-id, set-group-id and sticky bit, too. A caller
-    /// that is told the mode by a stranger uses [`Store::change`].
+    /// with a mode from a peer uses [`Store::change`].
     ///
     /// # Errors
     ///

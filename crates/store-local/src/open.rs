@@ -25,7 +25,7 @@ impl LocalOpen {
 
     /// Checks whether a read that ended early reached the end of the file as it was when opened.
     /// (The change time is not compared, because it also changes when a name of the file is
-    /// removed: a program may read such a file to its end. Whoever copies asks [`Open::is_unchanged`].)
+    /// removed: a program may read such a file to its end. A copy calls [`Open::is_unchanged`].)
     fn ends_at(&self, end: u64) -> Result<()> {
         let doing = doing("read", &self.path);
         let now = doing.or(Meta::of(&self.file))?;
@@ -137,7 +137,7 @@ mod tests {
         std::os::unix::fs::FileExt::write_all_at(&file, b"two", 0).unwrap();
         file.set_modified(time).unwrap();
         assert!(!open.is_unchanged().unwrap());
-        // A program may read it to its end all the same.
+        // A program may still read it to its end.
         assert_eq!(open.read_at(0, &mut [0; 9]).unwrap(), 3);
         fs::remove_dir_all(&root).unwrap();
     }

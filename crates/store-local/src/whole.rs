@@ -31,7 +31,7 @@ pub enum Reached {
 /// A file that only lacks its name. If it is dropped, it is removed.
 pub struct Whole {
     draft: LocalDraft,
-    /// What is to be synced first.
+    /// The volume that is synced first.
     volume: Option<Arc<Volume>>,
 }
 
@@ -72,7 +72,7 @@ impl Folder<'_> {
     }
 }
 
-/// Gives files their names, when they are where they are to be. What has the name is replaced.
+/// Gives files their names, when they are in the right directories. Existing entries are replaced.
 pub fn name_all(files: Vec<Whole>) -> Vec<Result<Found>> {
     let volumes = files.iter().filter_map(|file| file.volume.as_ref());
     let volumes: BTreeMap<u64, &Arc<Volume>> =
