@@ -24,7 +24,7 @@ pub(crate) struct GfarmDraft {
     name: Name,
     temporary: Name,
     writing: Mutex<Writing>,
-    /// It is dropped when the temporary name is gone.
+    /// Dropped when the temporary name is removed.
     _note: Option<Note>,
 }
 
@@ -39,13 +39,13 @@ struct Writing {
     /// The end of what was sent of a stream that has not been ended, and where it began.
     stream: Option<(u64, u64)>,
     length: u64,
-    /// The first failure. What was written before it may be lost.
+    /// The first failure. Bytes that were written before it may be lost.
     failed: Option<Trouble>,
     /// Whether the temporary name has been given up for the final one.
     is_named: bool,
 }
 
-/// The mode of a file that is being written: nobody else reads it.
+/// The mode of a file that is being written: no other user can read it.
 const DRAFT_MODE: u32 = 0o600;
 /// The mode of a new file where the writer names none.
 const NEW_MODE: u32 = 0o644;
@@ -77,7 +77,7 @@ impl GfarmDraft {
                 Ok(Self { writers, path, dir, name, temporary, writing, _note: note })
             }
             Err(trouble) => {
-                // The error of the node is what the caller is told.
+                // The caller gets the error of the node.
                 let _ = session.close(&[file]);
                 let _ = session.remove(place);
                 doing.fail(trouble.kind())
@@ -101,7 +101,7 @@ impl GfarmDraft {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets `work` use the file. After the first failure every later call fails with the same.
+    /// Lets `work` use the file. After the first failure every later call fails with that error.
     fn with<T>(
         &self,
         what: &'static str,
@@ -267,7 +267,7 @@ impl Draft for GfarmDraft {
         })
     }
 
-    /// A draft cannot be resumed, so nobody can use the token.
+    /// A draft cannot be resumed, so the token has no use.
     fn token(&self) -> Token {
         Token(self.temporary.as_bytes().to_vec())
     }
@@ -308,7 +308,7 @@ impl Draft for GfarmDraft {
 impl Drop for GfarmDraft {
     fn drop(&mut self) {
         let mut writing = self.writing();
-        // What fails here leaves a temporary name, which no listing shows.
+        // A failure here leaves a temporary name, which no listing shows.
         let _ = writing.end_stream();
         if let Ok((spool, file)) = writing.open() {
             let _ = spool.close(file);

@@ -34,7 +34,7 @@ pub struct Gfarm {
     pub(crate) writers: Arc<Writers>,
     /// The small files that are open at gfmd.
     pub(crate) opens: Opens,
-    /// Set when nothing more is wanted: nobody waits any more.
+    /// Set to end all waits.
     stopped: AtomicBool,
     /// Where the drafts are noted.
     recorded: Option<PathBuf>,
@@ -84,7 +84,7 @@ pub enum ConnectGfarm {
 }
 
 impl ConnectGfarm {
-    /// What the user can do about it.
+    /// The remedy, for the user.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Config(_) => Some(
@@ -111,7 +111,7 @@ pub enum Trouble {
     /// A node cannot be reached, or its connection has ended. The caller names it.
     #[error("{0}")]
     Away(String),
-    /// The same of gfmd, which is named, because no node is of use without it.
+    /// A failure of gfmd, without which no node can be used. Its text names the server.
     #[error("{0}")]
     MetadataAway(String),
 }
@@ -164,7 +164,7 @@ impl Gfarm {
         Self::with(Config::of_user(server)?)
     }
 
-    /// The same with other settings.
+    /// Connects with other settings.
     ///
     /// # Errors
     ///
@@ -200,8 +200,8 @@ impl Gfarm {
         Self { here, ..self }
     }
 
-    /// The same, for a store that is written to. It notes its drafts in `folder`, and removes what processes of this user that
-    /// were killed have left at this metadata server. Without a folder, or with one that cannot be used, nothing is noted.
+    /// The store, with records for writing. It records its drafts in `folder`, and removes the drafts of killed processes of
+    /// this user at this metadata server. Without a folder, or with one that cannot be used, nothing is recorded.
     #[must_use]
     pub fn recorded(self, folder: Option<PathBuf>) -> Self {
         let place = self.place();
@@ -211,7 +211,7 @@ impl Gfarm {
         Self { recorded: folder, ..self }
     }
 
-    /// What the file system is called in notes.
+    /// The name of the file system in records.
     fn place(&self) -> Vec<u8> {
         format!("gfarm://{}", self.server()).into_bytes()
     }
@@ -288,7 +288,7 @@ impl Gfarm {
                     return Ok(session.clone());
                 }
                 Err(error) => {
-                    // Who comes later does not wait as long again.
+                    // Later callers do not wait for the whole time again.
                     let is_over = since.elapsed() >= METADATA_TIME || self.is_stopped();
                     if is_over || !error.is_worth_retrying() {
                         return Err(Trouble::of_metadata(&error));
@@ -305,7 +305,7 @@ impl Gfarm {
         self.was_away.swap(false, Ordering::Relaxed)
     }
 
-    /// Nothing more is wanted: who waits for gfmd waits no more.
+    /// Ends all waits for gfmd.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }

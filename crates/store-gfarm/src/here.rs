@@ -52,7 +52,7 @@ impl LocalOpen {
         doing(what, &self.path)
     }
 
-    /// What gfmd knows of the path at present.
+    /// The present metadata of the path at gfmd.
     fn now(&self) -> std::result::Result<Stat, Trouble> {
         one(self.session.look(&[self.path.as_bytes()])?)
     }
@@ -110,7 +110,7 @@ impl Open for LocalOpen {
         self.doing("change the length of").fail(ErrorKind::ReadOnly)
     }
 
-    /// Gfarm does not tell holes.
+    /// Gfarm does not report holes.
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
         let range = range.start..range.end.min(self.stat.size);
         Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })

@@ -117,13 +117,13 @@ impl Lane {
         Ok(())
     }
 
-    /// What gfmd knows of the open file at present.
+    /// The present metadata of the open file at gfmd.
     pub(crate) fn stat(&self) -> Result<Stat, Trouble> {
         let file = self.file.as_ref().ok_or(Trouble::Refused(ErrorKind::Gone))?;
         one(self.session.stat(std::slice::from_ref(file))?)
     }
 
-    /// Whether gfmd still knows the content that is open: nobody has written it and closed it since.
+    /// Whether the open content is still that of gfmd: no writer has closed the file since.
     pub(crate) fn is_unchanged(&self) -> Result<bool, Trouble> {
         let stat = self.stat()?;
         let is_same =

@@ -1,8 +1,8 @@
 //! A Gfarm file system as a [`Store`](hikyaku_store::Store), and each of its nodes as a source of files.
 //!
 //! [`Gfarm`] is the store: a file is read from one of the nodes that have a replica of it, and a new file is written to
-//! one of the nodes that gfmd offers. A file that is there is not changed, only replaced. A download
-//! from many nodes at once uses [`survey()`], which tells every file below a path with the nodes that have it, and a
+//! one of the nodes that gfmd offers. An existing file is not changed, only replaced. A download
+//! from many nodes at once uses [`survey()`], which returns every file below a path with the nodes that have it, and a
 //! [`Node`] for each of them.
 //!
 //! A daemon on a node reads the node's own replicas by the descriptors that gfsd hands out ([`Here`]).

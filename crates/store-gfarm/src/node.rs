@@ -64,7 +64,7 @@ impl Node {
         Self { pool: Pool::new(gfarm, address), led: None }
     }
 
-    /// The same, for the paths of a survey ([`Survey::led`](crate::Survey::led)).
+    /// The node, for the paths of a survey ([`Survey::led`](crate::Survey::led)).
     #[must_use]
     pub fn led_by(self, led: Option<Led>) -> Self {
         Self { led, ..self }
@@ -100,7 +100,7 @@ impl Node {
     }
 
     /// Reads ranges of a file, in order. `each` gets blocks of a mebibyte, or up to the end of a range, with their offsets;
-    /// `arrived` is told of bytes as they come.
+    /// `arrived` receives the number of bytes as they arrive.
     ///
     /// gfmd is asked behind the last block whether the content is still the same, and `each` gets that block only then: if
     /// all blocks of a file were handed on, they are of one content.
@@ -154,8 +154,8 @@ impl Node {
         })
     }
 
-    /// Reads small files whole, and hands each to `each` with its index: its content, or why there is none. `arrived` is
-    /// told of bytes as they come.
+    /// Reads small files whole, and hands each to `each` with its index: its content, or the error. `arrived` gets the
+    /// number of bytes as they arrive.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl Node {
         }
         for (index, content) in told {
             match content {
-                // The node has lost gfmd, which says nothing of the file.
+                // The node has lost gfmd. That is no failure of the file.
                 Err(ErrorKind::Unreachable) => {
                     let away = || Trouble::Away("it cannot reach the metadata server".to_owned());
                     failed.get_or_insert_with(away);
@@ -241,7 +241,7 @@ impl Node {
         failed.map_or(Ok(later), Err)
     }
 
-    /// What one connection reads of small files.
+    /// The reads of small files over one connection.
     fn read_small(
         &self,
         session: &Arc<Metadata>,

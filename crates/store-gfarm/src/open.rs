@@ -111,7 +111,7 @@ impl Open for GfarmOpen {
         self.doing("change the length of").fail(ErrorKind::ReadOnly)
     }
 
-    /// Gfarm does not tell holes.
+    /// Gfarm does not report holes.
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
         let range = range.start..range.end.min(self.stat.size);
         Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })

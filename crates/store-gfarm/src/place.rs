@@ -51,8 +51,8 @@ pub(crate) fn place(doing: Doing<'_>) -> Result<Spot> {
     Ok(Spot { dir: dir.as_bytes().to_vec(), name })
 }
 
-/// The place of a name that is to be made. Its directory must be one: gfmd follows no links, and says so in words of its
-/// own.
+/// The place of a name that is to be made. Its directory must be one: gfmd follows no links, and returns an error of its
+/// own for them.
 pub(crate) fn spot(gfarm: &Gfarm, doing: Doing<'_>) -> Result<Spot> {
     let Some((dir, name)) = doing.path().split() else { return doing.fail(ErrorKind::Exists) };
     if Copy::of(&name).is_some() {

@@ -25,7 +25,7 @@ pub(crate) struct Pool {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Lane>,
-    /// What ends the connections that are in use.
+    /// Handles that end the connections in use.
     in_use: HashMap<u64, End>,
     is_connecting: bool,
     next: u64,

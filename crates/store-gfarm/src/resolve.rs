@@ -33,7 +33,7 @@ fn has_no_link(gfarm: &Gfarm, path: &StorePath) -> Result<bool, Trouble> {
     let mut steps: Vec<&[u8]> = ends.map(|(end, _)| &path.as_bytes()[..end]).collect();
     steps.push(path.as_bytes());
     let looked = gfarm.ask(|session| session.look(&steps))?.1;
-    // What is not there may be behind a link that is.
+    // A missing entry may be behind an existing link.
     let is_plain = |stat: &Result<hikyaku_gfarm::Stat, _>| {
         stat.as_ref().is_ok_and(|stat| convert::kind(stat.kind) != Kind::Link)
     };
@@ -48,13 +48,13 @@ pub struct Led {
 }
 
 impl Led {
-    /// `None` if both are the same.
+    /// `None` if both are equal.
     pub(crate) fn new(shown: &StorePath, real: &StorePath) -> Option<Self> {
         let (shown, real) = (shown.as_bytes().to_vec(), real.as_bytes().to_vec());
         (shown != real).then_some(Self { shown, real })
     }
 
-    /// What the user calls a path at or below the root.
+    /// The user's name of a path at or below the root.
     pub(crate) fn shown(&self, path: &[u8]) -> Vec<u8> {
         replaced(path, &self.real, &self.shown)
     }

@@ -64,7 +64,7 @@ impl Store for Gfarm {
         Ok(looked)
     }
 
-    /// gfmd tells a directory as a whole. Pages are in the order of the names.
+    /// gfmd sends a directory as a whole. Pages are in the order of the names.
     fn list(&self, dir: &StorePath, after: Option<&Cursor>, room: usize) -> Result<Page> {
         let doing = doing("list", dir);
         let listed = self.ask(|session| session.list(&[dir.as_bytes()]));

@@ -8,7 +8,7 @@ use hikyaku_gfarm::{Address, Handle, Stat};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use std::collections::{BTreeMap, HashMap};
 
-/// What was found.
+/// The found entries.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Everything at and below the path, in the order of their paths.
@@ -42,8 +42,9 @@ const NAMES_MAX: usize = 10_000_000;
 /// Levels of directories.
 const LEVELS_MAX: usize = 2048;
 
-/// Tells everything at and below `root`. What cannot be read is told with the reason. Symbolic links on the way to the root are
-/// followed, since the user has named it; all paths begin with the root as it was named. Those below it are told as links.
+/// Lists everything at and below `root`. Unreadable entries are listed with the error. Symbolic links on the way to the root
+/// are followed, since the user has named it; all paths begin with the root as it was named. Those below it are listed as
+/// links.
 ///
 /// # Errors
 ///
@@ -87,7 +88,7 @@ fn below(
             }
         };
         for (name, stat) in entries {
-            // Nobody is asked for the replicas of unfinished files of other copies.
+            // The replicas of unfinished files of other copies are not requested.
             if Token::is_in(&name) {
                 continue;
             }
@@ -174,7 +175,7 @@ impl Numbers {
         Ok(Self { ports, numbers: HashMap::new(), nodes: Vec::new() })
     }
 
-    /// The number of a host; `None` for one whose port gfmd does not tell.
+    /// The number of a host; `None` for one whose port gfmd does not send.
     fn of_host(&mut self, host: &str) -> Option<usize> {
         if let Some(number) = self.numbers.get(host) {
             return Some(*number);

@@ -47,7 +47,7 @@ impl GfarmUpdate {
                 Ok(Self { path, inode, writers, at: Mutex::new(at) })
             }
             Err(trouble) => {
-                // The error of the node is what the caller is told.
+                // The caller gets the error of the node.
                 let _ = session.close(&[file]);
                 doing.fail(trouble.kind())
             }
@@ -75,7 +75,7 @@ impl GfarmUpdate {
         self.doing(what).or(done.and_then(|done| closed.map(|()| done)))
     }
 
-    /// What gfmd knows of it.
+    /// The metadata of the file at gfmd.
     fn stat(&self) -> std::result::Result<Stat, Trouble> {
         let stat = one(self.at().session.look(&[self.path.as_bytes()])?)?;
         match stat.handle.inode == self.inode {
@@ -161,7 +161,7 @@ impl Open for GfarmUpdate {
         self.with("change the length of", |spool, file| Ok(spool.set_length(file, length)?))
     }
 
-    /// Gfarm does not tell holes.
+    /// Gfarm does not report holes.
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
         let range = range.start..range.end.min(self.found()?.size);
         Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
