@@ -50,7 +50,7 @@ pub(crate) struct Inner {
 /// How a store behaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct S3Options {
-    /// The server, if it is not Amazon's. Default: what the environment and the user's files say.
+    /// The server, if it is not Amazon's. Default: the one of the environment and the user's files.
     pub endpoint: Option<String>,
     /// Default: implied, because each check costs a round trip.
     pub parents: Parents,
@@ -72,7 +72,7 @@ pub enum Parents {
     Implied,
 }
 
-/// Whether the server heeds the conditions of a write.
+/// Whether the server honours the conditions of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conditions {
     /// It is tried at the beginning with an object of a name of its own, because some servers ignore `If-None-Match` and
@@ -100,15 +100,15 @@ pub(crate) const PART_MIB: u32 = 8;
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 256;
-/// What a killed process has left costs a new one no more time than this.
+/// Maximum time for the removal of uploads of killed processes.
 const LEFT_TIME: Duration = Duration::from_secs(5);
 /// Of the machine that gives credentials.
 const CREDENTIAL_RETRY_TIME: Duration = Duration::from_secs(10);
-/// Where nobody names a region, and for servers that have none.
+/// The region without a setting, and for servers that have none.
 const USUAL_REGION: &str = "us-east-1";
 
 impl S3 {
-    /// Finds the user's credentials, and asks the bucket whether it is there.
+    /// Finds the user's credentials, and checks that the bucket exists.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl S3 {
         let abilities = inner.wait(async {
             let page = Page { prefix: "", depth: Depth::Names, room: 1, after: None };
             match wire.list(&page).await {
-                // Who may read objects need not have the right to list them.
+                // The right to read objects does not include the right to list them.
                 Err(S3Error::Refused { status: 403, code, .. }) if code == "AccessDenied" => {}
                 Err(error) => return Err(error),
                 Ok(_) => {}
@@ -153,7 +153,7 @@ impl S3 {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The same, and the server is not asked for anything.
+    /// Connects without a request to the server.
     #[cfg(test)]
     pub(crate) fn unasked(
         bucket: &str,
@@ -204,7 +204,7 @@ impl Inner {
         })
     }
 
-    /// What the bucket is called in notes.
+    /// The name of the bucket in records.
     fn place(&self) -> &[u8] {
         self.wire.base.as_bytes()
     }
@@ -223,7 +223,7 @@ impl Inner {
         let aborted = self.wire.abort((key, upload));
         match self.wait(async { timeout(LEFT_TIME, aborted).await }) {
             Ok(Ok(())) => Left::Removed,
-            // It was dropped by somebody else.
+            // Another process has dropped it.
             Ok(Err(error)) if error.is_not_found() => Left::Removed,
             Ok(Err(_)) | Err(_) => Left::Stays,
         }
@@ -253,7 +253,7 @@ async fn wire(bucket: &str, settings: &Settings) -> Result<Wire, S3Error> {
     let region = match (&settings.region, &settings.endpoint) {
         (Some(region), _) => region.clone(),
         (None, Some(_)) => USUAL_REGION.to_owned(),
-        // Where that is not told, the answer to the first request is.
+        // Without a setting the answer to the first request has the region.
         (None, None) => {
             let told = resolve_bucket_region(bucket, &options).await;
             told.unwrap_or_else(|_| USUAL_REGION.to_owned())
@@ -282,7 +282,7 @@ async fn wire(bucket: &str, settings: &Settings) -> Result<Wire, S3Error> {
                 .with_region(&region)
                 .with_retry(retry);
             let provider = builder.build().map_err(here)?.credentials().clone();
-            // Told here, so that a machine without any says so at once and not at the first file.
+            // Checked here, so that a machine without credentials fails at once and not at the first file.
             let found = provider.get_credential().await;
             found.map_err(|_| S3Error::NoCredentials(bucket.to_owned()))?;
             Some(provider)

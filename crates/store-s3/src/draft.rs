@@ -19,7 +19,7 @@ pub(crate) struct S3Draft {
     s3: S3,
     path: StorePath,
     key: String,
-    /// What the upload notes as the time of the file: it is told when the upload begins.
+    /// The time of the file that is stored with the object: it is sent when the upload begins.
     modified: Option<Time>,
     /// The size of a part, in mebibytes.
     part_mib: u32,
@@ -160,7 +160,7 @@ impl S3Draft {
         inner.wait(inner.wire.complete((&self.key, &upload), &tags, condition)).map(Some)
     }
 
-    /// What must be true of the object that is replaced.
+    /// The condition on the replaced object.
     fn condition(&self, naming: Naming) -> Result<Condition> {
         let (doing, inner) = (self.doing("name"), &self.s3.inner);
         match naming {
@@ -225,7 +225,7 @@ impl Draft for S3Draft {
     /// It cannot be resumed, so nothing is kept.
     fn keep(&self) {}
 
-    /// What the server has acknowledged it keeps. The rest is sent with the name.
+    /// The server keeps the acknowledged parts. The rest is sent with the name.
     fn sync(&self) -> Result<()> {
         let mut writing = self.writing();
         self.doing("sync").or(self.settle(&mut writing))
@@ -246,7 +246,7 @@ impl Draft for S3Draft {
         let made = made.map_err(|error| match (error.kind(), &condition) {
             (ErrorKind::Changed | ErrorKind::Busy, Condition::Absent) => ErrorKind::Exists,
             (ErrorKind::NotFound, Condition::Is(_)) => ErrorKind::Changed,
-            // The bucket is there, so it is the name for which the server has no place.
+            // The bucket exists, so the server refuses the name.
             _ if error.is_not_found() => ErrorKind::BadName,
             (kind, _) => kind,
         });
@@ -275,7 +275,7 @@ impl Drop for S3Draft {
         if let Some(upload) = upload.filter(|_| !is_named) {
             let inner = &self.s3.inner;
             let aborted = inner.wire.abort((&self.key, &upload));
-            // Nothing can be done about it; docs/s3.md says how such uploads are found.
+            // The upload stays then; docs/s3.md describes how such uploads are removed.
             let _ = inner.wait(async { tokio::time::timeout(ABORT_TIME, aborted).await });
         }
     }

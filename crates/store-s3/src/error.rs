@@ -5,7 +5,7 @@ use hikyaku_store::ErrorKind;
 /// Why a bucket cannot be used, or a request to it failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum S3Error {
-    /// Nothing says who the user is.
+    /// No setting has the user's credentials.
     #[error("no credentials for the bucket '{0}' were found")]
     NoCredentials(String),
     /// A setting is wrong: where it stands, and what is wrong with it.
@@ -13,7 +13,7 @@ pub enum S3Error {
     Setting {
         /// A variable of the environment, or a file.
         place: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The server refuses the request.
@@ -49,7 +49,7 @@ pub enum S3Error {
 }
 
 fn refused(status: u16, code: &str, message: &str) -> String {
-    // What a server writes goes to a terminal.
+    // The server's text is printed on a terminal.
     let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(300).collect::<String>();
     match (code, message) {
         ("", _) => format!("the storage answers with the status {status}"),
@@ -59,9 +59,9 @@ fn refused(status: u16, code: &str, message: &str) -> String {
 }
 
 impl S3Error {
-    /// What the error is to a user of a store.
+    /// The kind of the error for a caller of the store.
     pub fn kind(&self) -> ErrorKind {
-        /// The error number where no other kind says it.
+        /// The error number for all other kinds.
         const EIO: i32 = 5;
         match self {
             Self::NoCredentials(_) | Self::Setting { .. } => ErrorKind::Denied,
@@ -88,7 +88,7 @@ impl S3Error {
         }
     }
 
-    /// What the user can do about it.
+    /// The remedy, for the user.
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
             Self::NoCredentials(_) => {

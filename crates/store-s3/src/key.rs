@@ -15,14 +15,14 @@ pub(crate) fn key(path: &StorePath) -> Result<String, ErrorKind> {
     Ok(key.to_owned())
 }
 
-/// What all keys below a directory begin with; empty for the root. An object of this key marks an empty directory.
+/// The prefix of all keys below a directory; empty for the root. An object of this key marks an empty directory.
 pub(crate) fn prefix(path: &StorePath) -> Result<String, ErrorKind> {
     let key = key(path)?;
     Ok(if key.is_empty() { key } else { key + "/" })
 }
 
-/// What stands in a URL for `text`: all but the unreserved characters of RFC 3986 is encoded, and a slash where `slash`
-/// says so.
+/// The encoding of `text` in a URL: all but the unreserved characters of RFC 3986 is encoded, and slashes as `slash`
+/// requires.
 pub(crate) fn encoded(text: &str, slash: Slash) -> String {
     let mut url = String::with_capacity(text.len() + text.len() / 4);
     for byte in text.bytes() {
@@ -40,7 +40,7 @@ pub(crate) fn encoded(text: &str, slash: Slash) -> String {
     url
 }
 
-/// What becomes of a slash.
+/// The treatment of a slash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slash {
     /// It stays, as in the path of a URL.

@@ -1,4 +1,4 @@
-//! What is asked of a bucket: objects, listings and uploads.
+//! Requests to a bucket: objects, listings and uploads.
 
 use crate::error::S3Error;
 use crate::reply::{self, Listing, Refusal};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hikyaku_store::{Found, Identity, Kind, Owner, Time, Version};
 use http::{HeaderMap, Method};
 
-/// What is known of an object.
+/// The metadata of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub(crate) size: u64,
@@ -21,25 +21,25 @@ pub(crate) struct Head {
 /// A page of a listing that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page<'a> {
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub(crate) prefix: &'a str,
     pub(crate) depth: Depth,
-    /// At most so many entries; a server gives 1,000 at most.
+    /// Maximum number of entries; a server sends 1,000 at most.
     pub(crate) room: usize,
-    /// What the page before said.
+    /// The continuation of the page before.
     pub(crate) after: Option<&'a str>,
 }
 
 /// How deep a listing goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Depth {
-    /// Keys up to the next slash; what is behind it is told as a prefix.
+    /// Keys up to the next slash; keys with more are listed as a prefix.
     Names,
     /// All keys.
     All,
 }
 
-/// What must be true of the object that a write replaces.
+/// The condition on the object that a write replaces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
     None,
@@ -63,7 +63,7 @@ impl Condition {
 }
 
 impl Wire {
-    /// What is known of an object; `None` if there is none.
+    /// The metadata of an object; `None` if it does not exist.
     pub(crate) async fn head(&self, key: &str) -> Result<Option<Head>, S3Error> {
         match self.send(&Ask::new(Method::HEAD, key)).await {
             Ok(response) => Ok(Some(Head::of(response.headers())?)),
@@ -196,7 +196,7 @@ impl Head {
         })
     }
 
-    /// The same as a store tells it.
+    /// The object as an entry of a store.
     pub(crate) fn found(&self, key: &str) -> Found {
         Found {
             kind: Kind::File,
@@ -224,11 +224,11 @@ pub(crate) fn plain(e_tag: &str) -> &str {
     e_tag.trim_matches('"')
 }
 
-/// What a bucket does not know, told as of a file that everybody reads.
+/// The mode of files, which a bucket does not store: readable for all users.
 const FILE_MODE: u32 = 0o644;
 const DIR_MODE: u32 = 0o755;
 
-/// A directory as a store tells it.
+/// A directory as an entry of a store.
 pub(crate) fn dir(key: &str) -> Found {
     Found {
         kind: Kind::Dir,

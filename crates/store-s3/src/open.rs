@@ -25,7 +25,7 @@ pub(crate) struct S3Open {
 const PIECE_BYTES: usize = 8 << 20;
 /// Requests of one read at once.
 const PIECES: usize = 8;
-/// A connection that is lost within a range is followed by another one for the rest, so many times without a byte.
+/// Maximum number of consecutive connections without a byte for the rest of a range.
 const TRIES: u32 = 4;
 
 /// A range as it comes.

@@ -1,4 +1,4 @@
-//! What a server answers: listings, errors, and the states of uploads, all in XML; and times in headers.
+//! Answers of a server: listings, errors, and the states of uploads, all in XML; and times in headers.
 
 use hikyaku_store::Time;
 use quick_xml::events::Event;
@@ -10,7 +10,7 @@ pub(crate) struct Object {
     pub(crate) key: String,
     pub(crate) size: u64,
     pub(crate) e_tag: Option<String>,
-    /// When it was written, in whole seconds: more is not told by all answers.
+    /// The time of its upload, in whole seconds: not all answers have more.
     pub(crate) written: Time,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Listing {
     pub(crate) objects: Vec<Object>,
     /// Common prefixes of further objects, each with the delimiter at its end.
     pub(crate) prefixes: Vec<String>,
-    /// What asks for the next page.
+    /// The token of the next page.
     pub(crate) next: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn listing(text: &str) -> Result<Listing, BadReply> {
     Ok(listing)
 }
 
-/// Reads why a request is refused; empty where the answer does not say.
+/// Reads the reason of a refusal; empty if the answer has none.
 // fuzz: web
 pub(crate) fn refusal(text: &str) -> Refusal {
     let mut refusal = Refusal::default();
@@ -127,7 +127,7 @@ fn element(text: &str, root: &str, wanted: &str) -> Result<String, BadReply> {
     found.filter(|found| !found.is_empty()).ok_or(BadReply)
 }
 
-/// Tells the path and the text of each element when it ends.
+/// Calls a function with the path and the text of each element at its end.
 fn walk(
     text: &str,
     mut each: impl FnMut(&str, &str) -> Result<(), BadReply>,
@@ -269,7 +269,7 @@ pub(crate) fn content_range(text: &str) -> Option<(std::ops::Range<u64>, u64)> {
     (first <= last && last < size).then(|| (first..last + 1, size))
 }
 
-/// Reads `bytes` as each thing that a server may send. What is wrong is an error and never a panic.
+/// Parses `bytes` as each kind of answer. Malformed input is an error and never a panic.
 // fuzz: web
 pub fn read_anything(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };

@@ -12,7 +12,7 @@ use hikyaku_store::{
     Kind, Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
 };
 
-/// What is at a path.
+/// The entry at a path.
 enum There {
     File(String, Head),
     Dir,
@@ -52,7 +52,7 @@ impl S3 {
         ErrorKind::NotFound
     }
 
-    /// What is at a path where something must be.
+    /// The entry at a path. A missing one is an error.
     fn find(&self, doing: Doing<'_>) -> Result<There> {
         match doing.or(self.there(doing.path()))? {
             There::Nothing if self.inner.parents == Parents::Required => {
@@ -108,8 +108,8 @@ impl Store for S3 {
         })
     }
 
-    /// The time of a file is that of its writing to the bucket: a listing tells no other. A file and a directory of one
-    /// name, which a bucket can have, are told both.
+    /// The time of a file is that of its upload: a listing has no other. A file and a directory of one name, which a bucket
+    /// can have, are both listed.
     fn list(&self, path: &StorePath, after: Option<&Cursor>, room: usize) -> Result<Page> {
         let (doing, inner) = (doing("list", path), &self.inner);
         let prefix = doing.or(prefix(path))?;
@@ -239,12 +239,12 @@ impl Store for S3 {
         self.lacks("ask for the space of", &StorePath::ROOT, Ability::Space)
     }
 
-    /// A service has replicas and does not tell of them.
+    /// The places of replicas within a service are unknown.
     fn places(&self, path: &StorePath) -> Result<Vec<Place>> {
         self.find(doing("find the replicas of", path)).map(|_| Vec::new())
     }
 
-    /// What a server has acknowledged it keeps.
+    /// A server keeps acknowledged objects without a sync.
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {
         if self.inner.parents == Parents::Required {
             for dir in dirs {

@@ -9,7 +9,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a bucket has at and below a path.
+/// The contents of a bucket at and below a path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
     /// By path below the root of the bucket: files, and directories that a key names or that files are in. A path may be
@@ -19,12 +19,12 @@ pub struct Survey {
     pub doubles: BTreeSet<Vec<u8>>,
 }
 
-/// What is meant by a path: a bucket may have both an object and a directory of it.
+/// The meaning of a path: a bucket may have both an object and a directory of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meant {
     /// The object; a directory, if there is no object.
     Object,
-    /// Whichever of them is there, and not both.
+    /// The one of them that exists, if not both do.
     Either,
     /// The directory; an object, if nothing is in the directory.
     Directory,
@@ -33,7 +33,7 @@ pub enum Meant {
 /// Which times of files are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
-    /// When they were written to the bucket, as the listing tells.
+    /// The times of their uploads, from the listing.
     Written,
     /// Those of the files that were copied there, as far as the writer noted them (`x-amz-meta-mtime`). Each file costs a
     /// request.
@@ -51,7 +51,7 @@ impl Object {
         Head { size, e_tag, written: self.written, modified: None }
     }
 
-    /// The same as a store tells it.
+    /// The object as an entry of a store.
     pub(crate) fn found(&self) -> Found {
         self.head().found(&self.key)
     }
@@ -62,8 +62,7 @@ impl S3 {
     ///
     /// # Errors
     ///
-    /// Nothing is there (`NotFound`), the path stands for two things and is not said to be one of them, or the bucket cannot
-    /// be listed.
+    /// The path does not exist (`NotFound`), it is ambiguous (an object and a directory), or the bucket cannot be listed.
     pub fn survey(
         &self,
         root: &StorePath,
@@ -150,7 +149,7 @@ impl S3 {
 impl Survey {
     fn add(&mut self, object: &Object, root: &str) {
         let path = object.key.strip_suffix('/').unwrap_or(&object.key);
-        // A marker of no bytes is a directory; with bytes it is a file of a name that is none, and told as such.
+        // An empty marker is a directory; one with bytes is a file with an impossible name, and reported as such.
         let is_marker = path.len() < object.key.len() && object.size == 0;
         if is_marker {
             self.add_dir(path);

@@ -1,4 +1,4 @@
-//! Against a server in the test, which says what it is told to, and against servers of others.
+//! Tests against a server in the test with scripted answers, and against servers of other projects.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 mod real;

@@ -42,15 +42,15 @@ pub(crate) struct Ask {
     body: Bytes,
 }
 
-/// A request is sent so many times in all before it fails.
+/// Maximum number of attempts of a request.
 const TRIES: u32 = 5;
 /// The wait before the second try; doubled for each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
-/// A server has so long for its answer, beside the time in which the body of the request is sent.
+/// Maximum time for the answer of a server, without the time in which the body of the request is sent.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// A connection that carries less than this is given up.
 const SLOWEST_BYTES_PER_SEC: u64 = 16 << 10;
-/// A body that stops for so long is given up.
+/// Maximum time without a byte of a body.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Bytes of an answer that is read as a whole: a page of a listing has 1,000 keys of 1,024 bytes, encoded.
 const REPLY_BYTES_MAX: usize = 16 << 20;
@@ -207,7 +207,7 @@ fn of_http(error: &HttpError) -> S3Error {
     }
 }
 
-/// The innermost cause says most: the others are layers of the HTTP client.
+/// The innermost cause is the most exact one: the others are layers of the HTTP client.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut last = error.source();
     while let Some(deeper) = last.and_then(|error| error.source()) {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is found with these variables and files.
+/// The settings that these variables and files give.
 fn find(
     endpoint: Option<&str>,
     variables: &[(&str, &str)],

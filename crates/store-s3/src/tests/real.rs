@@ -35,7 +35,7 @@ impl Drop for Server {
     }
 }
 
-/// A server has so long to begin.
+/// Maximum time for the start of a server.
 const START_TIME: Duration = Duration::from_secs(60);
 
 impl Server {

@@ -1,4 +1,4 @@
-//! A server that answers what a test says.
+//! A server with the answers of a test.
 
 use super::connect;
 use crate::{Conditions, S3};
@@ -24,7 +24,7 @@ impl Request {
     }
 }
 
-/// What the server answers: the bytes of an answer, after which the connection is closed.
+/// An answer of the server, as bytes, after which the connection is closed.
 type Answer = Box<dyn Fn(&Request) -> Vec<u8> + Send + Sync>;
 
 struct Server {
