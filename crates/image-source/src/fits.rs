@@ -23,7 +23,7 @@ const UNITS_MAX: usize = 64;
 /// Dimensions that data may have.
 const AXES_MAX: usize = 999;
 
-/// What the head of a unit says.
+/// The fields of the head of a unit.
 #[derive(Default)]
 struct Unit {
     is_picture: bool,
@@ -138,7 +138,7 @@ impl Unit {
         (axis <= self.axes).then_some(length)
     }
 
-    /// Bytes of the data with their padding; `None` if no file is so long.
+    /// Bytes of the data with their padding; `None` if that exceeds the length of any file.
     fn data_bytes(&self) -> Option<u64> {
         if self.axes == 0 {
             return Some(0);

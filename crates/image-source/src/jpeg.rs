@@ -15,7 +15,7 @@ use zune_jpeg::JpegDecoder;
 
 /// The first bytes of every file.
 pub(crate) const SIGNATURE: &[u8] = b"\xff\xd8\xff";
-/// A picture may have so many pixels: 2^27, which is more than 11000 x 11000.
+/// Maximum number of pixels of a picture: 2^27, which is more than 11000 x 11000.
 const PIXELS_MAX: u64 = 1 << 27;
 /// Bytes of a file.
 const FILE_BYTES_MAX: u64 = 512 << 20;
@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 512 << 20;
 const HEAD_BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: usize = 1024;
 
-/// What the frame header says.
+/// The fields of the frame header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Jpeg {
     pub(crate) size: Size,

@@ -93,7 +93,7 @@ impl Tone {
         Self { levels, scale: 1.0, zero: 0.0, blank: None }
     }
 
-    /// What a number of the file means; not a number for one that stands for no value.
+    /// The physical value of a number of the file; NaN for one that stands for no value.
     pub(crate) fn physical(self, number: f64) -> f64 {
         match self.blank {
             Some(blank) if blank == number => f64::NAN,
@@ -105,7 +105,7 @@ impl Tone {
     pub(crate) fn shown(self, number: f64) -> u8 {
         let Levels { low, high } = self.levels;
         let part = (self.physical(number) - low) / (high - low);
-        // What is not a number is shown as 0.
+        // NaN is shown as 0.
         (256.0 * part).clamp(0.0, 255.0) as u8
     }
 }

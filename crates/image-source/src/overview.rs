@@ -3,7 +3,7 @@
 use crate::geometry::{Part, Region, Size, Step};
 use crate::pixels::Pixels;
 
-/// Of how many pixels, in both directions, an overview has one; at least 2. `None` if it is no smaller picture of the same
+/// The factor, in both directions, by which an overview is smaller; at least 2. `None` if it is no smaller picture of equal
 /// shape.
 pub(crate) fn factor(full: Size, small: Size) -> Option<u32> {
     let (long, short) = match full.width >= full.height {

@@ -5,8 +5,8 @@
 pub(crate) struct Palette(Box<[[u8; 3]; 256]>);
 
 impl Palette {
-    /// From the ColorMap of a TIFF: 256 numbers of 16 bits of red, as many of green, as many of blue. `None` unless there are
-    /// so many.
+    /// From the ColorMap of a TIFF: 256 numbers of 16 bits of red, as many of green, as many of blue. `None` for
+    /// another count.
     pub(crate) fn of_tiff(map: &[u16]) -> Option<Self> {
         if map.len() != 3 * 256 {
             return None;

@@ -13,19 +13,19 @@ use crate::ranges::Ranges;
 use crate::rows::{Place, RawShape, Rows, Window};
 use crate::tiff::{self, Tiff};
 
-/// What is known of a picture from the head of its file.
+/// The properties of a picture from the head of its file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Picture {
     format: Format,
 }
 
-/// What the user says of pictures.
+/// The user's settings for pictures.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Hints {
     /// The shape of files without a head. With it nothing else is tried.
     pub raw: Option<RawShape>,
-    /// The values that are black and white. Default: 16 bits are shown by their upper eight; for other numbers the values that
-    /// a FITS file tells (`DATAMIN`, `DATAMAX`), or those between which 99 % of some of its values lie.
+    /// The values that are black and white. Default: 16 bits are shown by their upper eight; for other numbers the values of
+    /// a FITS file (`DATAMIN`, `DATAMAX`), or those between which 99 % of some of its values lie.
     pub levels: Option<Levels>,
 }
 

@@ -23,7 +23,7 @@ pub struct Samples {
     kind: Kind,
 }
 
-/// What a sample is.
+/// The type of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Kind {
     /// A byte that is shown as it is.
@@ -59,7 +59,7 @@ impl Samples {
         self.stored as usize * self.sample_bytes()
     }
 
-    /// The same with other black and white, where samples are numbers.
+    /// The layout with other values of black and white, if samples are numbers.
     pub(crate) const fn with_tone(self, tone: Tone) -> Self {
         let kind = match self.kind {
             Kind::Byte => Kind::Number(Number::U8, Order::Big, tone),
@@ -70,7 +70,7 @@ impl Samples {
         Self { kind, ..self }
     }
 
-    /// Whether levels say how the samples are shown.
+    /// Whether levels determine how the samples are shown.
     pub(crate) const fn has_levels(self) -> bool {
         matches!(self.kind, Kind::Number(..))
     }

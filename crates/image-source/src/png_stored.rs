@@ -9,7 +9,7 @@ use crate::ranges::Ranges;
 use crate::rows::{Place, Rows};
 use std::ops::Range;
 
-/// What the head of a PNG says.
+/// The fields of the head of a PNG.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Head {
     pub(crate) size: Size,

@@ -22,11 +22,11 @@ pub trait Ranges: Send + Sync {
     /// The bytes cannot be read, or a range leaves the file.
     fn read(&self, ranges: &[Range<u64>], into: &mut Vec<u8>) -> Result<(), ReadFailed>;
 
-    /// Asked now and then while much is decoded of few bytes.
+    /// Called repeatedly while few bytes are decoded into many.
     ///
     /// # Errors
     ///
-    /// Nobody wants the picture any more: the next read would fail.
+    /// The picture is not needed any more: the next read would fail.
     fn check(&self) -> Result<(), ReadFailed> {
         Ok(())
     }
@@ -35,13 +35,13 @@ pub trait Ranges: Send + Sync {
 /// Why bytes cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReadFailed {
-    /// The operating system says why.
+    /// An error of the operating system.
     #[error("{}", io::Error::from(*.0))]
     Local(io::ErrorKind),
-    /// The store says why.
+    /// An error of the store.
     #[error("{0}")]
     Store(ErrorKind),
-    /// The server says why, or the connection has ended.
+    /// An error of the server, or the connection has ended.
     #[error(transparent)]
     Far(#[from] RemoteError),
     /// The bytes came damaged.
@@ -112,8 +112,8 @@ impl LocalFile {
 }
 
 impl LocalFile {
-    /// Tells the kernel which parts will be read: over a network's file system, rows that are asked for one after the other
-    /// would wait for each other.
+    /// Advises the kernel of the parts that will be read: over a network's file system, rows that are requested one after the
+    /// other would wait for each other.
     fn advise(&self, ranges: &[Range<u64>]) {
         for range in merged(ranges, GAP_BYTES_MAX) {
             let mut at = range.start;
@@ -180,7 +180,7 @@ impl Ranges for StoreFile<'_> {
     }
 
     fn check(&self) -> Result<(), ReadFailed> {
-        // Whoever gives the file may end its use at any read, also at one of nothing.
+        // The owner of the file may end its use at any read, also at an empty one.
         let read = self.open.read_at(0, &mut []);
         read.map(drop).map_err(|error| ReadFailed::Store(error.kind))
     }
@@ -338,12 +338,12 @@ pub(crate) fn grow(
 }
 
 impl ReadFailed {
-    /// Whether the connection to the server is gone, so that another one may have the bytes.
+    /// Whether the connection to the server is lost, so that another server may have the bytes.
     pub const fn is_of_server(&self) -> bool {
         matches!(self, Self::Far(error) if error.is_of_server())
     }
 
-    /// What kind of failure of the server it is, for exit codes.
+    /// The kind of the server's failure, for exit codes.
     pub const fn kind(&self) -> Option<ErrorKind> {
         match self {
             Self::Far(RemoteError::Refused { kind, .. }) => Some(*kind),

@@ -21,14 +21,14 @@ pub(crate) struct Taken {
 const ALL_BYTES: u64 = 2 << 30;
 /// Parts of at most this size are small. They are needed for a short time.
 const SMALL_BYTES: u64 = 128 << 20;
-/// What larger parts leave free: a small picture does not wait until large ones are decoded.
+/// Bytes that larger parts leave free: a small picture does not wait until large ones are decoded.
 const FOR_SMALL_BYTES: u64 = 256 << 20;
 
-/// What all decoders of this process share.
+/// The memory that all decoders of this process share.
 pub(crate) static DECODING: Room =
     Room::new(ALL_BYTES, ForSmall { most: SMALL_BYTES, kept: FOR_SMALL_BYTES });
 
-/// What is kept of a room for small parts.
+/// The part of a room that is reserved for small parts.
 #[derive(Clone, Copy)]
 struct ForSmall {
     /// The size of the largest part that is small.
@@ -46,12 +46,12 @@ impl Room {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until so many bytes are free, and takes them. A thread takes once at a time, so that nobody waits for itself. A
-    /// large part leaves free what is kept for small ones.
+    /// Waits until `bytes` bytes are free, and takes them. A thread takes once at a time, so that no thread waits for itself.
+    /// A large part leaves the reserve for small ones free.
     ///
     /// # Errors
     ///
-    /// There are never so many.
+    /// The room is smaller than `bytes`.
     pub(crate) fn take(&'static self, bytes: u64) -> Result<Taken, ImageError> {
         let kept = if bytes > self.for_small.most { self.for_small.kept } else { 0 };
         let wanted = bytes.saturating_add(kept);

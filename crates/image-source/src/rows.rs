@@ -27,7 +27,7 @@ pub(crate) enum Place {
         /// The first byte of the first row.
         from: u64,
     },
-    /// The same from the lowest row on.
+    /// Rows that are stored from the lowest one on.
     Upward {
         /// The first byte of the lowest row.
         from: u64,
@@ -91,8 +91,8 @@ impl FromStr for RawShape {
 }
 
 impl RawShape {
-    /// A picture of this width and height, of so many channels of so many bytes, whose first pixel is at byte `from`. `None`
-    /// if there are no such pictures.
+    /// A picture of this width and height, with this number of channels and of bytes in each, whose first pixel is at byte
+    /// `from`. `None` if such pictures are not supported.
     pub fn new(
         (width, height): (u32, u32),
         (channels, bytes): (u8, u8),
@@ -174,7 +174,7 @@ impl Rows {
         Ok(Window::Read)
     }
 
-    /// The same rows, whose values are shown between the levels that suit them.
+    /// The rows, with levels that are derived from some of their values.
     pub(crate) fn measured(self, bytes: &dyn Ranges, tone: Tone) -> Result<Self, ImageError> {
         let samples = self.samples.with_tone(tone);
         let width = self.size.width.min(MEASURED_PIXELS);
@@ -251,7 +251,7 @@ impl Tiles {
 /// How reading a window went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Window {
-    /// It is there.
+    /// It was read.
     Read,
     /// A row of it is filtered: it has to be decoded from the first row on.
     Filtered,

@@ -49,7 +49,7 @@ impl<'a> Sparse<'a> {
         Self { bytes, overlays, asked, ahead, budget, failed: RefCell::new(None) }
     }
 
-    /// The same with other bytes at some places, for decoders only.
+    /// The file with other bytes at some places, for decoders only.
     pub(crate) fn overlaid(self, overlays: &[Overlay]) -> Self {
         Self { overlays: overlays.to_vec(), ..self }
     }
@@ -83,12 +83,12 @@ impl<'a> Sparse<'a> {
         self.ahead.borrow().get(&start).cloned()
     }
 
-    /// What decoders have asked for.
+    /// The pieces that decoders have read.
     pub(crate) fn into_pieces(self) -> Pieces {
         self.asked.into_inner()
     }
 
-    /// Why a decoder failed: the file could not be read, or what `other` says.
+    /// The cause of a decoder's failure: the error of a read, or `other`.
     pub(crate) fn explain(&self, other: ImageError) -> ImageError {
         self.failed.borrow().clone().map_or(other, Into::into)
     }

@@ -138,7 +138,7 @@ fn stored(
     stored_data((width, height), ([0, 4, 2, 6][channels - 1], 0), &plain, lengths)
 }
 
-/// The same of rows with their filter bytes. The colour type and the interlace method are those of the head.
+/// A PNG of rows with their filter bytes. The colour type and the interlace method are those of the head.
 fn stored_data(
     (width, height): (u32, u32),
     (colour, interlace): (u8, u8),

@@ -11,7 +11,7 @@ fn size(width: u32, height: u32) -> Size {
 fn an_overview_has_one_pixel_of_a_square_of_them() {
     for (full, small, wanted) in [
         (size(11000, 11000), size(5500, 5500), Some(2)),
-        // What is left over at the edge has made a pixel, or none.
+        // The rest of the pixels at the edge has made a pixel, or none.
         (size(1001, 999), size(251, 250), Some(4)),
         (size(1001, 999), size(250, 249), Some(4)),
         (size(100, 3000), size(13, 375), Some(8)),

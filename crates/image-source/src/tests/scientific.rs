@@ -9,7 +9,7 @@ use std::io::Cursor;
 pub(super) struct Shape {
     order: Order,
     is_big: bool,
-    /// Width and height of a tile; strips of so many rows if the width is 0.
+    /// Width and height of a tile; strips with this height if the width is 0.
     tile: (u32, u32),
 }
 
@@ -61,7 +61,7 @@ pub(super) fn tiff(
         file.extend_from_slice(tile);
     }
     let lengths: Vec<u64> = tiles.iter().map(|tile| tile.len() as u64).collect();
-    // What does not fit into an entry stands before the directory.
+    // Values that do not fit into an entry precede the directory.
     let mut entries = Vec::new();
     let mut entry = |file: &mut Vec<u8>, tag: u64, values: &[u64], bytes: usize| {
         let all: Vec<u8> = values.iter().flat_map(|&value| number(value, bytes)).collect();
@@ -200,7 +200,7 @@ fn windows_of_tiffs_are_parts_of_the_picture() {
         for layout in Shape::TILES {
             let mut made = Made::new(shape, |rows| tiff(shape, rows, layout));
             if shape.2 == 2 {
-                // What the second sample of a grey picture is, the file does not say.
+                // The file does not define the second sample of a grey picture.
                 made.rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
             }
             let picture = open(&made.file).unwrap();

@@ -22,9 +22,9 @@ pub(crate) struct Coded {
     pub(crate) size: Size,
     pub(super) samples: Samples,
     pub(super) palette: Option<Arc<Palette>>,
-    /// The parts of the file that say what it is.
+    /// The parts of the file that describe it.
     pub(super) head: Pieces,
-    /// What the decoder sees in place of the bytes of the file.
+    /// Bytes that the decoder sees in place of those of the file.
     pub(super) overlays: Vec<Overlay>,
     pub(super) tiles: Tiles,
     /// Bytes of each tile in the file.
@@ -128,7 +128,7 @@ impl Coded {
         Ok(at..end.ok_or(ImageError::Unsupported("a TIFF with such large tiles"))?)
     }
 
-    /// Bytes of so many tiles beside each other when they are decoded, and of the decoder's own tables.
+    /// Bytes of `tiles` decoded tiles beside each other, and of the decoder's own tables.
     fn band_bytes(&self, tiles: u64) -> Result<u64, ImageError> {
         let pixels = u64::from(self.tiles.width) * u64::from(self.tiles.height);
         let tile = pixels.checked_mul(self.samples.pixel_bytes() as u64);
@@ -158,7 +158,7 @@ impl Coded {
             return Ok(Decoded { bytes: Vec::new(), row_bytes: 0 });
         }
         if self.is_jpeg {
-            // A tile that says it is larger than it should be would take more memory than was taken for it.
+            // A tile with a larger size in its header would need more memory than was reserved for it.
             let size = Jpeg::of(&file.piece(range.start).unwrap_or_default())?.size;
             if size.width > self.tiles.width || size.height > self.tiles.height {
                 return Err(ImageError::Damaged("a tile that is larger than the others"));
@@ -192,7 +192,7 @@ impl Coded {
     }
 }
 
-/// A strip or tile. One that nobody has written has no bytes.
+/// A strip or tile. One that was never written has no bytes.
 struct Decoded {
     bytes: Vec<u8>,
     row_bytes: usize,
