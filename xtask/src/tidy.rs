@@ -3,6 +3,7 @@
 mod budgets;
 mod changelog;
 mod citations;
+mod exits;
 mod floors;
 mod heads;
 mod ids;
@@ -172,6 +173,7 @@ impl Tree {
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = floors::check(&tree.packages);
     findings.extend(purity::check(&tree.sources));
+    findings.extend(exits::check(&tree.sources));
     findings.extend(unsafety::check(&tree.sources));
     findings.extend(readers::check(&tree.sources));
     findings.extend(heads::check(&tree.sources));

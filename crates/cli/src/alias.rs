@@ -5,7 +5,7 @@ use crate::args::{explain_as, with_version};
 use crate::{failure, help, serve};
 use anyhow::{Error, Result};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use hikyaku_console::{ExitCode as Code, Interrupt, start_logging};
+use hikyaku_console::{Exit, ExitCode as Code, Interrupt, ScpCode, start_logging};
 use hikyaku_copy::CopyArgs;
 use hikyaku_reach::SshFailed;
 use hikyaku_shell::{Outcome, SftpArgs};
@@ -25,11 +25,6 @@ struct Hsftp {
     #[command(flatten)]
     args: SftpArgs,
 }
-
-/// Exit code if something failed, or the command line is wrong.
-const FAILED: u8 = 1;
-/// Exit code if there is no connection: `hscp` if ssh could not connect, `hsftp` also if the session was lost.
-const NO_CONNECTION: u8 = 255;
 
 /// A name of the program with conventions of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +70,8 @@ impl Alias {
         with_version(command.name(self.name()))
     }
 
-    /// Runs the command. Returns the number of its exit code.
-    pub(crate) fn run(self) -> u8 {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Exit {
         match self {
             Self::Hscp => run::<Hscp>(self),
             Self::Hsftp => run::<Hsftp>(self),
@@ -91,7 +86,7 @@ trait Aliased: FromArgMatches {
     fn run(&self, interrupt: &Interrupt) -> Result<Code>;
 
     /// The exit code of an error.
-    fn code(error: &Error) -> u8;
+    fn code(error: &Error) -> ScpCode;
 }
 
 impl Aliased for Hscp {
@@ -103,9 +98,9 @@ impl Aliased for Hscp {
         hikyaku_copy::run(&self.args, interrupt)
     }
 
-    fn code(error: &Error) -> u8 {
+    fn code(error: &Error) -> ScpCode {
         let is_ssh = error.chain().any(|link| link.is::<SshFailed>());
-        if is_ssh { NO_CONNECTION } else { FAILED }
+        if is_ssh { ScpCode::NoConnection } else { ScpCode::Failed }
     }
 }
 
@@ -118,8 +113,11 @@ impl Aliased for Hsftp {
         sftp(&self.args, interrupt)
     }
 
-    fn code(error: &Error) -> u8 {
-        if failure(error).code() == Code::Usage { FAILED } else { NO_CONNECTION }
+    fn code(error: &Error) -> ScpCode {
+        match failure(error).code() {
+            Code::Usage => ScpCode::Failed,
+            _ => ScpCode::NoConnection,
+        }
     }
 }
 
@@ -131,25 +129,25 @@ pub(crate) fn sftp(args: &SftpArgs, interrupt: &Interrupt) -> Result<Code> {
     })
 }
 
-fn run<A: Aliased>(alias: Alias) -> u8 {
+fn run<A: Aliased>(alias: Alias) -> Exit {
     let matches = alias.command().try_get_matches();
     let cli = match matches.and_then(|matches| A::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return explain_as(&error, FAILED),
+        Err(error) => return explain_as(&error, ScpCode::Failed.into()),
     };
     let interrupt = Interrupt::default();
     if let Err(error) = start_logging(cli.verbosity()) {
         failure(&error.into()).print();
-        return FAILED;
+        return ScpCode::Failed.into();
     }
     let code = match cli.run(&interrupt) {
-        Ok(Code::Success) => Code::Success.number(),
-        Ok(_) => FAILED,
+        Ok(Code::Success) => ScpCode::Success,
+        Ok(_) => ScpCode::Failed,
         Err(error) => {
             failure(&error).print();
             A::code(&error)
         }
     };
     interrupt.end_by_signal();
-    code
+    code.into()
 }

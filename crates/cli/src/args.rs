@@ -13,7 +13,7 @@ use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use hikyaku_console::{Color, ConfigArgs, ExitCode as Code, Tone, printed, say};
+use hikyaku_console::{Color, ConfigArgs, Exit, ExitCode as Code, Tone, printed, say};
 use hikyaku_copy::{CopyArgs, StatusArgs};
 use hikyaku_doctor::DoctorArgs;
 use hikyaku_guc::GucArgs;
@@ -174,27 +174,27 @@ pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 }
 
 /// Prints help, the version or a usage error to the right stream.
-pub(crate) fn explain(error: &clap::Error) -> u8 {
-    explain_as(error, Code::Usage.number())
+pub(crate) fn explain(error: &clap::Error) -> Exit {
+    explain_as(error, Code::Usage.into())
 }
 
 /// The same with a different exit code for usage errors.
-pub(crate) fn explain_as(error: &clap::Error, code: u8) -> u8 {
+pub(crate) fn explain_as(error: &clap::Error, misuse: Exit) -> Exit {
     let written = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
-            return code;
+            return misuse;
         }
         ErrorKind::DisplayVersion => stdout().write_all(VERSION.as_bytes()),
         _ if error.use_stderr() => {
             say(Tone::Error, usage::Misuse::of(error));
-            return code;
+            return misuse;
         }
         _ => error.print(),
     };
     let written = written.and_then(|()| stdout().flush());
     match printed(written) {
-        Ok(()) => Code::Success.number(),
+        Ok(()) => Code::Success.into(),
         Err(error) => fail(&error),
     }
 }

@@ -4,13 +4,14 @@
 #[path = "standard.rs"]
 mod standard;
 
+use hikyaku_console::{ExitCode, leave};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write, stderr};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 /// Executes `hikyaku` under this name.
-pub(crate) fn execute(name: &str) -> ExitCode {
+pub(crate) fn execute(name: &str) -> ! {
     // What cannot be replaced stays as it is.
     let _ = standard::replace_unusable();
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name("hikyaku"));
@@ -21,6 +22,8 @@ pub(crate) fn execute(name: &str) -> ExitCode {
     let remedy = format!("try: install hikyaku beside {name}\n");
     // If standard error cannot be written, there is nowhere to report that.
     let _ = stderr().write_all([text, remedy].concat().as_bytes());
-    // The same codes as those of a shell.
-    ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+    leave(match error.kind() {
+        ErrorKind::NotFound => ExitCode::NoCommand,
+        _ => ExitCode::CannotExecute,
+    })
 }

@@ -20,7 +20,7 @@ use alias::Alias;
 use anyhow::{Context, Error, Result};
 use args::Verb;
 use hikyaku_console::{
-    CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, leave, print, start_logging,
+    CodeOf, ConfigArgs, Exit, ExitCode, Failure, Interrupt, leave, print, start_logging,
 };
 
 fn main() {
@@ -29,8 +29,8 @@ fn main() {
     leave(replaced.map_or_else(|error| fail(&error), |()| run()))
 }
 
-/// Runs the command. Returns the number of its exit code.
-fn run() -> u8 {
+/// Runs the command.
+fn run() -> Exit {
     match args::called_as().as_deref() {
         Some("mount.hikyaku") => return mount_helper::run(),
         name => {
@@ -48,24 +48,25 @@ fn run() -> u8 {
         return fail(&error.into());
     }
     let done = match cli.verb {
-        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Sftp(args) => alias::sftp(&args, &interrupt).map(ExitCode::number),
-        Verb::Sync(args) => hikyaku_sync::run(&args, serve::available_memory(), &interrupt)
-            .map(|outcome| outcome.code()),
-        Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Serve(args) => serve::run(&args, &interrupt).map(ExitCode::number),
+        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(Exit::from),
+        Verb::Sftp(args) => alias::sftp(&args, &interrupt).map(Exit::from),
+        Verb::Sync(args) => {
+            hikyaku_sync::run(&args, serve::available_memory(), &interrupt).map(Exit::from)
+        }
+        Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(Exit::from),
+        Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(Exit::from),
+        Verb::Serve(args) => serve::run(&args, &interrupt).map(Exit::from),
         Verb::Mount(args) => hikyaku_mount::run(&args, &interrupt),
         Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt).map(success),
-        Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(ExitCode::number),
+        Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(Exit::from),
         Verb::Proxy(args) => hikyaku_proxy::run(&args, serve::available_memory(), &interrupt),
         Verb::Web(args) => hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt),
         Verb::View(args) => hikyaku_view::run(&args, &interrupt).map(success),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),
-        Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::number),
+        Verb::Status(args) => hikyaku_copy::status(&args).map(Exit::from),
         Verb::Report(args) => hikyaku_report::run(&args).map(success),
         Verb::Far(args) => far::run(&args).map(success),
         Verb::KnownPeers(args) => keys::run_by_old_name(&args).map(success),
@@ -82,10 +83,10 @@ fn run() -> u8 {
 }
 
 /// Prints an error, and tells its exit code.
-fn fail(error: &Error) -> u8 {
+fn fail(error: &Error) -> Exit {
     let failure = failure(error);
     failure.print();
-    failure.code().number()
+    failure.code().into()
 }
 
 /// Prints the settings of all commands.
@@ -93,8 +94,8 @@ fn config(args: &ConfigArgs) -> Result<()> {
     print(hikyaku_console::config(args, &hikyaku_reach::settings::keys())?)
 }
 
-const fn success((): ()) -> u8 {
-    ExitCode::Success.number()
+fn success((): ()) -> Exit {
+    ExitCode::Success.into()
 }
 
 /// What an error of any crate means for the user.

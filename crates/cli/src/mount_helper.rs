@@ -3,7 +3,7 @@
 
 use crate::fail;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::ExitCode;
+use hikyaku_console::{Exit, ExitCode};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -22,12 +22,12 @@ pub(crate) enum Wish {
 }
 
 /// Becomes `hikyaku mount`.
-pub(crate) fn run() -> u8 {
+pub(crate) fn run() -> Exit {
     let wish = match wish(std::env::args_os().skip(1)) {
         Ok(wish) => wish,
         Err(error) => return fail(&error),
     };
-    let Wish::Mount(arguments) = wish else { return ExitCode::Success.number() };
+    let Wish::Mount(arguments) = wish else { return ExitCode::Success.into() };
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => return fail(&Error::from(error).context("cannot find the own program")),

@@ -1,4 +1,6 @@
 //! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/cli.md`).
+//!
+//! Commands return an [`ExitCode`]. No other module makes the number with which the process exits.
 
 use crate::failure::with_remedy;
 use crate::folders::NoFolder;
@@ -10,6 +12,8 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 /// How a command ended. A command that a signal ended ends by that signal, and not with a code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,10 +29,68 @@ pub enum ExitCode {
     MayPass = 5,
     /// The command will fail again unless something is changed.
     WillFail = 6,
+    /// `sync`, as rsync: some names failed.
+    Partial = 23,
+    /// `sync`, as rsync: some names were removed before they were read, and nothing else failed.
+    Vanished = 24,
+    /// `sync`, as rsync: more names would have to be deleted than allowed.
+    TooManyDeletions = 25,
     /// The command that was to be run exists, but cannot be executed.
     CannotExecute = 126,
     /// The command that was to be run does not exist.
     NoCommand = 127,
+}
+
+/// Exit codes of the program under the names `hscp` and `hsftp`: those of scp and sftp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum ScpCode {
+    /// Success.
+    Success = 0,
+    /// A failure, or a mistake of the command line.
+    Failed = 1,
+    /// No connection: `hscp` if ssh could not connect, `hsftp` also if the session was lost.
+    NoConnection = 255,
+}
+
+/// The number with which this process exits. Only this module makes one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exit(u8);
+
+impl Exit {
+    /// The exit of a process that ran a command, as a shell reports it: the exit code of the command, or 128 plus the number of
+    /// the signal that ended the command.
+    pub fn of_command(status: ExitStatus) -> Self {
+        let code = status.code().and_then(|code| u8::try_from(code).ok()).map(Self);
+        let signal = || status.signal().map(Self::of_signal);
+        code.or_else(signal).unwrap_or_else(|| ExitCode::Failed.into())
+    }
+
+    /// The exit of a process that a signal ended, as a shell reports it.
+    pub fn of_signal(signal: i32) -> Self {
+        u8::try_from(SIGNALLED.saturating_add(signal))
+            .map_or_else(|_| ExitCode::Failed.into(), Self)
+    }
+
+    /// The number.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// A shell adds this to the number of the signal that ended a command.
+const SIGNALLED: i32 = 128;
+
+impl From<ExitCode> for Exit {
+    fn from(code: ExitCode) -> Self {
+        Self(code.number())
+    }
+}
+
+impl From<ScpCode> for Exit {
+    fn from(code: ScpCode) -> Self {
+        Self(code as u8)
+    }
 }
 
 /// The error of a command line that asks for what is not possible, and what is possible. Nothing was done.
@@ -57,17 +119,6 @@ pub fn refuse_without_ssh(options: &[(&str, bool)], instead: impl Display) -> Re
 pub type CodeOf = fn(&Error) -> Option<ExitCode>;
 
 impl ExitCode {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Success,
-        Self::Usage,
-        Self::Failed,
-        Self::MayPass,
-        Self::WillFail,
-        Self::CannotExecute,
-        Self::NoCommand,
-    ];
-
     /// The code of a command that ended with `error`: what its author said ([`ExitCode::error`]), otherwise
     /// what the first of `known` says that knows the error, otherwise by the first [`FsError`] or else the first
     /// [`io::Error`] in it, otherwise [`Failed`](Self::Failed).
@@ -120,18 +171,12 @@ struct Coded {
     text: String,
 }
 
-impl From<ExitCode> for std::process::ExitCode {
-    fn from(code: ExitCode) -> Self {
-        Self::from(code.number())
-    }
-}
-
-/// Ends this process at once with the exit code `code`: exit handlers of libraries are not run. AWS-LC's handler takes
+/// Ends this process at once: exit handlers of libraries are not run. AWS-LC's handler takes
 /// its random generators down, and a thread that begins to use one at that moment aborts the process.
-pub fn leave(code: u8) -> ! {
+pub fn leave(exit: impl Into<Exit>) -> ! {
     // If standard output cannot be written, the command has said so already.
     let _ = io::stdout().flush();
-    signal_hook::low_level::exit(i32::from(code))
+    signal_hook::low_level::exit(i32::from(exit.into().number()))
 }
 
 /// The code of an error of this crate.

@@ -11,7 +11,7 @@ mod child;
 #[cfg(test)]
 mod tests;
 
-use crate::exit_code::ExitCode;
+use crate::exit_code::{Exit, ExitCode};
 use child::ChildProcess;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -146,11 +146,10 @@ impl Interrupt {
         self.announce(&actions);
     }
 
-    /// The number with which a process ends whose work has ended with `code`, as a shell tells it: that of the signal, if one was
-    /// received.
-    pub fn number(&self, code: ExitCode) -> u8 {
-        let of_signal = self.state().signal.and_then(|signal| u8::try_from(128 + signal).ok());
-        of_signal.unwrap_or_else(|| code.number())
+    /// The exit of this process as a shell reports it, after its work has ended with `code`: that of the signal, if the process
+    /// received one.
+    pub fn exit(&self, code: ExitCode) -> Exit {
+        self.state().signal.map_or_else(|| code.into(), Exit::of_signal)
     }
 
     /// Ends this process by the default action of the signal that it received, if it received one. A shell loop around

@@ -20,7 +20,7 @@ mod settings;
 pub use effects::{
     Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, other, row,
 };
-pub use exit_code::{CodeOf, ExitCode, leave, misuse, refuse_without_ssh};
+pub use exit_code::{CodeOf, Exit, ExitCode, ScpCode, leave, misuse, refuse_without_ssh};
 pub use failure::{At, Failure, causes, causes_of, headline, no_listener, one_line, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};

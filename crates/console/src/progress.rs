@@ -18,6 +18,7 @@ mod totals;
 pub use figures::{Counts, LimitedBy, PathFigures};
 pub use totals::{Screen, Totals};
 
+use crate::exit_code::Exit;
 use crate::output::message;
 use crate::paint::{Stream, Tone};
 use event::Event;
@@ -264,13 +265,18 @@ impl Streams {
     }
 }
 
-/// Prints the last event of a command on standard output. A program gets it however the command ended. `code` is what the
-/// process ends with ([`Interrupt::number`](crate::Interrupt::number)).
+/// Prints the last event of a command on standard output. A program gets it however the command ended. `exit` is that of this
+/// process ([`Interrupt::exit`](crate::Interrupt::exit)).
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn print_end(counts: &Counts, took: Duration, code: u8, error: Option<&str>) -> io::Result<()> {
-    writeln!(io::stdout(), "{}", Event::end(counts, took, code, error).line())
+pub fn print_end(
+    counts: &Counts,
+    took: Duration,
+    exit: Exit,
+    error: Option<&str>,
+) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", Event::end(counts, took, exit, error).line())
 }
 
 /// Columns of the terminal; 80, if it does not tell.

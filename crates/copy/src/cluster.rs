@@ -92,8 +92,8 @@ pub(crate) fn run(
     }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        let number = interrupt.number(code);
-        printed(print_end(&outcome.counts, begin.elapsed(), number, error.as_deref()))?;
+        let exit = interrupt.exit(code);
+        printed(print_end(&outcome.counts, begin.elapsed(), exit, error.as_deref()))?;
     }
     done.map(|()| code)
 }

@@ -89,9 +89,9 @@ pub fn run_over(
     }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        let number = interrupt.number(code);
+        let exit = interrupt.exit(code);
         let counts = counts(&sum.tally);
-        if let Err(error) = print_end(&counts, begin.elapsed(), number, error.as_deref()) {
+        if let Err(error) = print_end(&counts, begin.elapsed(), exit, error.as_deref()) {
             sum.lost.get_or_insert(error);
         }
     }
@@ -152,7 +152,7 @@ fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
         printed(print_end(
             &Counts::default(),
             Duration::ZERO,
-            code.number(),
+            code.into(),
             Some(&headline(&error)),
         ))?;
     }

@@ -121,8 +121,8 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
-        let code = interrupt.number(code.unwrap_or(ExitCode::Success));
-        printed(print_end(&show.counts(), show.elapsed(), code, error.as_deref()))?;
+        let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
+        printed(print_end(&show.counts(), show.elapsed(), exit, error.as_deref()))?;
     }
     done.map(|()| ExitCode::Success)
 }

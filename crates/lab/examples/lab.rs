@@ -1,8 +1,7 @@
 //! `hikyaku lab` as a program of its own.
 
 use clap::Parser;
-use std::process::ExitCode;
 
-fn main() -> anyhow::Result<ExitCode> {
-    hikyaku_lab::run(hikyaku_lab::LabArgs::parse()).map(ExitCode::from)
+fn main() -> anyhow::Result<()> {
+    hikyaku_console::leave(hikyaku_lab::run(hikyaku_lab::LabArgs::parse())?)
 }

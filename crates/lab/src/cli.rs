@@ -12,7 +12,7 @@ use crate::site::Layout;
 use crate::trouble::{self, usage};
 use crate::{namespace, runtime};
 use anyhow::{Context, Result, bail};
-use hikyaku_console::{ExitCode, print, print_error};
+use hikyaku_console::{Exit, ExitCode, print, print_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 use std::io::ErrorKind;
@@ -21,10 +21,10 @@ use std::os::unix::process::CommandExt;
 /// Signals on which a lab is removed before the process ends.
 const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Runs a subcommand. Returns the number of the exit code; that of `lab run` is its command's.
+/// Runs a subcommand. The exit of `lab run` is its command's.
 ///
 /// The code of a command that cannot be executed is that of [`exit_code`](crate::exit_code).
-pub fn run(args: LabArgs) -> Result<u8> {
+pub fn run(args: LabArgs) -> Result<Exit> {
     match args.command {
         LabCommand::Run(args) => return foreground::run(&args),
         LabCommand::Up(args) => return background::up(&args),
@@ -35,7 +35,7 @@ pub fn run(args: LabArgs) -> Result<u8> {
         LabCommand::Check(args) => sites::check(&args)?,
         LabCommand::Down(args) => background::down(&args.name)?,
     }
-    Ok(ExitCode::Success.number())
+    Ok(ExitCode::Success.into())
 }
 
 fn exec(args: &ExecArgs) -> Result<()> {
@@ -113,11 +113,7 @@ fn list(as_json: bool) -> Result<()> {
 
 /// Ends this process by `signal`'s default action after everything has been removed. A shell loop
 /// around it then stops, and the shell reports 128 plus the signal number.
-fn end_by(signal: i32) -> Result<u8> {
+fn end_by(signal: i32) -> Result<Exit> {
     emulate_default_handler(signal).context("cannot end by the signal")?;
-    Ok(code_of(128 + signal))
-}
-
-fn code_of(code: i32) -> u8 {
-    u8::try_from(code).unwrap_or(1)
+    Ok(Exit::of_signal(signal))
 }

@@ -16,7 +16,7 @@ use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, PROCESS, take};
 use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{At, ExitCode, Interrupt, Tone, misuse, print, say, with_remedy};
+use hikyaku_console::{At, Exit, ExitCode, Interrupt, Tone, misuse, print, say, with_remedy};
 use hikyaku_reach::daemon::SUCCESSORS;
 use hikyaku_reach::dial::{Servers, Via};
 use hikyaku_remote::{Client, Holder, RemoteError};
@@ -48,13 +48,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long the end may take to reach the servers.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// Mounts. Returns the number of the exit code, which is that of the process in the
-/// background if that failed.
+/// Mounts. Returns the exit of the process in the background if that failed.
 ///
 /// # Errors
 ///
 /// The arguments are wrong, the server cannot be used, or FUSE refuses the mount.
-pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
+pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<Exit> {
     let notes = args.others.check()?;
     for note in notes.iter().filter(|_| !args.is_background) {
         say(Tone::Note, note);
@@ -63,7 +62,7 @@ pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
         let status = attribute(directory, STATUS_ATTRIBUTE);
         let none = || format!("hikyaku has mounted nothing at {}", directory.display());
         print(format!("{}\n", status.with_context(none)?))?;
-        return Ok(ExitCode::Success.number());
+        return Ok(ExitCode::Success.into());
     }
     let (Some(source), Some(directory)) = (&args.source, &args.directory) else {
         return Err(misuse("a source and a directory are needed", "hikyaku mount --help"));
@@ -84,7 +83,7 @@ pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
         return Err(ExitCode::WillFail.error("not a directory")).at(directory.display());
     }
     serve(args, (&servers, options), directory, interrupt)?;
-    Ok(ExitCode::Success.number())
+    Ok(ExitCode::Success.into())
 }
 
 /// The servers and the path that the user means.
@@ -111,7 +110,7 @@ fn servers(source: &OsStr) -> Result<Servers> {
 }
 
 /// Starts the same command again as a process of its own, and waits until its mount stands.
-fn in_background() -> Result<u8> {
+fn in_background() -> Result<Exit> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(std::env::args_os().skip(1));
     let mut child =
@@ -121,13 +120,13 @@ fn in_background() -> Result<u8> {
         BufReader::new(stdout).read_line(&mut line)?;
     }
     if line.trim() == READY {
-        return Ok(ExitCode::Success.number());
+        return Ok(ExitCode::Success.into());
     }
     // The child has printed its error.
     let status = child.wait()?;
-    match status.code().and_then(|code| u8::try_from(code).ok()).filter(|&code| code > 0) {
-        Some(code) => Ok(code),
-        None => bail!("the process of the mount has ended: {status}"),
+    match status.code() {
+        Some(1..) => Ok(Exit::of_command(status)),
+        _ => bail!("the process of the mount has ended: {status}"),
     }
 }
 

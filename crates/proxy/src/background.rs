@@ -6,11 +6,11 @@
 use crate::near::Ready;
 use crate::output::tell_listeners;
 use anyhow::{Context, Result};
-use hikyaku_console::announce;
+use hikyaku_console::{Exit, ExitCode, announce};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio, exit};
+use std::process::{Command, Stdio};
 
 /// The variable that tells the second program what it is.
 const MARK: &str = "HIKYAKU_PROXY_BACKGROUND";
@@ -33,13 +33,13 @@ impl Part {
     }
 }
 
-/// Starts the second program, and returns when it is ready. If it fails, this ends the process with its exit code: it has
-/// said why.
+/// Starts the second program, and returns when it is ready. If it ends before, its exit is returned: it has printed the
+/// reason.
 ///
 /// # Errors
 ///
 /// It cannot be started.
-pub(crate) fn start() -> Result<()> {
+pub(crate) fn start() -> Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut child = Command::new(program)
         .args(std::env::args_os().skip(1))
@@ -53,13 +53,10 @@ pub(crate) fn start() -> Result<()> {
         let line = line.context("cannot read what the program prints")?;
         announce(format!("{line}\n"))?;
         if line.starts_with(READY) {
-            return Ok(());
+            return Ok(ExitCode::Success.into());
         }
     }
-    let status = child.wait().context("cannot wait for the program")?;
-    // It was ended by a signal.
-    const FAILURE: i32 = 2;
-    exit(status.code().unwrap_or(FAILURE));
+    child.wait().context("cannot wait for the program").map(Exit::of_command)
 }
 
 /// Tells where the gateway listens, and leaves the terminal: a session of its own, and no output.

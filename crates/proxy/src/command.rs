@@ -3,10 +3,9 @@
 
 use crate::transparent::Cgroup;
 use anyhow::{Context, Result};
-use hikyaku_console::{Registration, Scope};
+use hikyaku_console::{Exit, Registration, Scope};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
@@ -16,10 +15,6 @@ pub(crate) struct Running {
     waits: JoinHandle<io::Result<ExitStatus>>,
     _registration: Registration,
 }
-
-/// A shell adds this to the number of the signal that has ended a command.
-const SIGNALLED: i32 = 128;
-const FAILED: u8 = 2;
 
 impl Running {
     /// Starts the command in a control group. The receiver is told of its end.
@@ -46,16 +41,13 @@ impl Running {
         Ok((Self { waits, _registration: registration }, end))
     }
 
-    /// Waits for its end. Returns its exit code, as a shell does.
+    /// Waits for its end. Returns its exit, as a shell reports it.
     ///
     /// # Errors
     ///
     /// It cannot be waited for.
-    pub(crate) fn code(self) -> Result<u8> {
+    pub(crate) fn exit(self) -> Result<Exit> {
         let status = self.waits.join().ok().context("the thread of the command has failed")?;
-        let status = status.context("cannot wait for the command")?;
-        let number = status.code().or_else(|| Some(SIGNALLED + status.signal()?));
-        let number = number.and_then(|number| u8::try_from(number).ok());
-        Ok(number.unwrap_or(FAILED))
+        status.context("cannot wait for the command").map(Exit::of_command)
     }
 }

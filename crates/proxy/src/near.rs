@@ -24,7 +24,7 @@ use crate::unix::UnixPort;
 use anyhow::{Context, Error, Result};
 use direct::{Direct, direct};
 use entry::Entry;
-use hikyaku_console::{ExitCode, Interrupt, Scope, Tone, causes, print_error, say};
+use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, Tone, causes, print_error, say};
 use hikyaku_forward::{Answer, Open};
 use hikyaku_reach::{Connection, Observer, Way};
 use hikyaku_units::DataSize;
@@ -133,19 +133,19 @@ pub(crate) enum Files {
 }
 
 /// Carries flows until a signal comes, the user drains the gateway or the command of `--for-command` ends. `memory` is what
-/// this process may take. Returns the exit code, which is that of the command.
+/// this process may take. Returns the exit of the command.
 ///
 /// # Errors
 ///
 /// A port cannot be listened on, or the far side cannot be reached.
-pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<u8> {
+pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Exit> {
     let turn =
-        |mode, which: &SwitchArgs| turn(mode, which.process).map(|()| ExitCode::Success.number());
+        |mode, which: &SwitchArgs| turn(mode, which.process).map(|()| ExitCode::Success.into());
     match &args.action {
         None => {}
         Some(Action::Status(status)) => {
             show(if status.json { Format::Json } else { Format::Text })?;
-            return Ok(ExitCode::Success.number());
+            return Ok(ExitCode::Success.into());
         }
         Some(Action::On(which)) => return turn(Mode::On, which),
         Some(Action::Off(which)) => return turn(Mode::Off, which),
@@ -158,7 +158,7 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
         say(Tone::Note, note);
     }
     if part == Some(Part::First) {
-        return background::start().map(|()| ExitCode::Success.number());
+        return background::start();
     }
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
@@ -181,9 +181,9 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
         // Without its gateway the command would go on by another way, which nobody has asked for.
         scope.stop();
     }
-    let code = command.map_or(Ok(ExitCode::Success.number()), Running::code);
+    let exit = command.map_or(Ok(ExitCode::Success.into()), Running::exit);
     interrupt.end_by_signal();
-    ended.and(code)
+    ended.and(exit)
 }
 
 impl Tell {

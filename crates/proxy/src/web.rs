@@ -25,7 +25,7 @@ use clap::Args;
 use click::Click;
 use gateways::refusal;
 use handler::Handler;
-use hikyaku_console::{ExitCode, Interrupt, Scope, announce, misuse, with_remedy};
+use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, announce, misuse, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::{OsStr, OsString};
@@ -161,22 +161,22 @@ impl WebArgs {
 }
 
 /// Runs a browser until it is closed, or does what the command line asks for in its place. `memory` is what this process may
-/// take. Returns the exit code.
+/// take. Returns how this process exits.
 ///
 /// # Errors
 ///
 /// The far side cannot be reached or is lost, or the browser cannot be started or fails; or the handler of links cannot be
 /// installed, or a link asks for something that it may not have.
-pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<u8> {
+pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Exit> {
     match args.wish()? {
-        Wish::Carry => carry(args, memory, interrupt).map(|()| ExitCode::Success.number()),
+        Wish::Carry => carry(args, memory, interrupt).map(|()| ExitCode::Success.into()),
         Wish::Click(click) => fetch::run(args, &click, (memory, interrupt)),
         Wish::InOwnWindow(link) => fetch::in_own_window(link),
         Wish::Install(host) => {
             far_end(OsStr::new(host), (&args.ssh, &args.transport))?;
-            Handler::of_user()?.install(host).map(|()| ExitCode::Success.number())
+            Handler::of_user()?.install(host).map(|()| ExitCode::Success.into())
         }
-        Wish::Remove => Handler::of_user()?.remove().map(|()| ExitCode::Success.number()),
+        Wish::Remove => Handler::of_user()?.remove().map(|()| ExitCode::Success.into()),
     }
 }
 

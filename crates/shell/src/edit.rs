@@ -6,7 +6,7 @@ use crate::fault::{Done, Fault};
 use crate::line::Line;
 use crate::tree::listed;
 use completion::{Candidate, Names, Side, candidates};
-use hikyaku_console::Folder;
+use hikyaku_console::{Exit, Folder};
 use hikyaku_sftp::{Client, Kind};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -43,7 +43,8 @@ impl Editor {
     /// An editor of a session. From here on Ctrl-C sets `stop` while a command runs.
     pub(crate) fn new(client: &Client, stop: Arc<AtomicBool>) -> io::Result<Self> {
         // A second Ctrl-C ends the program, where the first one has not been noticed.
-        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, stop.clone())?;
+        let code = i32::from(Exit::of_signal(SIGINT).number());
+        signal_hook::flag::register_conditional_shutdown(SIGINT, code, stop.clone())?;
         signal_hook::flag::register(SIGINT, stop)?;
         let config = Config::builder().completion_type(CompletionType::List);
         let config = config.max_history_size(HISTORY_LINES).map_err(io::Error::other)?;

@@ -30,5 +30,5 @@ mod table;
 mod walk;
 
 pub use args::SyncArgs;
-pub use run::{Outcome, run};
+pub use run::run;
 pub use table::TABLE;

@@ -29,37 +29,12 @@ use hikyaku_shell::Link;
 use hikyaku_units::DataSize;
 use std::io::{self, ErrorKind};
 
-/// How a synchronization ended that had begun.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// The target is like the source.
-    Done,
-    /// Some names failed (23).
-    Partial,
-    /// Some names had gone before they were read, and nothing else failed (24).
-    Vanished,
-    /// More names would have to be deleted than may be (25).
-    TooManyDeletions,
-}
-
-impl Outcome {
-    /// The exit code, which is rsync's where rsync has one.
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Partial => 23,
-            Self::Vanished => 24,
-            Self::TooManyDeletions => 25,
-        }
-    }
-}
-
-/// Makes the target like the source. `memory` is what this process may take.
+/// Makes the target like the source. `memory` is what this process may take. Returns rsync's exit code where rsync has one.
 ///
 /// # Errors
 ///
 /// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
-pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
+pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<ExitCode> {
     let mut options = args.options();
     let rules = args.rules().map_err(|BadRule(text)| usage(&text))?;
     let rules = with_backups(rules, &options)?;
@@ -112,7 +87,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
             let skipped = Told::Skipped(Skipped::Directory, name.unwrap_or(b"."));
             out.tell(&skipped).map_err(unwritten)?;
         }
-        return out.flush().map(|()| Outcome::Done);
+        return out.flush().map(|()| ExitCode::Success);
     }
     let from_side = source.place.side(client, memory)?;
     let only = source.only.as_deref();
@@ -229,7 +204,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn finish(mut self, mut applying: Applying<'_>) -> Result<Outcome> {
+    fn finish(mut self, mut applying: Applying<'_>) -> Result<ExitCode> {
         let options = self.options;
         let mut permit = permit(&self.plan, options)?;
         if let Some(path) = self.plan.deleted_source() {
@@ -303,7 +278,7 @@ impl Run<'_> {
 }
 
 /// Tells the user what failed, and how it ended.
-fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
+fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> ExitCode {
     for line in plan.failures.iter().chain(failures) {
         say(Tone::Error, line);
     }
@@ -327,11 +302,11 @@ fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
     }
     let has_failures = !plan.failures.is_empty() || !failures.is_empty();
     match permit {
-        Permit::TooMany(_) => Outcome::TooManyDeletions,
-        Permit::NotCopied | Permit::Unread => Outcome::Partial,
-        Permit::Granted if has_failures => Outcome::Partial,
-        Permit::Granted if !plan.vanished.is_empty() => Outcome::Vanished,
-        Permit::Granted => Outcome::Done,
+        Permit::TooMany(_) => ExitCode::TooManyDeletions,
+        Permit::NotCopied | Permit::Unread => ExitCode::Partial,
+        Permit::Granted if has_failures => ExitCode::Partial,
+        Permit::Granted if !plan.vanished.is_empty() => ExitCode::Vanished,
+        Permit::Granted => ExitCode::Success,
     }
 }
 

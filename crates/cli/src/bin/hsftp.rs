@@ -4,6 +4,6 @@
 #[path = "../by_name.rs"]
 mod by_name;
 
-fn main() -> std::process::ExitCode {
+fn main() {
     by_name::execute("hsftp")
 }

@@ -2,14 +2,36 @@
 
 use super::*;
 use anyhow::{Context, anyhow};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// The numbers of the variants of this module's enums.
+fn numbers() -> BTreeSet<u8> {
+    let number = |line: &str| line.strip_suffix(',')?.split_once(" = ")?.1.parse().ok();
+    include_str!("../exit_code.rs").lines().filter_map(number).collect()
+}
 
 #[test]
-fn every_code_is_documented() {
+fn the_table_of_exit_codes_is_complete_and_has_no_other_code() {
     let document = include_str!("../../../../docs/cli.md");
-    for code in ExitCode::ALL {
-        let row = format!("| {} |", code.number());
-        assert!(document.contains(&row), "{code:?}: docs/cli.md has no row '{row}'");
+    let (_, section) = document.split_once("\n## Exit codes\n").unwrap();
+    let table = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
+    let numbered = table.filter(|(first, _)| first.starts_with(|c: char| c.is_ascii_digit()));
+    let documented: Vec<u8> = numbered
+        .flat_map(|(codes, _)| codes.split(", ").map(|code| code.parse().unwrap()))
+        .collect();
+    let mut known = numbers();
+    for code in [ExitCode::Success, ExitCode::TooManyDeletions, ExitCode::NoCommand] {
+        assert!(known.contains(&code.number()), "{known:?}");
     }
+    known.extend([SIGINT, SIGTERM].map(|signal| Exit::of_signal(signal).number()));
+    assert_eq!(documented, Vec::from_iter(known));
+}
+
+#[test]
+fn a_command_is_told_as_a_shell_tells_it() {
+    let of_raw = |status| Exit::of_command(ExitStatus::from_raw(status)).number();
+    assert_eq!([0x0000, 0x0700, 0xff00].map(of_raw), [0, 7, 255]);
+    assert_eq!([SIGINT, SIGTERM].map(of_raw), [130, 143]);
 }
 
 #[test]

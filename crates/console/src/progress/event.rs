@@ -3,6 +3,7 @@
 use super::Failed;
 use super::figures::{Counts, LimitedBy};
 use super::meter::Meter;
+use crate::exit_code::Exit;
 use hikyaku_units::Rate;
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -80,10 +81,10 @@ impl<'a> Event<'a> {
         Self::Progress(Figures { meter: meter.name(), lost_percent, limited_by, ..figures })
     }
 
-    pub(super) fn end(counts: &Counts, took: Duration, code: u8, error: Option<&'a str>) -> Self {
+    pub(super) fn end(counts: &Counts, took: Duration, exit: Exit, error: Option<&'a str>) -> Self {
         let bits = counts.sent() as f64 * 8.0 / took.as_secs_f64().max(1e-3);
         let figures = Figures::new(counts, took, Some(bits as u64));
-        Self::End { figures, exit_code: code, error }
+        Self::End { figures, exit_code: exit.number(), error }
     }
 
     /// The event as it is printed.

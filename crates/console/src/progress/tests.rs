@@ -1,6 +1,7 @@
 //! Lines for people and for programs.
 
 use super::*;
+use crate::exit_code::ExitCode;
 use std::sync::{Arc, Mutex};
 
 const COUNTS: Counts = Counts {
@@ -118,11 +119,12 @@ fn a_line_of_figures_is_about_its_interval() {
 
 #[test]
 fn the_last_event_has_sums_code_and_error() {
-    let end = json(&Event::end(&COUNTS, Duration::from_secs(10), 0, None).line());
+    let end =
+        json(&Event::end(&COUNTS, Duration::from_secs(10), ExitCode::Success.into(), None).line());
     assert_eq!((&end["event"], &end["version"]), (&"end".into(), &1.into()));
     assert_eq!((&end["bits_per_second"], &end["exit_code"]), (&600_000_000.into(), &0.into()));
     let took = Duration::from_secs(1);
-    let end = json(&Event::end(&COUNTS, took, 6, Some("gone")).line());
+    let end = json(&Event::end(&COUNTS, took, ExitCode::WillFail.into(), Some("gone")).line());
     assert_eq!((&end["exit_code"], &end["error"]), (&6.into(), &"gone".into()));
 }
 

@@ -4,6 +4,7 @@
 use super::{Done, Session, SessionError};
 use crate::meter::{Heard, Meter};
 use crate::watch::{Direction, Watch};
+use hikyaku_console::ExitCode;
 use hikyaku_run_log::{End, LogError, Recorder};
 use hikyaku_store::ErrorKind;
 use std::error::Error;
@@ -53,10 +54,12 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         let count = |counter: &AtomicU64| Some(counter.load(Ordering::Relaxed));
-        // The codes are those of commands: 0 if everything was transferred, 2 if not.
-        let exit_code = if self.has_failed.load(Ordering::Relaxed) { 2 } else { 0 };
+        let code = match self.has_failed.load(Ordering::Relaxed) {
+            true => ExitCode::Failed,
+            false => ExitCode::Success,
+        };
         let end = End {
-            exit_code,
+            exit_code: code.number(),
             files: count(&self.files),
             bytes: count(&self.bytes),
             ..End::default()

@@ -1,12 +1,12 @@
 //! `lab up` and `lab down`: a lab in a background process.
 
-use super::{TERMINATION_SIGNALS, code_of, end_by};
+use super::{TERMINATION_SIGNALS, end_by};
 use crate::args::UpArgs;
 use crate::control::{Request, ask, serve};
 use crate::runtime::{self, Found};
 use crate::trouble;
 use anyhow::{Context, Result, bail};
-use hikyaku_console::{ExitCode, print, print_error};
+use hikyaku_console::{Exit, ExitCode, print, print_error};
 use signal_hook::iterator::Signals;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -26,7 +26,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(15);
 /// down a killed process.
 const KILLED_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) fn up(args: &UpArgs) -> Result<u8> {
+pub(super) fn up(args: &UpArgs) -> Result<Exit> {
     if args.foreground {
         return run_until_told_to_end(args);
     }
@@ -53,23 +53,23 @@ pub(super) fn up(args: &UpArgs) -> Result<u8> {
     }
     if line.trim() == READY_LINE {
         let _ = fs::remove_file(&log);
-        return Ok(ExitCode::Success.number());
+        return Ok(ExitCode::Success.into());
     }
     let status = child.wait()?;
     let text = fs::read_to_string(&log).unwrap_or_default();
     let _ = fs::remove_file(&log);
     match status.code() {
         // The child has printed the error and its exit code fits it; both are passed on.
-        Some(code @ 1..) => {
+        Some(1..) => {
             print_error(text);
-            Ok(code_of(code))
+            Ok(Exit::of_command(status))
         }
         _ => bail!("the lab's process ended during its start: {status}"),
     }
 }
 
 /// Runs the lab until it is told to end.
-fn run_until_told_to_end(args: &UpArgs) -> Result<u8> {
+fn run_until_told_to_end(args: &UpArgs) -> Result<Exit> {
     static SIGNAL: OnceLock<i32> = OnceLock::new();
     let mut signals = Signals::new(TERMINATION_SIGNALS)?;
     let lab = args.lab.spec(Some(args.name.clone()))?.up()?;
@@ -86,7 +86,7 @@ fn run_until_told_to_end(args: &UpArgs) -> Result<u8> {
     });
     serve(&*lab, &listener);
     drop(lab);
-    SIGNAL.get().map_or(Ok(ExitCode::Success.number()), |signal| end_by(*signal))
+    SIGNAL.get().map_or(Ok(ExitCode::Success.into()), |signal| end_by(*signal))
 }
 
 /// Ends a lab, or removes the remains of one whose process was killed.

@@ -1,12 +1,12 @@
 //! `lab run`: a lab that exists while one command runs.
 
-use super::{TERMINATION_SIGNALS, code_of, end_by, program};
+use super::{TERMINATION_SIGNALS, end_by, program};
 use crate::args::RunArgs;
 use crate::namespace::Namespace;
 use crate::running::Running;
 use crate::{namespace, trouble};
 use anyhow::{Result, bail};
-use hikyaku_console::{At, print_error};
+use hikyaku_console::{At, Exit, ExitCode, print_error};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
@@ -24,7 +24,7 @@ const SERVER_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a server command may take to end after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) fn run(args: &RunArgs) -> Result<u8> {
+pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     let [program, arguments @ ..] = &args.command[..] else { bail!("no command") };
     // Errors are reported before anything is created.
     program::check(program)?;
@@ -144,10 +144,11 @@ fn server_state(server: &Starting<'_>, child: &mut Child, line: &str) -> Result<
 
 fn failed(line: &str, status: ExitStatus) -> anyhow::Error {
     let text = format!("the server command '{line}' failed: {status}");
-    match status.code() {
-        // The shell's exit codes for a command that is not executable or does not exist.
-        Some(126 | 127) => trouble::of(ErrorKind::InvalidInput, text),
-        _ => anyhow::Error::msg(text),
+    // The shell's exit codes for a command that is not executable or does not exist.
+    let no_command = [ExitCode::CannotExecute, ExitCode::NoCommand].map(Exit::from);
+    match no_command.contains(&Exit::of_command(status)) {
+        true => trouble::of(ErrorKind::InvalidInput, text),
+        false => anyhow::Error::msg(text),
     }
 }
 
@@ -185,11 +186,10 @@ fn end(children: &mut [Child]) {
 }
 
 /// The command's exit code. If a signal ended it, this process ends by the same signal, or with the
-/// code that a shell would give.
-fn finish(status: ExitStatus) -> Result<u8> {
+/// code that a shell reports.
+fn finish(status: ExitStatus) -> Result<Exit> {
     match status.signal() {
         Some(signal) if TERMINATION_SIGNALS.contains(&signal) => end_by(signal),
-        Some(signal) => Ok(code_of(128 + signal)),
-        None => Ok(code_of(status.code().unwrap_or(1))),
+        _ => Ok(Exit::of_command(status)),
     }
 }

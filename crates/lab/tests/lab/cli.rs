@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 fn run(words: &[&str]) -> anyhow::Result<u8> {
-    hikyaku_lab::run(LabArgs::try_parse_from(["lab"].iter().chain(words))?)
+    let args = LabArgs::try_parse_from(["lab"].iter().chain(words))?;
+    hikyaku_lab::run(args).map(|exit| exit.number())
 }
 
 #[test]

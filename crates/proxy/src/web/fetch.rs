@@ -9,7 +9,7 @@ use super::gateways::{Gateways, refusal};
 use super::handler::user_folder;
 use super::{Context, Result, WebArgs, far_end, plan};
 use crate::near::{Files, Near, Ready, Tell};
-use hikyaku_console::{ExitCode, Interrupt, Scope, print, with_remedy};
+use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, print, with_remedy};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
 use std::fs;
@@ -19,14 +19,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tokio::task::spawn_blocking;
 
-/// The exit code of a program that a signal has ended.
-const FAILED: u8 = 2;
 /// Bytes of an answer of the user at most.
 const ANSWER_BYTES_MAX: u64 = 1000;
 /// Characters of an address that are shown.
 const SHOWN_MAX: usize = 400;
 
-/// Fetches the file of a link. Returns the exit code of `hikyaku get`.
+/// Fetches the file of a link. Returns the exit of `hikyaku get`.
 ///
 /// # Errors
 ///
@@ -35,13 +33,13 @@ pub(super) fn run(
     args: &WebArgs,
     click: &Click,
     (memory, interrupt): (DataSize, &Interrupt),
-) -> Result<u8> {
+) -> Result<Exit> {
     let known = Gateways::of_user()?;
     let gateway = known.find(click.gateway.as_deref())?;
     let folder = args.downloads.clone().map_or_else(downloads, Ok)?;
     if !is_wanted(&question(click, gateway, &folder))? {
         print("nothing is downloaded\n")?;
-        return Ok(ExitCode::Success.number());
+        return Ok(ExitCode::Success.into());
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let plan = plan(args, far_end(OsStr::new(gateway), (&args.ssh, &args.transport))?, 0, None);
@@ -51,15 +49,15 @@ pub(super) fn run(
     let (options, limits) = ((&args.ssh, &args.transport), (memory, scope.clone()));
     let way = super::way(options, &plan.far, limits, tell.observer())?;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files: Files::Left };
-    let mut code = FAILED;
+    let mut exit = Exit::from(ExitCode::Failed);
     let ended = near.run(async |ready: Ready| {
         let (proxy, _) = ready.ports.first().context("no port is listened on")?;
-        code = fetch(get(click, *proxy, &folder)?, &scope).await?;
+        exit = fetch(get(click, *proxy, &folder)?, &scope).await?;
         Ok(())
     });
     scope.stop();
     interrupt.end_by_signal();
-    ended.map(|()| code)
+    ended.map(|()| exit)
 }
 
 /// Runs this program once more for a link, in a terminal that was opened for it: what it says can be read until the user
@@ -68,7 +66,7 @@ pub(super) fn run(
 /// # Errors
 ///
 /// It cannot be started.
-pub(super) fn in_own_window(link: &OsStr) -> Result<u8> {
+pub(super) fn in_own_window(link: &OsStr) -> Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let status = Command::new(program).arg("web").arg("--").arg(link).status();
     let status = status.context("cannot start the download")?;
@@ -76,11 +74,7 @@ pub(super) fn in_own_window(link: &OsStr) -> Result<u8> {
         print("press Enter to close this window ")?;
         answer()?;
     }
-    Ok(code_of(status.code()))
-}
-
-fn code_of(code: Option<i32>) -> u8 {
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
+    Ok(Exit::of_command(status))
 }
 
 /// What the user is asked. The host stands last, so that a long address does not move it out of sight.
@@ -131,11 +125,11 @@ fn get(click: &Click, proxy: SocketAddr, folder: &Path) -> Result<Command> {
 }
 
 /// Runs the command to its end. The scope ends it, whoever stops that.
-async fn fetch(mut command: Command, scope: &Scope) -> Result<u8> {
+async fn fetch(mut command: Command, scope: &Scope) -> Result<Exit> {
     let spawned = scope.spawn(&mut command);
     let (mut child, _registration) = spawned.context("cannot start the download")?;
     let status = spawn_blocking(move || child.wait()).await?;
-    Ok(code_of(status.context("cannot wait for the download")?.code()))
+    status.context("cannot wait for the download").map(Exit::of_command)
 }
 
 /// The user's folder for downloads: `XDG_DOWNLOAD_DIR` of `user-dirs.dirs` (xdg-user-dirs), or `Downloads` at home.

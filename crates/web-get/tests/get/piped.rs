@@ -28,7 +28,7 @@ fn a_piped_download_in_a_process_of_its_own() {
             ExitCode::of(&error, &[exit_code])
         }
     };
-    hikyaku_console::leave(code.number());
+    hikyaku_console::leave(code);
 }
 
 /// Runs the command. Returns its end and what it wrote to standard output.
