@@ -69,7 +69,7 @@ struct There {
 #[derive(Debug, Args)]
 struct Ssh {
     /// Port of the far side's ssh
-    #[arg(short = 'P', value_name = "PORT")]
+    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// File with a private key
     #[arg(short = 'i', value_name = "FILE")]

@@ -100,7 +100,9 @@ fn success((): ()) -> Exit {
 
 /// What an error of any crate means for the user.
 fn failure(error: &Error) -> Failure {
-    const KNOWN: [CodeOf; 4] = [
+    const KNOWN: [CodeOf; 6] = [
+        hikyaku_reach::exit_code,
+        hikyaku_view::exit_code,
         hikyaku_lab::exit_code,
         hikyaku_copy::exit_code,
         hikyaku_guc::exit_code,

@@ -7,6 +7,7 @@ use clap::{Arg, Command, Error};
 use hikyaku_units::ParseUnitError;
 use std::ffi::OsString;
 use std::fmt;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 /// A mistake in a command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,7 +59,7 @@ impl Misuse {
             ErrorKind::ValueValidation if !wrong.is_empty() => {
                 let cause = std::error::Error::source(error);
                 let unit = cause.and_then(|cause| cause.downcast_ref::<ParseUnitError>());
-                let cause = cause.map(ToString::to_string).unwrap_or_default();
+                let cause = cause.map(in_words).unwrap_or_default();
                 let remedy = unit.and_then(ParseUnitError::remedy);
                 let cause = match &remedy {
                     Some(remedy) => {
@@ -87,6 +88,27 @@ impl Misuse {
             _ => first_sentence(&error.render().to_string()),
         };
         Self { text, remedy: remedy.unwrap_or(help) }
+    }
+}
+
+/// The cause in plain words, where it is one of the standard library's or of clap's about a number.
+fn in_words(cause: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(error) = cause.downcast_ref::<ParseIntError>() {
+        let words = match error.kind() {
+            IntErrorKind::Zero => "must be 1 or more",
+            IntErrorKind::PosOverflow => "the number is too large",
+            _ => "not a whole number",
+        };
+        return words.to_owned();
+    }
+    if cause.is::<ParseFloatError>() {
+        return "not a number".to_owned();
+    }
+    let text = cause.to_string();
+    let range = text.split_once(" is not in ").and_then(|(_, range)| range.split_once("..="));
+    match range {
+        Some((least, most)) => format!("must be from {least} to {most}"),
+        None => text,
     }
 }
 

@@ -97,7 +97,7 @@ struct Scp {
     #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
     limit: Option<Rate>,
     /// Port of the far side's ssh
-    #[arg(short = 'P', value_name = "PORT")]
+    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// File with a private key
     #[arg(short = 'i', long, value_name = "FILE")]

@@ -129,10 +129,13 @@ fn remote(rest: &str, default_port: u16) -> Result<Remote> {
         Some(rest) => rest.split_once(']').context("a bracket is not closed")?,
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    let port = match port.strip_prefix(':') {
-        Some(port) => port.parse().with_context(|| format!("{port}: not a port"))?,
-        None => default_port,
-    };
+    let port =
+        match port.strip_prefix(':') {
+            Some(port) => port.parse().ok().filter(|&port| port != 0).with_context(|| {
+                format!("'{port}': not a port, which is a number from 1 to 65535")
+            })?,
+            None => default_port,
+        };
     ensure!(!host.is_empty(), "a server's URL names a host");
     // `/~/path` is below the user's home.
     let path = if path.starts_with("/~") { &path[1..] } else { path };

@@ -151,11 +151,7 @@ fn serve(
     let (tell, hear) = channel();
     crew.look_then(&root, move |found| drop(tell.send(found)));
     let found = hear.recv().context("the servers do not answer")?;
-    let found = found.map_err(|error| match error {
-        RemoteError::Refused { .. } => ExitCode::WillFail.error(error.to_string()),
-        other => other.into(),
-    });
-    let (found, at) = found.at(servers)?;
+    let (found, at) = found.map_err(|error| error.code().error(error.to_string())).at(servers)?;
     if found.kind != Kind::Dir {
         return Err(ExitCode::WillFail.error("not a directory")).at(servers);
     }

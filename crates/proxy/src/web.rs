@@ -20,7 +20,7 @@ use crate::args::{
 use crate::near::{Files, Near, Ready, Tell};
 use crate::pac::Site;
 use crate::page::Page;
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, bail};
 use clap::Args;
 use click::Click;
 use gateways::refusal;
@@ -55,6 +55,7 @@ pub struct WebArgs {
     extension: Option<PathBuf>,
     /// Port of the proxy for --site, which should stay the same, as the browser remembers it
     #[arg(long = "port", value_name = "PORT", default_value_t = PORT, requires = "site")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     proxy_port: u16,
     /// Let the desktop start this program for links of the form hikyaku:HOST?url=ADDRESS, which any page may have. It asks
     /// you, and then downloads the file through HOST. Links use no other gateways than those that were given here
@@ -198,12 +199,13 @@ fn plan(args: &WebArgs, far: FarEnd, port: u16, token: Option<String>) -> Plan {
 }
 
 fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
+    let host = args.destination.as_deref().unwrap_or_default();
+    let far = far_end(host, (&args.ssh, &args.transport))?;
     let (program, port, token) = match &args.url {
         Some(_) => (Some(program(args)?), 0, None),
         None => (None, args.proxy_port, Some(token::of_user()?)),
     };
-    let host = args.destination.as_deref().unwrap_or_default();
-    let plan = plan(args, far_end(host, (&args.ssh, &args.transport))?, port, token);
+    let plan = plan(args, far, port, token);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
@@ -291,7 +293,8 @@ fn program(args: &WebArgs) -> Result<PathBuf> {
     let mut candidates =
         names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     candidates.find(|candidate| candidate.is_file()).ok_or_else(|| {
-        let error = anyhow!("no program {} is in PATH", names.join(" or "));
+        let text = format!("no program {} is in PATH", names.join(" or "));
+        let error = ExitCode::WillFail.error(text);
         with_remedy(error, Some("try: --program PATH, or another --browser".to_owned()))
     })
 }

@@ -1,6 +1,9 @@
 //! A machine as users of ssh write it.
 
+use crate::dial::NotAnAddress;
+use hikyaku_console::ExitCode;
 use hikyaku_fs::Shown;
+use std::error::Error;
 use std::fmt;
 
 /// Where `ssh` logs in (ssh(1): "destination").
@@ -33,6 +36,13 @@ pub enum BadDestination {
     /// A `%` without two hexadecimal digits.
     #[error("'{0}': a '%' in an address stands before two hexadecimal digits")]
     Escape(String),
+}
+
+/// The exit code of a mistake in an address that the user typed; `None` for all other errors.
+pub fn exit_code(error: &anyhow::Error) -> Option<ExitCode> {
+    let is_mistake =
+        |link: &(dyn Error + 'static)| link.is::<BadDestination>() || link.is::<NotAnAddress>();
+    error.chain().any(is_mistake).then_some(ExitCode::Usage)
 }
 
 impl Destination {

@@ -42,7 +42,7 @@ pub use carrier::{
     SendHalf, Stream, Unread,
 };
 pub use child::ended;
-pub use destination::{BadDestination, Destination, unescape};
+pub use destination::{BadDestination, Destination, exit_code, unescape};
 pub use far::{Arrival, ServeError, serve};
 pub use hello::{Greeting, Hello, NoHello, NoStart, Start};
 pub use local::here;

@@ -1,5 +1,6 @@
 //! What goes wrong at a client.
 
+use hikyaku_console::ExitCode;
 use hikyaku_net::{CloseReason, OpenError, ReadError, WriteError};
 use hikyaku_store::ErrorKind;
 
@@ -23,9 +24,28 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// The exit code of a command that cannot do without the answer.
+    pub const fn code(&self) -> ExitCode {
+        match self {
+            Self::Refused { kind, .. } => code_of(*kind),
+            Self::Closed(_) => ExitCode::MayPass,
+            Self::Protocol(_) => ExitCode::Failed,
+        }
+    }
+
     /// Whether the server itself is gone, so that its work has to be given to others.
     pub const fn is_of_server(&self) -> bool {
         matches!(self, Self::Closed(_) | Self::Protocol(_))
+    }
+}
+
+/// The exit code of a command that needs a file of a store which fails for this reason.
+pub const fn code_of(kind: ErrorKind) -> ExitCode {
+    match kind {
+        _ if kind.is_worth_retrying() => ExitCode::MayPass,
+        ErrorKind::SPECIAL => ExitCode::WillFail,
+        ErrorKind::Damaged | ErrorKind::System(_) => ExitCode::Failed,
+        _ => ExitCode::WillFail,
     }
 }
 

@@ -34,7 +34,7 @@ mod tests;
 
 pub use calls::{LISTED_MAX, Listing};
 pub use client::Client;
-pub use error::RemoteError;
+pub use error::{RemoteError, code_of};
 pub use incoming::{Incoming, Outcome, Proven};
 pub use leasing::Decided;
 pub use message::{

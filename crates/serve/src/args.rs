@@ -22,6 +22,7 @@ use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -70,8 +71,8 @@ pub struct DaemonArgs {
     #[arg(long, value_name = "DIR", requires = "serve")]
     pub log_dir: Option<PathBuf>,
     /// Attend to so many clients at once; one key may have a quarter of them, at least two if that leaves one to others, unless its line says max-sessions=
-    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
-    pub max_clients: usize,
+    #[arg(long, value_name = "COUNT", default_value = "200", requires = "serve")]
+    pub max_clients: NonZeroUsize,
 }
 
 /// How long sessions may go on after SIGTERM.
@@ -129,7 +130,7 @@ pub fn run(
         probe: Arc::new(SharedProbe::new(args.root.clone())),
         recorder: recorder.transpose()?,
         leases: args.leases.then(Default::default),
-        sessions: args.max_clients,
+        sessions: args.max_clients.get(),
         unread: DataSize::from_bytes(memory.bytes() / UNREAD_PART),
         drain: DRAIN,
         forward,

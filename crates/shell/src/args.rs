@@ -13,6 +13,7 @@ use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Family, Observer, SshOptions, Way, is_harmless};
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -91,11 +92,11 @@ pub(crate) struct Transfers {
     #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
     pub(crate) limit: Option<Rate>,
     /// Bytes of a request [default: 32768 through ssh, otherwise 261120]
-    #[arg(short = 'B', value_name = "SIZE")]
+    #[arg(short = 'B', value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) bytes: Option<DataSize>,
     /// Requests of a file that are under way at once [default: 64 through ssh, otherwise 192]
     #[arg(short = 'R', value_name = "COUNT")]
-    pub(crate) requests: Option<usize>,
+    pub(crate) requests: Option<NonZeroUsize>,
     /// The same as nrequests=COUNT (-R) and buffer=BYTES (-B)
     #[arg(short = 'X', value_name = "OPTION", value_parser = extra)]
     pub(crate) extra: Vec<(Extra, usize)>,
@@ -115,7 +116,7 @@ pub(crate) enum Extra {
 #[command(next_help_heading = "ssh, as in sftp")]
 struct Ssh {
     /// Port of the far side's ssh
-    #[arg(short = 'P', value_name = "PORT")]
+    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// File with a private key
     #[arg(short = 'i', value_name = "FILE")]
@@ -274,7 +275,8 @@ impl SftpArgs {
         let extra = |wanted: Extra| {
             transfers.extra.iter().rfind(|(name, _)| *name == wanted).map(|(_, value)| *value)
         };
-        let requests = transfers.requests.or_else(|| extra(Extra::Requests));
+        let requests = transfers.requests.map(NonZeroUsize::get);
+        let requests = requests.or_else(|| extra(Extra::Requests));
         (requests, transfers.bytes.and_then(bytes).or_else(|| extra(Extra::Bytes)))
     }
 
@@ -369,6 +371,13 @@ fn extra(text: &str) -> Result<(Extra, usize), String> {
     };
     let value = value.filter(|value| *value > 0);
     value.map(|value| (name, value)).ok_or_else(|| "not a number of 1 or more".to_owned())
+}
+
+fn some_bytes(text: &str) -> Result<DataSize, String> {
+    match text.parse::<DataSize>() {
+        Ok(DataSize::ZERO) => Err("must be 1 byte or more".to_owned()),
+        size => size.map_err(|error| error.to_string()),
+    }
 }
 
 fn bytes(size: DataSize) -> Option<usize> {

@@ -4,10 +4,10 @@ use crate::args::ViewArgs;
 use crate::fleet::{Phone, Server};
 use crate::pattern::{Pattern, natural};
 use anyhow::{Context, Result, ensure};
-use hikyaku_console::{ExitCode, Tone, misuse, say};
+use hikyaku_console::{At, ExitCode, Tone, causes, misuse, say};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::dial::{Address, Servers, Via};
-use hikyaku_remote::{RemoteError, Seen};
+use hikyaku_remote::Seen;
 use hikyaku_store::{Kind, StorePath};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -77,9 +77,12 @@ pub(crate) fn find(args: &ViewArgs) -> Result<Found> {
                     found.far = Some(Far { phone, servers: reached });
                 }
                 let far = found.far.as_ref().context("no server is known")?;
-                far.frames(&servers.path).with_context(|| text.to_string_lossy().into_owned())?
+                far.frames(&servers.path).at(text.display())?
             }
         };
+        if frames.is_empty() {
+            return Err(ExitCode::WillFail.error("no such picture")).at(text.display());
+        }
         found.frames.extend(frames);
         ensure!(found.frames.len() <= FRAMES_MAX, "these are more than {FRAMES_MAX} pictures");
     }
@@ -109,7 +112,7 @@ fn far(text: &OsStr) -> Result<Option<Servers>> {
         return Ok(None);
     }
     Err(misuse(
-        format!("there is no [cluster.{name}] in the settings"),
+        format!("the settings have no [cluster.{name}]"),
         format!("hikyaku://{name}/PATH for a machine that runs hikyaku serve"),
     ))
 }
@@ -128,8 +131,8 @@ fn local(text: &OsStr) -> Result<Vec<Frame>> {
     if path.exists() {
         return Ok(vec![frame(path.to_owned())]);
     }
-    let Some(pattern) = Pattern::parse(text.as_bytes())? else {
-        return Err(ExitCode::WillFail.error(format!("{}: no such file", path.display())));
+    let Some(pattern) = pattern(text.as_bytes())? else {
+        return Err(ExitCode::WillFail.error("no such file")).at(path.display());
     };
     let mut dirs = vec![PathBuf::from(OsString::from_vec(match &pattern.dir[..] {
         b"" if text.as_bytes().starts_with(b"/") => b"/".to_vec(),
@@ -177,7 +180,7 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>> {
 impl Far {
     /// Pictures of the daemons.
     fn frames(&self, path: &[u8]) -> Result<Vec<Frame>> {
-        let pattern = Pattern::parse(path)?;
+        let pattern = pattern(path)?;
         let dir = pattern.as_ref().map_or(path, |pattern| &pattern.dir);
         let root = StorePath::new(dir).context("this cannot be the name of a file")?;
         let mut all: BTreeMap<Vec<u8>, (Seen, Vec<usize>)> = BTreeMap::new();
@@ -216,7 +219,7 @@ impl Far {
             }
         }
         match first {
-            Some(error) if !answered => return Err(refusal(error)),
+            Some(error) if !answered => return Err(error.into()),
             _ => {}
         }
         let mut frames: Vec<_> = all.into_iter().collect();
@@ -229,8 +232,9 @@ impl Far {
     }
 }
 
-fn refusal(error: RemoteError) -> anyhow::Error {
-    anyhow::Error::new(error)
+/// The pattern in the user's words; `None` for a plain name.
+fn pattern(text: &[u8]) -> Result<Option<Pattern>> {
+    Pattern::parse(text).map_err(|error| ExitCode::Usage.error(causes(&error)))
 }
 
 /// Whether the name ends as those of pictures do.

@@ -1,8 +1,8 @@
 //! The hosts that a command about keys names, and work on several of them at the same time.
 
 use super::login::Prompts;
-use anyhow::{Context, Result};
-use hikyaku_console::{ExitCode, Settings, print};
+use anyhow::Result;
+use hikyaku_console::{ExitCode, Settings, misuse, print};
 use hikyaku_reach::Destination;
 use hikyaku_reach::dial::{Address, PORT};
 use hikyaku_units::counted;
@@ -44,10 +44,10 @@ pub(super) fn named(
                     all.push(Host { login, daemon: Address { host: host.clone(), port } });
                 }
             }
-            None => all.push(
-                one(name, port)
-                    .with_context(|| format!("the settings have no [cluster.{name}] either"))?,
-            ),
+            None => all.push(one(name, port).map_err(|_| {
+                let text = format!("'{name}' is neither a cluster of the settings nor a host");
+                misuse(text, "[USER@]HOST or [USER@]HOST:PORT, with the port of its daemon")
+            })?),
         }
     }
     Ok(all)

@@ -19,7 +19,7 @@ pub(super) struct Login {
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
     /// Port of the ssh servers
-    #[arg(short = 'P', value_name = "PORT")]
+    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     ssh_port: Option<u16>,
     /// File with a private key of ssh
     #[arg(short = 'i', value_name = "FILE")]

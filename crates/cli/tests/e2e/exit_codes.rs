@@ -181,7 +181,7 @@ fn an_invalid_command_line_is_1() {
         ("lab run --loss 1 -- true", "'1' needs a unit: 1%"),
         ("lab run --rtt 200 -- true", "'200' needs a unit: such as 200ms"),
         ("lab run --rate fast -- true", "'fast' is not a rate"),
-        ("lab run --servers 0 -- true", "0 is not in 1..=254"),
+        ("lab run --servers 0 -- true", "must be from 1 to 254"),
         ("lab run --servers 2 --server-rtt 1ms,2ms,3ms -- true", "3 values for 2 servers"),
         ("lab run --rtt 20ms", "missing: COMMAND"),
         ("lab up Lab", "'Lab' is not a lab's name"),

@@ -10,6 +10,7 @@ pub(crate) struct GfarmArgs {
     /// Let the daemons on the nodes send the files ('hikyaku serve --gfarm' on each), encrypted and by this transport;
     /// nodes without one send them by Gfarm's own protocol
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     gfarm_daemons: Option<Option<u16>>,
 }
 

@@ -133,12 +133,7 @@ impl PerfArgs {
                 (destination.host.clone(), None, Some(Box::new(self.through_ssh(destination))))
             }
         };
-        match (port, self.port) {
-            (Some(of_host), Some(of_option)) if of_host != of_option => {
-                return Err(values::two_ports(of_host, of_option));
-            }
-            (of_host, of_option) => common.port = of_host.or(of_option).unwrap_or(DEFAULT_PORT),
-        }
+        common.port = values::one_port(port, self.port)?.unwrap_or(DEFAULT_PORT);
         let plan = self.load.plan();
         plan.check()?;
         let ways = if self.load.bidir { Ways::Both } else { Ways::One };

@@ -191,10 +191,16 @@ pub(super) fn stall(text: &str) -> Result<Stall, String> {
     Ok(Stall { seconds: seconds(length, 0.0, 86_400.0)?, at: seconds(at, 0.0, 86_400.0)? })
 }
 
-/// The port is given twice, with the host and by `-p`, and the two differ.
-pub(super) fn two_ports(of_host: u16, of_option: u16) -> Error {
-    let text = format!("two ports are given: {of_host} with the host, {of_option} with -p");
-    misuse(text, "one of them")
+/// The port of a server, which is given with the host, by `-p`, or by both.
+pub(super) fn one_port(of_host: Option<u16>, of_option: Option<u16>) -> Result<Option<u16>, Error> {
+    match (of_host, of_option) {
+        (_, Some(0)) => Err(misuse("-p 0: no server has this port", "a port from 1 to 65535")),
+        (Some(of_host), Some(of_option)) if of_host != of_option => {
+            let text = format!("two ports are given: {of_host} with the host, {of_option} with -p");
+            Err(misuse(text, "one of them"))
+        }
+        (of_host, of_option) => Ok(of_host.or(of_option)),
+    }
 }
 
 /// The error for an option that needs a server which waits for clients.

@@ -11,8 +11,8 @@ use crate::socket::Socket;
 use crate::usage;
 use crate::wait::{Cut, Stop, all, wait};
 use crate::{home, trouble};
-use anyhow::{Context, Error, Result, anyhow, bail};
-use hikyaku_console::Scope;
+use anyhow::{Context, Error, Result, anyhow};
+use hikyaku_console::{ExitCode, Scope};
 use hikyaku_crypto::TrustOutcome;
 use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Target};
 use hikyaku_reach::FarSide;
@@ -151,7 +151,7 @@ pub(crate) fn bind(common: &Common) -> Result<Endpoint> {
 pub(crate) fn pin_driver(cpu: Option<usize>) -> Result<()> {
     let Some(cpu) = cpu else { return Ok(()) };
     if cpu >= rustix::thread::CpuSet::MAX_CPU {
-        bail!("there is no processor {cpu}");
+        return Err(ExitCode::WillFail.error(format!("this host has no processor {cpu}")));
     }
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);
