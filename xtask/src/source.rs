@@ -18,15 +18,17 @@ pub(crate) struct Source {
     pub(crate) code: String,
     /// The same bytes, with everything but comments blanked.
     pub(crate) comments: String,
+    /// The byte ranges of literals, their quotes included.
+    pub(crate) literals: Vec<Range<usize>>,
     /// Byte ranges that are compiled for tests only.
     tests: Vec<Range<usize>>,
 }
 
 impl Source {
     pub(crate) fn new(path: &str, text: &str) -> Self {
-        let (code, comments) = split(text);
+        let (code, comments, literals) = split(text);
         let tests = test_parts(path, &code);
-        Self { path: path.to_owned(), text: text.to_owned(), code, comments, tests }
+        Self { path: path.to_owned(), text: text.to_owned(), code, comments, literals, tests }
     }
 
     /// The folder name of the crate that this file belongs to, if it is a library or binary source.
@@ -163,9 +165,10 @@ fn test_parts(path: &str, code: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Copies of `text`: one with its code only, one with its comments only.
-fn split(text: &str) -> (String, String) {
+/// Copies of `text`, one with its code only and one with its comments only, and the ranges of its literals.
+fn split(text: &str) -> (String, String, Vec<Range<usize>>) {
     let bytes = text.as_bytes();
+    let mut literals = Vec::new();
     let mut code = bytes.to_vec();
     let mut comments = bytes.to_vec();
     let mut at = 0;
@@ -175,6 +178,7 @@ fn split(text: &str) -> (String, String) {
             Kind::Code => blank(&mut comments[at..piece.end]),
             Kind::Comment => blank(&mut code[at..piece.end]),
             Kind::Literal => {
+                literals.push(at..piece.end);
                 blank(&mut code[at..piece.end]);
                 blank(&mut comments[at..piece.end]);
                 // The quotes stay: they keep what stands before and behind apart.
@@ -185,7 +189,7 @@ fn split(text: &str) -> (String, String) {
         at = piece.end;
     }
     let string = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (string(code), string(comments))
+    (string(code), string(comments), literals)
 }
 
 fn blank(bytes: &mut [u8]) {

@@ -9,6 +9,7 @@ mod heads;
 mod ids;
 mod markdown;
 mod marks;
+mod messages;
 mod pages;
 mod purity;
 mod readers;
@@ -174,6 +175,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = floors::check(&tree.packages);
     findings.extend(purity::check(&tree.sources));
     findings.extend(exits::check(&tree.sources));
+    findings.extend(messages::check(&tree.sources));
     findings.extend(unsafety::check(&tree.sources));
     findings.extend(readers::check(&tree.sources));
     findings.extend(heads::check(&tree.sources));

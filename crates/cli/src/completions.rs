@@ -90,7 +90,7 @@ fn folder(shell: Shell, variable: impl Fn(&str) -> Option<OsString>) -> Result<P
         Shell::Zsh => data()?.join("zsh/site-functions"),
         Shell::Fish => of("XDG_CONFIG_HOME", ".config")?.join("fish/completions"),
         other => {
-            let text = format!("{other} has no folder for completions that is known here");
+            let text = format!("no folder for completions of {other} is known");
             return Err(misuse(text, format!("hikyaku completions {other} > FILE")));
         }
     })

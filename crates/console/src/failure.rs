@@ -140,7 +140,7 @@ fn default_remedy(error: &Error) -> Option<String> {
     }
     let remedy = match io_kind(error)? {
         ErrorKind::PermissionDenied => "the same command as root (sudo)",
-        ErrorKind::ConnectionRefused => "check the address: no program listens there",
+        ErrorKind::ConnectionRefused => "check the address: no program listens at that port",
         ErrorKind::AddrInUse => "another port, or stop the program that uses this one",
         _ => return None,
     };

@@ -69,7 +69,7 @@ fn refuse_what_it_lacks(order: &Order, agreed: &Agreed) -> Result<()> {
         return Ok(());
     }
     let text = "the hikyaku of the far side is older than this one, and keeps times only together with modes";
-    let remedy = "try: -p, or a newer hikyaku there";
+    let remedy = "try: -p, or a newer hikyaku on the far side";
     Err(failed(FailureKind::Unsupported, text).context(remedy).context(text))
 }
 

@@ -213,8 +213,10 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
     match target {
         Location::Local(path) => Ok(Some(Transfer::Down(servers, path))),
         other => Err(misuse(
-            format!("'{other}': from there, files can be copied to this machine only"),
-            "copy it to this machine first, and from here in a second command",
+            format!(
+                "'{other}': files of daemons, Gfarm and buckets can be copied to this machine only"
+            ),
+            "copy it to this machine first, and from this machine by a second command",
         )),
     }
 }
@@ -224,8 +226,10 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     let local = |source| match source {
         Location::Local(path) => Ok(path),
         other => Err(misuse(
-            format!("'{other}': only files of this machine can be copied there"),
-            "copy it to this machine first, and from here in a second command",
+            format!(
+                "'{other}': only files of this machine can be copied to daemons, Gfarm and buckets"
+            ),
+            "copy it to this machine first, and from this machine by a second command",
         )),
     };
     sources.into_iter().map(local).collect()
@@ -285,7 +289,7 @@ fn run_all(
 }
 
 /// What is true of every interrupted copy.
-const LATER: &str = "the same command goes on from there";
+const LATER: &str = "the same command continues the copy";
 
 /// Hashes of what was copied, by name.
 type Hashes = BTreeMap<Vec<u8>, FileHash>;

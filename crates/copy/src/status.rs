@@ -107,7 +107,7 @@ struct Answer {
 const OTHERS: [(&str, &str); 2] = [
     (
         "gfarm://",
-        "gfhost -lv and gfdf of Gfarm, or hikyaku serve --gfarm on the nodes and their addresses here",
+        "gfhost -lv and gfdf of Gfarm, or hikyaku serve --gfarm on the nodes, and hikyaku status with their addresses",
     ),
     ("s3://", "the console or the programs of the service"),
 ];

@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
     row(("update", "--update"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("ignore_existing", "--ignore-existing"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("verify", "--verify"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R],
-        ("files cannot be read again there before they have their names", "leave it out: what arrives is checked all the same")),
+        ("the target cannot read files again before they have their names", "leave it out: what arrives is checked all the same")),
     row(("manifest", "--manifest"), Protects, &[Y, Y, R, R, R, R, R, R, R, R],
         ("this end does not know the hashes of all files", "b3sum on the files after the copy")),
     row(("no_fsync", "--no-fsync"), Convenience, &[Y, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out")),

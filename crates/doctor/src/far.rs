@@ -159,21 +159,22 @@ fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> 
     };
     let name = &host.host;
     match (version, code) {
-        (Some(version), Some(0)) if version == env!("CARGO_PKG_VERSION") => {
-            (Check::ok(Id::FarProgram, format!("hikyaku {version}, as here")), Program::Runs)
-        }
+        (Some(version), Some(0)) if version == env!("CARGO_PKG_VERSION") => (
+            Check::ok(Id::FarProgram, format!("hikyaku {version}, as on this host")),
+            Program::Runs,
+        ),
         (Some(version), Some(0)) => {
             let version = Shown::new(version.as_bytes());
-            let found = format!("hikyaku {version}; here is {}", env!("CARGO_PKG_VERSION"));
+            let found = format!("hikyaku {version}; this host has {}", env!("CARGO_PKG_VERSION"));
             (Check::new(Id::FarProgram, State::Note, found), Program::Runs)
         }
         _ if printed.contains(ONLY_SFTP) || said.contains(ONLY_SFTP) || code == Some(11) => fail(
             format!("{name} admits SFTP only"),
-            "copy by SFTP: hikyaku cp does so by itself; or ask for hikyaku and a shell there",
+            "copy by SFTP: hikyaku cp does so by itself; or ask for hikyaku and a shell on that host",
         ),
         (_, Some(NOT_THERE | 126 | 127)) => {
             let remedy = format!(
-                "--bootstrap, which copies it there; or hikyaku far install {host}, or where it is: --remote-path PATH"
+                "--bootstrap, which installs it; or hikyaku far install {host}, or where it is: --remote-path PATH"
             );
             let check =
                 Check::new(Id::FarProgram, State::Fail, format!("hikyaku is not on {name}"));
@@ -181,7 +182,7 @@ fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> 
         }
         _ => fail(
             format!("{name} did not answer 'hikyaku --version' (exit code {code:?})"),
-            "a start-up file of the shell there may print something or end it",
+            "a start-up file of the remote shell may print something or end it",
         ),
     }
 }
@@ -190,7 +191,7 @@ fn not_measured(error: NotMeasured, host: &Destination) -> Check {
     match error {
         NotMeasured::NoUdp(text) => {
             let remedy = format!(
-                "let UDP ports 60001 to 60999 through between here and {}, or one port by --udp-ports; without it, \
+                "let UDP ports 60001 to 60999 through between this host and {}, or one port by --udp-ports; without it, \
                  copies go over TCP or through ssh",
                 host.host
             );

@@ -68,7 +68,7 @@ pub enum Why {
     #[error("it is a FIFO, a socket, a device or a file without a size (/proc)")]
     Special,
     /// Its name cannot be that of a file here.
-    #[error("the name is not possible here")]
+    #[error("this file system cannot have a file of this name")]
     BadName,
     /// A directory, and directories are not copied.
     #[error("is a directory, and -r was not given")]

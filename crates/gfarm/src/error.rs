@@ -189,7 +189,7 @@ impl ConnectError {
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Denied { .. } => Some(
-                "copy ~/.gfarm_shared_key of your account at the Gfarm servers to this machine, or renew it there by gfkey -f",
+                "copy ~/.gfarm_shared_key of your account at the Gfarm servers to this machine, or renew it at the servers by gfkey -f",
             ),
             Self::NoMethod { .. } => Some(
                 "mount the file system with gfarm2fs, which has Gfarm's other methods, and copy from the mount",

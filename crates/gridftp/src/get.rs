@@ -108,7 +108,7 @@ impl Receipt {
         let Some(ends) = state.ends.get_mut(stripe) else { return Ok(()) };
         if let Some(connections) = block.connections {
             if connections > u64::from(CONNECTIONS_MAX) {
-                return Err(FtpError::Lie("tells of more data connections than there can be"));
+                return Err(FtpError::Lie("announces more data connections than are possible"));
             }
             if ends.connections.replace(connections).is_some() {
                 return Err(FtpError::Lie("tells the end of a part twice"));

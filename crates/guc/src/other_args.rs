@@ -82,7 +82,7 @@ const OPTIONS: &[Other] = &[
     option(
         ("list", &[], None, "-list"),
         One,
-        Refused("no listing is printed", "-r, to copy what is there"),
+        Refused("no listing is printed", "-r, to copy all files of a directory"),
     ),
     option(
         ("sbs", &["striped-block-size"], None, "-sbs (-striped-block-size)"),

@@ -77,7 +77,7 @@ fn decode(
         ColorType::GrayscaleAlpha => 2,
         ColorType::Rgb => 3,
         ColorType::Rgba => 4,
-        ColorType::Indexed => return Err(ImageError::Damaged("a palette that is not there")),
+        ColorType::Indexed => return Err(ImageError::Damaged("its palette is missing")),
     };
     let bytes = match depth {
         BitDepth::Eight => 1,

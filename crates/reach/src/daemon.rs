@@ -155,7 +155,7 @@ pub enum NoService {
     #[error("the server did not answer within {} s", .0.as_secs())]
     Silent(Duration),
     /// It said what no daemon says.
-    #[error("what answers there is no hikyaku server")]
+    #[error("another program answers than hikyaku serve")]
     Malformed,
 }
 

@@ -9,7 +9,7 @@ use crate::dial::Address;
 use crate::ssh::{BadRemotePath, Configuration, NO_CONNECTION, NO_SH, NOT_THERE};
 use crate::ssh::{Output, Sharing, Ssh, SshOptions};
 use crate::start::SshFailed;
-use hikyaku_console::Scope;
+use hikyaku_console::{ExitCode, Scope, causes_of, with_remedy};
 use hikyaku_crypto::{Fingerprint, PublicKey};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -54,18 +54,46 @@ pub enum LaunchError {
     /// The path of the program cannot be passed to a shell.
     #[error(transparent)]
     Path(#[from] BadRemotePath),
-    /// ssh cannot be run.
-    #[error("cannot run ssh")]
+    /// ssh cannot be started.
+    #[error("cannot start ssh")]
     Ssh(#[source] io::Error),
     /// ssh did not log in, and has printed the reason.
     #[error(transparent)]
     NotIn(SshFailed),
-    /// There is no such program.
-    #[error("there is no hikyaku on {0}; try: hikyaku far install {0}, or --remote-path PATH")]
-    NotThere(String),
-    /// The program there is too old, or another program answered.
-    #[error("hikyaku on {0} did not start a server; try: the same version of hikyaku there")]
+    /// The host has no such program.
+    #[error("{0}: hikyaku is not installed")]
+    NotInstalled(String),
+    /// The program of the host is too old, or another program answered.
+    #[error("{0}: hikyaku did not start a server")]
     NoServer(String),
+}
+
+impl LaunchError {
+    /// A command or a sentence for the user.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Path(_) | Self::Ssh(_) => None,
+            Self::NotIn(error) => Some(format!("ssh {}", error.host())),
+            Self::NotInstalled(host) => {
+                Some(format!("hikyaku far install {host}, or --remote-path PATH"))
+            }
+            Self::NoServer(host) => Some(format!("the same version of hikyaku on {host}")),
+        }
+    }
+
+    /// The error of a command that needs the server, with its exit code and its remedy.
+    pub fn explained(self) -> anyhow::Error {
+        let (code, remedy) = (self.code(), self.remedy());
+        with_remedy(code.error(causes_of(&self)), remedy)
+    }
+
+    const fn code(&self) -> ExitCode {
+        match self {
+            Self::Path(_) => ExitCode::Usage,
+            Self::NotIn(_) => ExitCode::MayPass,
+            Self::Ssh(_) | Self::NotInstalled(_) | Self::NoServer(_) => ExitCode::WillFail,
+        }
+    }
 }
 
 /// Maximum number of concurrent logins: sshd drops connections if more than ten have not logged in (`MaxStartups`), and
@@ -81,11 +109,7 @@ const NOISE_BYTES_MAX: u64 = 64 << 10;
 impl Launcher {
     /// Starts a server on each of these hosts for the client with this key, several at once. The results are in the order of
     /// the hosts.
-    pub fn launch(
-        &self,
-        hosts: &[String],
-        client: &PublicKey,
-    ) -> (Fleet, Vec<(String, LaunchError)>) {
+    pub fn launch(&self, hosts: &[String], client: &PublicKey) -> (Fleet, Vec<LaunchError>) {
         let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..hosts.len()).collect());
         let done = Mutex::new(Vec::new());
         let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -102,10 +126,10 @@ impl Launcher {
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(at, _)| *at);
         let (mut fleet, mut failed) = (Vec::new(), Vec::new());
-        for (at, launched) in done {
+        for (_, launched) in done {
             match launched {
                 Ok(launched) => fleet.push(launched),
-                Err(error) => failed.push((hosts[at].clone(), error)),
+                Err(error) => failed.push(error),
             }
         }
         (Fleet(fleet), failed)
@@ -139,7 +163,7 @@ impl Launcher {
         let Some(((port, key), output)) = said else {
             return Err(match ssh.ended(END).and_then(|status| status.code()) {
                 Some(NO_CONNECTION) => LaunchError::NotIn(SshFailed::Ended { host: host() }),
-                Some(126 | NO_SH | NOT_THERE) => LaunchError::NotThere(host()),
+                Some(126 | NO_SH | NOT_THERE) => LaunchError::NotInstalled(host()),
                 _ => LaunchError::NoServer(host()),
             });
         };

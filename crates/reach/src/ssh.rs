@@ -53,7 +53,7 @@ pub enum Family {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "'{0}': a path on the far side may have letters, digits and any of / . _ - + ~ only, \
-     because a shell there reads it"
+     because the remote shell reads it"
 )]
 pub struct BadRemotePath(String);
 

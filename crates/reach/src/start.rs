@@ -51,6 +51,15 @@ pub enum SshFailed {
     },
 }
 
+impl SshFailed {
+    /// The host.
+    pub(crate) fn host(&self) -> &str {
+        match self {
+            Self::Ended { host } | Self::NotIn { host, .. } | Self::NoAnswer { host, .. } => host,
+        }
+    }
+}
+
 /// Why there is no hello.
 enum Failure {
     /// What was heard, and with what `ssh` ended.
@@ -214,7 +223,7 @@ impl Way {
         match failure {
             Failure::Silent(failed @ SshFailed::NoAnswer { .. }) => {
                 let remedy = format!(
-                    "try: {by_hand} true; if that does not end by itself, a start-up file of the shell there waits \
+                    "try: {by_hand} true; if that does not end by itself, a start-up file of the remote shell waits \
                      for something, or reads its input. If it is only slow: --timeout 60s"
                 );
                 ReachError::Silent { host, source: failed, remedy }

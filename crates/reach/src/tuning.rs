@@ -47,7 +47,7 @@ impl Tuning {
         let idle: Vec<&str> =
             set.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
         (!idle.is_empty())
-            .then(|| format!("what is set as {} has no effect there", idle.join(" and ")))
+            .then(|| format!("what is set as {} has no effect without UDP", idle.join(" and ")))
     }
 
     /// The settings of a connection through a pipe.

@@ -118,7 +118,7 @@ pub enum PlaceError {
     /// The server that the user chose is too full.
     #[error(
         "the chosen server has not {size} free beside the spare twentieth of its file system (1 GiB at least); try: \
-         free space there, or choose another server"
+         free space on that server, or choose another one"
     )]
     PinnedFull {
         /// The size of the file.

@@ -178,8 +178,8 @@ fn login(
     }
 }
 
-fn half(missing: &str, there: &str) -> S3Error {
-    S3Error::Setting { place: missing.to_owned(), why: format!("is not set, and {there} is") }
+fn half(missing: &str, set: &str) -> S3Error {
+    S3Error::Setting { place: missing.to_owned(), why: format!("is not set, and {set} is") }
 }
 
 /// An address of a server, without a slash at its end.

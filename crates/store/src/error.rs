@@ -56,7 +56,7 @@ pub enum ErrorKind {
     #[error("too large")]
     TooLarge,
     /// The store cannot hold a file of this name.
-    #[error("the name is not possible here")]
+    #[error("the storage cannot have a file of this name")]
     BadName,
     /// A symbolic link stands in the path.
     #[error("a symbolic link is in the way")]

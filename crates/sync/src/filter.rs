@@ -111,7 +111,7 @@ impl Rules {
     pub(crate) fn filter(&mut self, text: &str) -> Result<(), BadRule> {
         let unknown = || {
             let rules = "rules are '+ PATTERN', '- PATTERN', 'H', 'S', 'P', 'R', '. FILE' and '!'";
-            BadRule(format!("'{text}' is no filter rule that is known here; {rules}"))
+            BadRule(format!("'{text}' is no filter rule; {rules}"))
         };
         if matches!(text, "!" | "clear") {
             self.0.clear();

@@ -40,7 +40,7 @@ pub(crate) fn ssh_words(command: &str) -> Result<Vec<OsString>> {
 }
 
 fn unknown(word: &str) -> String {
-    format!("-e: '{word}' is not known here; -4 -6 -A -p -l -i -F -J -c -m -o are")
+    format!("-e: '{word}' is not known; -4 -6 -A -p -l -i -F -J -c -m -o are")
 }
 
 /// Splits at blanks. Quotes of either kind keep blanks; within them two of their kind are one (rsync(1), "-e").

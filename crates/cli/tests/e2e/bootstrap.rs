@@ -113,7 +113,7 @@ fn where_nothing_can_be_put_or_run_sftp_serves() {
     try_it("far does not run a program at ~/.cache/hikyaku/bin");
     fs::remove_dir_all(sshd.at("home/.cache")).unwrap();
     fs::write(sshd.at("home/.cache"), "a file").unwrap();
-    try_it("hikyaku was not sent to far: cannot make ~/.cache there");
+    try_it("hikyaku was not sent to far: cannot make ~/.cache");
     let home = sshd.at("home");
     let mount = ["-t", "tmpfs", "-o", "noexec,size=1m", "hikyaku-test"];
     if !Command::new("mount").args(mount).arg(&home).status().is_ok_and(|status| status.success()) {
@@ -160,7 +160,7 @@ fn a_person_is_asked_and_always_is_remembered() {
         drop(input);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{answer}: {said}");
-        assert!(said.contains("May it be copied there"), "{answer}: {said}");
+        assert!(said.contains("May it be installed in"), "{answer}: {said}");
         assert_eq!(said.contains("data go by SFTP"), !is_sent, "{answer}: {said}");
         assert_eq!(programs(&sshd).len(), usize::from(is_sent), "{answer}: {said}");
         assert_eq!(hosts.exists(), answer == "a");
@@ -254,7 +254,7 @@ fn every_verb_that_starts_hikyaku_sends_it() {
     for (verb, words) in verbs {
         // Each verb prints the advice if nothing is sent.
         let (_, said) = run(&mut copies(words, &[]));
-        assert!(said.contains("try: --bootstrap, which copies it there"), "{verb}: {said}");
+        assert!(said.contains("try: --bootstrap, which installs it"), "{verb}: {said}");
         assert!(programs(&sshd).is_empty(), "{verb}: {said}");
         let (output, said) = run(&mut copies(words, &["--bootstrap"]));
         assert!(output.status.success(), "{verb}: {said}\n{}", sshd.log());

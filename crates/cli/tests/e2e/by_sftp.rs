@@ -50,7 +50,7 @@ fn a_tree_goes_there_and_back() {
     let (output, said) = run(&mut cp(&sshd, &["-rp", &source, &sshd.far("put")]));
     assert!(output.status.success(), "{said}\n{}", sshd.log());
     assert!(said.contains("far has no hikyaku") && said.contains("by SFTP"), "{said}");
-    assert!(said.contains("\ntry: --bootstrap, which copies it there; or hikyaku far install far"));
+    assert!(said.contains("\ntry: --bootstrap, which installs it; or hikyaku far install far"));
     assert!(listing(&sshd.at("run7")) == listing(&sshd.at("put")));
     assert!(sshd.at("put/empty").is_dir());
     fs::create_dir(sshd.at("got")).unwrap();

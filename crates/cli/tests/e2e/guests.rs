@@ -26,7 +26,10 @@ const CASES: [(&str, Answer); 27] = [
     ("get --split=16 http://127.0.0.1:1/f", Try("-n N")),
     ("get -P d http://127.0.0.1:1/f", Try("-d DIR")),
     ("get -b k=v http://127.0.0.1:1/f", Try("-H 'Cookie: NAME=VALUE'")),
-    ("guc -list ftp://127.0.0.1:1/ ftp://127.0.0.1:1/f x", Try("-r, to copy what is there")),
+    (
+        "guc -list ftp://127.0.0.1:1/ ftp://127.0.0.1:1/f x",
+        Try("-r, to copy all files of a directory"),
+    ),
     ("perf -c 127.0.0.1:1 -k 10", Try("-n BYTES")),
     ("perf -c 127.0.0.1:1 -C cubic", Try("--policy POLICY, or --compete tcp:1:NAME for TCP's")),
     ("perf -s --server-bitrate-limit 1g", Try("--max-rate RATE")),

@@ -82,9 +82,13 @@ fn data_go_by_tcp_or_ssh_if_udp_is_forbidden_on_loopback_too() {
     fs::create_dir_all(sshd.at("config/hikyaku")).unwrap();
     for (set, flags, named) in [
         ("", &["--cipher", "aes128gcm", "--policy", "scavenger"][..], "--cipher and --policy has"),
-        ("policy = \"scavenger\"", &[], "; what is set as --policy has no effect there"),
-        ("buffer = \"8MB\"", &["--no-udp"], "what is set as --buffer has no effect there"),
-        ("udp = false", &["--cipher", "aes128gcm"], "what is set as --cipher has no effect there"),
+        ("policy = \"scavenger\"", &[], "; what is set as --policy has no effect without UDP"),
+        ("buffer = \"8MB\"", &["--no-udp"], "what is set as --buffer has no effect without UDP"),
+        (
+            "udp = false",
+            &["--cipher", "aes128gcm"],
+            "what is set as --cipher has no effect without UDP",
+        ),
     ] {
         fs::write(sshd.at("config/hikyaku/config.toml"), format!("[default]\n{set}\n")).unwrap();
         let mut command = sshd.cp(&[flags, &[&sshd.far("put"), &got]].concat());

@@ -75,8 +75,8 @@ fn what_cannot_be_done_through_ssh_is_said_with_a_remedy() {
         (
             "ssh://far --remote-path /nowhere/hikyaku",
             WILL_FAIL,
-            "/nowhere/hikyaku is not there",
-            "try: --bootstrap, which copies it there",
+            "/nowhere/hikyaku is not installed",
+            "try: --bootstrap, which installs it",
         ),
     ] {
         let output = sshd.perf(&arguments.split(' ').collect::<Vec<_>>()).output().unwrap();

@@ -172,7 +172,7 @@ fn a_daemon_listens_for_a_client_only_where_its_key_allows_it() {
             let output = command.output().unwrap();
             let said = said(&output);
             assert_eq!(output.status.code(), Some(WILL_FAIL), "{said}");
-            assert!(said.contains("does not listen there for this key (listen=)"), "{said}");
+            assert!(said.contains("does not listen at this port for this key (listen=)"), "{said}");
             continue;
         }
         let mut gateway = command.stdout(Stdio::piped()).spawn().unwrap();

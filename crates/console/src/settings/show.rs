@@ -50,7 +50,7 @@ fn show(host: &str, keys: &Keys) -> Result<String, SettingsError> {
     let settings = Settings::of_user(keys)?;
     let mut lines = Vec::new();
     if let Some(path) = path() {
-        let is_there = if path.exists() { "" } else { " (not there)" };
+        let is_there = if path.exists() { "" } else { " (does not exist)" };
         lines.push(format!("# {}{is_there}\n", path.display()));
     }
     for key in keys.all() {

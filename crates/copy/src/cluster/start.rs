@@ -8,7 +8,7 @@ use hikyaku_console::{Tone, causes, misuse, say, with_remedy};
 use hikyaku_fan::{HostError, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
-use hikyaku_reach::launch::{Fleet, LaunchError};
+use hikyaku_reach::launch::Fleet;
 use hikyaku_transfer::FailureKind;
 
 /// A session, and its servers if they were started for it.
@@ -26,18 +26,11 @@ pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected>
     };
     let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
     let (fleet, failed) = launcher.launch(&hosts, &setup.identity.public_key());
-    let is_alone = hosts.len() == 1;
-    for (host, error) in failed {
-        if is_alone {
-            return Err(match error {
-                LaunchError::NotIn(error) => error.into(),
-                error => error.into(),
-            });
+    for error in failed {
+        let error = error.explained();
+        if hosts.len() == 1 {
+            return Err(error);
         }
-        let error = match error {
-            LaunchError::NotIn(error) => error.into(),
-            error => Error::new(error).context(host),
-        };
         say(Tone::Error, causes(&error));
     }
     ensure!(!fleet.addresses().is_empty(), "no server could be started");

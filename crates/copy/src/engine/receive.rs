@@ -104,7 +104,7 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path, writing: Writing) {
             Sequel::Wanted => {}
         }
         if outgoing.say(&FromReceiver::Finished).is_err() {
-            fault.report(anyhow!("cannot tell the sender that all is there"));
+            fault.report(anyhow!("cannot tell the sender that everything has arrived"));
         }
     }
 }
@@ -310,8 +310,9 @@ impl Receiver<'_> {
             }
             let limit = self.slots.limit();
             if self.files.values().filter(|file| file.awaits_a_word()).count() >= limit {
-                let text =
-                    format!("the sender begins more files at once than may be open here ({limit})");
+                let text = format!(
+                    "the sender begins more files at once than this process may have open ({limit})"
+                );
                 let error = failed(FailureKind::TooManyFiles, text);
                 let advice = "try: a larger limit of open files (ulimit -n) at the end that writes";
                 return Err(self.disk.fault.report(error.context(advice)));

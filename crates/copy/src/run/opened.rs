@@ -48,7 +48,7 @@ impl Opened {
             None => format!("{host} has no hikyaku that can be started"),
         };
         let remedy = reached().and_then(ReachError::remedy).unwrap_or_else(|| {
-            format!("try: install hikyaku on {host}, or --remote-path PATH if it is there")
+            format!("try: install hikyaku on {host}, or --remote-path PATH if it is installed")
         });
         // They said where hikyaku was looked for, and that it was to be sent.
         let given = ["remote_path", "bootstrap", "far_binary"]

@@ -128,5 +128,10 @@ enum Job {
 }
 
 fn bad_name(path: &[u8]) -> Trouble {
-    Trouble::of(End::There, path, FailureKind::BadName, "the name is not possible here")
+    Trouble::of(
+        End::There,
+        path,
+        FailureKind::BadName,
+        "this file system cannot have a file of this name",
+    )
 }

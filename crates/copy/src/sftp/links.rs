@@ -102,7 +102,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         true => client.done(&Request::PosixRename(&draft, to)).map_err(there(to)),
         false => {
             let text =
-                "it is there, and this server cannot replace a link by renaming; try: remove it first";
+                "the name exists, and this server cannot replace a link by renaming; try: remove it first";
             Err(Trouble::of(End::There, to, FailureKind::Exists, text))
         }
     });

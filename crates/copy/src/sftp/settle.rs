@@ -203,7 +203,7 @@ pub(super) fn name(run: &Run<'_>, files: Vec<Complete>) -> Result<(), Trouble> {
                 Ok(())
             }
             Err(Failed::Refused { .. }) if !can_replace && found.is_some() => {
-                let text = "it is there, and this server cannot replace a file by renaming; try: remove it first";
+                let text = "the name exists, and this server cannot replace a file by renaming; try: remove it first";
                 file.fails(run, Trouble::of(End::There, &file.to, FailureKind::Exists, text))
             }
             Err(error) => file.fails(run, there(&file.to)(error)),

@@ -78,7 +78,7 @@ impl Dropped {
             Err(error) if error.errno() == Some(Errno::NOENT) => {
                 let shown = Shown::new(&known.begun.dir).to_string();
                 self.remarks.push(format!(
-                    "{shown} is not there; should it come back, what is in it stays"
+                    "{shown} does not exist; should it appear again, its unfinished files stay"
                 ));
                 return;
             }

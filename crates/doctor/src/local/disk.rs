@@ -37,7 +37,7 @@ pub(super) fn check(dir: Option<&Path>) -> (Check, Option<(Rate, Rate)>) {
             let found = format!("{}: {}", dir.display(), words(&error));
             let check = Check::new(Id::Disk, State::Fail, found);
             let remedy = match error.kind() {
-                ErrorKind::StorageFull => "make room there, or name another directory",
+                ErrorKind::StorageFull => "free space on its disk, or name another directory",
                 _ => "name a directory that you may write to: --dir DIR",
             };
             (check.with_remedy(remedy), None)
@@ -53,7 +53,7 @@ fn rates(dir: &Path) -> io::Result<(Rate, Rate)> {
     let free = space.f_bavail.saturating_mul(space.f_frsize);
     let limit = BYTES_MAX.min(free / FREE_PARTS);
     if limit < BLOCK_BYTES as u64 {
-        let text = format!("{} are free there, too little to try", DataSize::from_bytes(free));
+        let text = format!("only {} are free, too little to try", DataSize::from_bytes(free));
         return Err(io::Error::new(ErrorKind::StorageFull, text));
     }
     // Random bytes: a file system may compress others.

@@ -62,7 +62,7 @@ fn fuse() -> Check {
     let is_root = rustix::process::geteuid().is_root();
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !is_root && !std::env::split_paths(&path).any(|dir| dir.join("fusermount3").is_file()) {
-        let found = "'hikyaku mount' needs root here: fusermount3 is not installed".to_owned();
+        let found = "'hikyaku mount' needs root: fusermount3 is not installed".to_owned();
         return note(found, "apt install fuse3");
     }
     Check::ok(Id::Fuse, "'hikyaku mount' can work")

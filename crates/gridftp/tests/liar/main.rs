@@ -108,7 +108,7 @@ fn each_lie_is_named() {
         (Lie::BlockTwice, "the same bytes twice"),
         (Lie::BlockErrors, "suspects errors"),
         (Lie::HalfPart, "before all of it was sent"),
-        (Lie::EndMillion, "more data connections than there can be"),
+        (Lie::EndMillion, "more data connections than are possible"),
         (Lie::EndTwice, "the end of a part twice"),
         (Lie::CutBlock, "a data connection is lost"),
         (Lie::OnlyWords, "nothing has come"),

@@ -281,7 +281,7 @@ pub(super) fn grey(file: &Sparse<'_>) -> Result<Overlay, ImageError> {
         }
         Ok(None)
     })();
-    let damaged = ImageError::Damaged("a palette that is not there");
+    let damaged = ImageError::Damaged("its palette is missing");
     match found {
         Ok(found) => found.ok_or(damaged),
         Err(_) => Err(file.explain(damaged)),

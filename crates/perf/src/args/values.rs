@@ -208,11 +208,14 @@ pub(super) fn needs_listening(option: &str, host: &str) -> Error {
     let text = format!(
         "{option} needs a server that waits for clients; ssh starts one for one connection"
     );
-    misuse(text, format_args!("hikyaku perf -s on {host}, and {option} with -c {host} here"))
+    misuse(
+        text,
+        format_args!("hikyaku perf -s on {host}, then hikyaku perf {option} ... -c {host}"),
+    )
 }
 
 /// The error for an option that has no effect at this end, because the other end does that part.
 pub(super) fn misplaced(option: &str, what: &str) -> Error {
-    let text = format!("{option} has no effect here: in this test the server {what}");
+    let text = format!("{option} has no effect at the client: in this test the server {what}");
     misuse(text, format_args!("hikyaku perf -s {option} ... at the server"))
 }

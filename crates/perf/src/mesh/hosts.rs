@@ -50,7 +50,7 @@ impl FromStr for Hosts {
         match hosts.len() {
             0 | 1 => Err("a mesh has two hosts or more".to_owned()),
             count if count > HOSTS_MAX => Err(format!("at most {HOSTS_MAX} hosts")),
-            count if count > addresses.len() => Err("a host stands there twice".to_owned()),
+            count if count > addresses.len() => Err("a host is named twice".to_owned()),
             _ => Ok(Self(hosts)),
         }
     }

@@ -52,7 +52,7 @@ impl Listens {
             (true, _) => Ok(()),
             (false, Self::OfUser) => Err("the far side listens on loopback only".to_owned()),
             (false, Self::Listed(_)) => {
-                Err("the daemon does not listen there for this key (listen=)".to_owned())
+                Err("the daemon does not listen at this port for this key (listen=)".to_owned())
             }
         }
     }

@@ -103,9 +103,9 @@ const fn limit(limit: Limit) -> &'static str {
     match limit {
         Limit::Idle => "idle",
         Limit::Path => "limited by the path",
-        Limit::Program => "limited by the program here",
-        Limit::Processor => "limited by the processor of the program here",
-        Limit::Disk => "limited by the disk here",
+        Limit::Program => "limited by the program of this host",
+        Limit::Processor => "limited by the processor of the program of this host",
+        Limit::Disk => "limited by the disk of this host",
         Limit::FarTcp => "limited by the server or the way to it",
         Limit::PathOrFarTcp => "limited by the path or the server",
     }

@@ -79,7 +79,7 @@ pub enum NotInstalled {
         said: String,
     },
     /// There is none here to send.
-    #[error("{host} is a Linux on {architecture}, for which there is no program here")]
+    #[error("{host} is a Linux on {architecture}, for which this host has no program")]
     NoProgram {
         /// The host.
         host: String,

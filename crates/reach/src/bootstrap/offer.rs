@@ -173,7 +173,7 @@ impl Offer {
     /// user named one.
     pub fn remedy(&self, login: &Destination, path: Option<&str>) -> String {
         let send = match self.consent {
-            Consent::Ask | Consent::Always => "--bootstrap, which copies it there; or ",
+            Consent::Ask | Consent::Always => "--bootstrap, which installs it; or ",
             Consent::Never => "",
         };
         let find = if path.is_none() { ", or where it is: --remote-path PATH" } else { "" };
@@ -212,7 +212,7 @@ impl Offer {
     fn ask(&self, host: &str) -> Answer {
         let comma = if self.otherwise.is_empty() { "" } else { ", " };
         eprint!(
-            "hikyaku: {host} has no hikyaku that can be started. May it be copied there, to ~/{}?\n\
+            "hikyaku: {host} has no hikyaku that can be started. May it be installed in ~/{} of that host?\n\
              y: yes; a: yes, and always on {host}; N: no{comma}{} [y/N/a] ",
             store::BIN,
             self.otherwise

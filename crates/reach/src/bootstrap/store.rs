@@ -54,13 +54,13 @@ pub enum NotStored {
     #[error(transparent)]
     Name(#[from] FsError),
     /// A folder of programs is another user's.
-    #[error("~/{path} there belongs to another user")]
+    #[error("~/{path} belongs to another user")]
     Theirs {
         /// The folder, below the home directory.
         path: String,
     },
     /// The server refuses something.
-    #[error("cannot {what} {path} there: {source}")]
+    #[error("cannot {what} {path}: {source}")]
     Refused {
         /// What.
         what: &'static str,

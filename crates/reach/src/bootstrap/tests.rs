@@ -362,7 +362,7 @@ fn what_does_not_run_is_removed() {
 #[test]
 fn nothing_is_sent_to_a_machine_that_cannot_run_it() {
     for (uname, wanted) in [
-        ("echo Linux aarch64", "a Linux on aarch64, for which there is no program here"),
+        ("echo Linux aarch64", "a Linux on aarch64, for which this host has no program"),
         ("echo Darwin arm64", "says that it is 'Darwin arm64'"),
         ("printf '\\033]0;x\\007\\n'", "says that it is '\\u{1b}]0;x\\u{7}'"),
         ("head -c 10000000 /dev/zero", "it says more than 64 KiB"),
@@ -385,7 +385,7 @@ fn a_place_that_cannot_be_written_is_named() {
     let Some((result, _)) = installed(&scratch, &SOUND) else { return };
     let error = result.unwrap_err().to_string();
     assert!(
-        error.starts_with("hikyaku was not sent to far: cannot make ~/.cache there"),
+        error.starts_with("hikyaku was not sent to far: cannot make ~/.cache"),
         "{error}"
     );
 }

@@ -45,7 +45,7 @@ pub enum ReachError {
         remedy: String,
     },
     /// The far side has no such program.
-    #[error("cannot start hikyaku on {host}: {program} is not there")]
+    #[error("{host}: cannot start hikyaku: {program} is not installed")]
     NotThere {
         /// The host.
         host: String,
@@ -65,13 +65,13 @@ pub enum ReachError {
         why: Box<NotInstalled>,
     },
     /// The far side admits SFTP, and starts no program.
-    #[error("cannot start hikyaku on {host}: it admits SFTP only")]
+    #[error("{host}: cannot start hikyaku: the host admits SFTP only")]
     OnlySftp {
         /// The host.
         host: String,
     },
     /// The far side has not said what it must.
-    #[error("cannot start hikyaku on {host}")]
+    #[error("{host}: cannot start hikyaku")]
     NoHello {
         /// The host.
         host: String,

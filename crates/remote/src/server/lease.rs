@@ -20,7 +20,10 @@ pub(super) fn lease(session: &Session, lease: Lease, teller: &Teller) -> Told {
     let Some((leases, party)) = &session.leases else {
         // EOPNOTSUPP
         let kind = ErrorKind::System(95);
-        return teller.say(Reply::Refused(Refusal { kind, text: "no leases here".to_owned() }));
+        return teller.say(Reply::Refused(Refusal {
+            kind,
+            text: "this server grants no leases".to_owned(),
+        }));
     };
     match (lease, session.who.get()) {
         (Lease::Hear { holder }, None) => {

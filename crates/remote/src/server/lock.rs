@@ -157,5 +157,5 @@ fn file(session: &Session, wish: &Lock) -> Result<Identity> {
 fn none(teller: &Teller) -> Told {
     // EOPNOTSUPP
     let kind = ErrorKind::System(95);
-    teller.say(Reply::Refused(Refusal { kind, text: "no locks here".to_owned() }))
+    teller.say(Reply::Refused(Refusal { kind, text: "this server has no locks".to_owned() }))
 }

@@ -49,7 +49,7 @@ fn permit(options: &str) -> Result<Permit, String> {
         };
         set(&mut permit, name, value)?;
         if seen.contains(&name) && !REPEATED.contains(&name) {
-            return Err(format!("{name} is there twice"));
+            return Err(format!("{name} is given twice"));
         }
         seen.push(name);
     }

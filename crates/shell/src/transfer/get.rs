@@ -212,7 +212,7 @@ impl Shell {
             let mut here = vec![0; there.len()];
             file.read_exact(&mut here).map_err(Fault::Output)?;
             if there.is_empty() || here != there {
-                let text = "what is there differs from the file";
+                let text = "the local file differs from the remote one";
                 return Err(told(format!("Unable to resume download of \"{shown}\": {text}")));
             }
             left -= there.len() as u64;

@@ -230,7 +230,7 @@ impl Shell {
         match compared.and_then(|same| Ok((same, closed.map_err(Fault::Lost)?)))? {
             (true, ()) => Ok(at),
             (false, ()) => {
-                let text = "what is there differs from the file";
+                let text = "the remote file differs from the local one";
                 Err(told(format!("resume \"{shown}\": {text}")))
             }
         }

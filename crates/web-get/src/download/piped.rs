@@ -110,7 +110,7 @@ impl Pipe<'_> {
         }
         let text =
             format!("{} bytes of the file are written already, and the rest is missing", self.at);
-        let remedy = "-o FILE: what cannot be gone on with is begun anew there";
+        let remedy = "-o FILE: a download into a file begins anew where it cannot be resumed";
         Unfetched::Local(with_remedy(Error::from(fault).context(text), Some(remedy)))
     }
 

@@ -47,7 +47,7 @@ fn a_download_is_told_with_its_three_buffers_and_its_limit() {
     let wanted = "\
 process 7: far gateway far (udp, round trip 200.0 ms), 30 connections open; receives 812 Mbit/s, sends 0.00 bit/s
   in the transport, of all connections: 12.0 MB of 512.0 MB
-  http://web/file: received 412.0 MB at 812 Mbit/s, sent 300 B at 0.00 bit/s; limited by the disk here
+  http://web/file: received 412.0 MB at 812 Mbit/s, sent 300 B at 0.00 bit/s; limited by the disk of this host
     in the program's socket: 3.0 MB, in the gateway's: 1.0 kB
     file file.part: 400.0 MB, of which 100.0 MB are not on the disk yet
   and 10 more
