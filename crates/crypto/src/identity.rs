@@ -35,7 +35,7 @@ pub enum CreateIdentity {
     #[error("cannot generate a key")]
     Generate,
     /// The file cannot be written. An existing file is not replaced.
-    #[error("cannot create the identity {}", path.display())]
+    #[error("{}: cannot create the identity", path.display())]
     Write {
         /// The file.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum CreateIdentity {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadIdentity {
     /// The file cannot be read.
-    #[error("cannot read the identity {}", path.display())]
+    #[error("{}: cannot read the identity", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum LoadIdentity {
         source: io::Error,
     },
     /// Other users may read or write the file, so its key may not be private.
-    #[error("the identity {} is accessible to other users (mode {mode:03o})", path.display())]
+    #[error("{}: the identity is accessible to other users (mode {mode:03o})", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub enum LoadIdentity {
         mode: u32,
     },
     /// The file does not hold an Ed25519 key.
-    #[error("the identity {} is not an Ed25519 key in PKCS#8", path.display())]
+    #[error("{}: the identity is not an Ed25519 key in PKCS#8", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::third::{Sink, relay};
 use crate::upload::{Manner, upload};
 use anyhow::{Context, Error, Result};
-use hikyaku_fs::{FilePlace, Shown};
+use hikyaku_fs::FilePlace;
 use hikyaku_gridftp::Facts;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -128,9 +128,9 @@ impl Down {
         self.finished.as_ref().map_or(Ok(()), |finished| finished.record(self))
     }
 
-    /// What is said if it fails.
+    /// The place that an error names: the source.
     pub(crate) fn failure(&self) -> String {
-        format!("cannot copy {}", Shown::new(&self.path))
+        self.names.0.clone()
     }
 }
 
@@ -155,9 +155,9 @@ impl Up {
         format!("{}\0{}\0{}", self.names.0, self.version, self.names.1)
     }
 
-    /// What is said if it fails.
+    /// The place that an error names: the source.
     pub(crate) fn failure(&self) -> String {
-        format!("cannot copy to {}", self.names.1)
+        self.names.0.clone()
     }
 }
 
@@ -172,9 +172,9 @@ impl Between {
         Ok(())
     }
 
-    /// What is said if it fails.
+    /// The place that an error names: the source.
     pub(crate) fn failure(&self) -> String {
-        format!("cannot copy {}", Shown::new(&self.from))
+        self.names.0.clone()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::outcome::{Changed, of_unfinished};
 use crate::plan::Foresight;
 use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
-use hikyaku_console::Kept;
+use hikyaku_console::{At, Kept};
 use hikyaku_fs::{Meta, Name, Token};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Rename, Supply, Upload};
 use std::fs::File;
@@ -38,9 +38,9 @@ pub(crate) struct Source<'p> {
 
 impl<'p> Source<'p> {
     pub(crate) fn open(path: &'p Path) -> Result<Self> {
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let file = File::open(path).at(path.display())?;
         let before = Meta::of(&file)?;
-        ensure!(before.kind == hikyaku_fs::Kind::File, "{} is not a file", path.display());
+        ensure!(before.kind == hikyaku_fs::Kind::File, "{}: not a file", path.display());
         Ok(Self { path, file, before })
     }
 

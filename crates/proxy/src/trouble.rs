@@ -45,7 +45,7 @@ pub(crate) fn of_bind(what: &str, error: io::Error) -> Error {
         ErrorKind::PermissionDenied => Some("try: a port of 1024 or above".to_owned()),
         _ => None,
     };
-    with_remedy(Error::from(error).context(format!("cannot listen on {what}")), remedy)
+    with_remedy(Error::from(error).context(format!("{what}: cannot listen")), remedy)
 }
 
 /// The far side does not listen (`-R`).

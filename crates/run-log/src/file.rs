@@ -17,7 +17,7 @@ pub enum Room {
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write a log in {}", dir.display())]
+#[error("{}: cannot write the log", dir.display())]
 pub struct LogError {
     dir: PathBuf,
     source: io::Error,

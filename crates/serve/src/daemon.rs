@@ -126,7 +126,7 @@ pub(crate) struct Attendance {
 
 /// Why the daemon has no port.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen at {address}")]
+#[error("{address}: cannot listen")]
 pub struct BindDaemon {
     address: SocketAddr,
     source: NoPort,

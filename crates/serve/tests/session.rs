@@ -308,5 +308,5 @@ fn the_log_directory_of_a_session_has_samples_and_files_of_each_transfer() {
 
     let file = scratch.0.join("c");
     let refused = Setup { log_dir: Some(file), ..self::setup(&scratch, &[server.address]) }.start();
-    assert!(refused.is_err_and(|error| error.to_string().contains("cannot write a log")));
+    assert!(refused.is_err_and(|error| error.to_string().contains("cannot write the log")));
 }

@@ -5,7 +5,7 @@ mod wild;
 
 use crate::input;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use wild::Wild;
 
 /// What a rule does with names that match.
@@ -73,9 +73,19 @@ enum PatternKind {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Rules(Vec<Rule>);
 
-/// What is wrong with a rule, for the user.
+/// Why there are no rules.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct BadRule(pub(crate) String);
+pub(crate) enum BadRule {
+    /// What is wrong with a rule, for the user.
+    Text(String),
+    /// A file of rules cannot be read.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        cause: String,
+    },
+}
 
 impl Rules {
     /// Adds the pattern of `--exclude`, or a rule in it: rsync takes `+ PATTERN` and `- PATTERN` there too.
@@ -111,7 +121,7 @@ impl Rules {
     pub(crate) fn filter(&mut self, text: &str) -> Result<(), BadRule> {
         let unknown = || {
             let rules = "rules are '+ PATTERN', '- PATTERN', 'H', 'S', 'P', 'R', '. FILE' and '!'";
-            BadRule(format!("'{text}' is no filter rule; {rules}"))
+            BadRule::Text(format!("'{text}' is no filter rule; {rules}"))
         };
         if matches!(text, "!" | "clear") {
             self.0.clear();
@@ -128,7 +138,7 @@ impl Rules {
             "." | "merge" => return self.merge(Path::new(pattern)),
             ":" | "dir-merge" => {
                 let remedy = "try: --exclude-from with one file of rules";
-                return Err(BadRule(format!(
+                return Err(BadRule::Text(format!(
                     "'{text}': files of rules in each directory are not read; {remedy}"
                 )));
             }
@@ -160,8 +170,9 @@ impl Rules {
         let read = input::read(path).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
-        let text = read.map_err(|error| {
-            BadRule(format!("{}: {}", path.display(), hikyaku_fs::words(&error)))
+        let text = read.map_err(|error| BadRule::File {
+            path: path.to_owned(),
+            cause: hikyaku_fs::words(&error),
         })?;
         let is_rule = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
         text.lines().filter(is_rule).try_for_each(|line| add(self, line))
@@ -204,7 +215,7 @@ impl Pattern {
             None => (rest, PatternPlace::Name),
         };
         if matches!(rest, "" | "***") {
-            return Err(BadRule(format!("'{text}' is no pattern")));
+            return Err(BadRule::Text(format!("'{text}' is no pattern")));
         }
         Ok(Self { wild: Wild::new(rest.as_bytes()), place, kind })
     }

@@ -36,7 +36,7 @@ use std::io::{self, ErrorKind};
 /// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
 pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<ExitCode> {
     let mut options = args.options();
-    let rules = args.rules().map_err(|BadRule(text)| usage(&text))?;
+    let rules = args.rules().map_err(bad_rule)?;
     let rules = with_backups(rules, &options)?;
     let [source, target] = &args.paths[..] else {
         return Err(usage("one source at a time; try: a command for each source"));
@@ -135,6 +135,16 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     Run { plan, options: &options, source, copying, out }.finish(applying)
 }
 
+/// The error of a rule: a mistake of the command line, or a file that cannot be read.
+fn bad_rule(bad: BadRule) -> Error {
+    match bad {
+        BadRule::Text(text) => usage(&text),
+        BadRule::File { path, cause } => {
+            ExitCode::WillFail.error(cause).context(path.display().to_string())
+        }
+    }
+}
+
 /// An error of the command line.
 pub(crate) fn usage(text: &str) -> Error {
     match text.split_once("; try: ") {
@@ -161,7 +171,7 @@ fn with_backups(mut rules: Rules, options: &Options) -> Result<Rules> {
         return Err(usage("--suffix is a part of a name: it is not empty, and has no slash"));
     }
     if options.deletion.is_some_and(|deletion| deletion.excluded == Excluded::Stay) {
-        rules.filter(&format!("P *{suffix}")).map_err(|BadRule(text)| usage(&text))?;
+        rules.filter(&format!("P *{suffix}")).map_err(bad_rule)?;
     }
     Ok(rules)
 }

@@ -46,7 +46,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     check(args, output.as_deref())?;
     let way = if output.is_some() { Way::WebToOutput } else { Way::FromWeb };
     let notes = TABLE.check(&args.given, &[way])?;
-    let client = Client::new(args.settings()?);
+    let client = Client::new(args.settings()?)?;
     let shows = Show::all(args.audience(), args.jobs as usize);
     let totals = Arc::clone(&shows[0].totals);
     let command = Command { args, client, limit: Limit::new(args.limit_rate), stop };

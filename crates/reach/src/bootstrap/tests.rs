@@ -384,10 +384,7 @@ fn a_place_that_cannot_be_written_is_named() {
     fs::write(scratch.at("home/.cache"), "a file").unwrap();
     let Some((result, _)) = installed(&scratch, &SOUND) else { return };
     let error = result.unwrap_err().to_string();
-    assert!(
-        error.starts_with("hikyaku was not sent to far: cannot make ~/.cache"),
-        "{error}"
-    );
+    assert!(error.starts_with("hikyaku was not sent to far: cannot make ~/.cache"), "{error}");
 }
 
 #[test]

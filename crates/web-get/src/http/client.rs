@@ -93,8 +93,16 @@ impl Place {
 }
 
 impl Client {
-    pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, tls: Mutex::default() }
+    /// A client with these settings. The user's certificates are read before any server is contacted; those of the system
+    /// are read for the first connection that needs them.
+    ///
+    /// # Errors
+    ///
+    /// The user's certificates cannot be used.
+    pub(crate) fn new(settings: Settings) -> Result<Self, Fault> {
+        let of_user = settings.authorities.as_deref();
+        let made = of_user.map(|path| tls::config(Some(path))).transpose()?;
+        Ok(Self { settings, tls: Mutex::new(made) })
     }
 
     /// Asks for a file or a part of it, over `kept` if that serves. Redirects are followed; a later request begins where
@@ -153,7 +161,7 @@ impl Client {
         if let Some(config) = &*made {
             return Ok(Arc::clone(config));
         }
-        let config = tls::config(self.settings.authorities.as_deref())?;
+        let config = tls::config(None)?;
         Ok(Arc::clone(made.insert(config)))
     }
 

@@ -2,8 +2,9 @@
 //! around the check.
 
 use super::fault::Fault;
+use hikyaku_fs::words;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,16 +26,17 @@ pub(crate) fn config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, Fa
 }
 
 fn of_file(path: &Path) -> Result<RootCertStore, Fault> {
-    let cannot = |text: String| {
-        Fault::Authorities(format!("{} cannot be used as --ca: {text}", path.display()))
+    let cannot = |text: String| Fault::Authorities(format!("{}: {text}", path.display()));
+    let unread = |error| match error {
+        pem::Error::Io(error) => cannot(words(&error)),
+        error => cannot(format!("no file of certificates: {error}")),
     };
-    let read = CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?;
     let mut roots = RootCertStore::empty();
-    for certificate in read {
-        let certificate = certificate.map_err(|error| cannot(error.to_string()))?;
-        roots.add(certificate).map_err(|error| cannot(error.to_string()))?;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
+        let added = roots.add(certificate.map_err(unread)?);
+        added.map_err(|error| cannot(format!("no certificate of an authority: {error}")))?;
     }
-    if roots.is_empty() { Err(cannot("no certificate is in it".to_owned())) } else { Ok(roots) }
+    if roots.is_empty() { Err(cannot("the file has no certificate".to_owned())) } else { Ok(roots) }
 }
 
 /// The authorities of this machine: `SSL_CERT_FILE`, `SSL_CERT_DIR`, or where its distribution keeps them.
