@@ -3,22 +3,22 @@
 mod table;
 
 use crate::outcome::exit_code;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use hikyaku_console::{ExitCode, Folder, misuse, print, printed};
-use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
-use hikyaku_net::Memory;
+use hikyaku_console::{ExitCode, misuse, print, printed};
+use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialler, Servers, Via, trust};
+use hikyaku_reach::dial::{Address, Carrier, Servers, Via};
 use hikyaku_reach::settings;
 use hikyaku_remote::{Client, RemoteError, Report};
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError, at_once};
 use hikyaku_store::Space;
 use hikyaku_units::parse_duration;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::sync::mpsc;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `hikyaku status`.
@@ -55,9 +55,6 @@ Examples:
   hikyaku status --watch 10s --json lab
       a line for each server every ten seconds
   hikyaku status hikyaku://node1,node2:5300";
-
-/// How long a daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A new server is asked for its loads a second time after this: they are those since the first time.
 const LOADS_OVER: Duration = Duration::from_millis(300);
@@ -144,18 +141,14 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
         let keys = servers.keys;
         all.extend(servers.servers.into_iter().map(|address| (address, keys.clone())));
     }
-    let state = Folder::State.of_user()?;
-    let identity = Identity::load_or_create(&state.join("identity"))?;
-    let own_key = identity.public_key().to_string();
-    let via = if args.no_udp { Via::Tcp } else { Via::Auto };
-    let dialler = Dialler::new(identity, all.len(), Memory::of_user(), via)?;
-    let known = KnownPeers::at(state.join(KnownPeers::FILE_NAME));
-    let asking = Asking { dialler: &dialler, known: &known, own_key: &own_key };
+    let mut config = ClientConfig::of_user().map_err(SetupError::explained)?;
+    config.via = if args.no_udp { Via::Tcp } else { Via::Auto };
+    let connector = Connector::new(config, all.len(), STORE).map_err(SetupError::explained)?;
     let servers = all.into_iter().map(|(address, keys)| Server { address, keys, reached: None });
     let mut servers: Vec<Server> = servers.collect();
     let mut drawn = 0;
     loop {
-        let lines = asking.all(&mut servers)?;
+        let lines = ask_all(&connector, &mut servers);
         let text = if args.json { table::json(&lines)? } else { table::table(&lines) };
         match args.watch {
             Some(pause) => {
@@ -201,56 +194,36 @@ struct Reached {
     tells: bool,
 }
 
-/// What is needed to ask servers.
-#[derive(Clone, Copy)]
-struct Asking<'a> {
-    dialler: &'a Dialler,
-    known: &'a KnownPeers,
-    own_key: &'a str,
+/// Asks all at once. A server whose connection was lost is connected to again.
+fn ask_all(connector: &Connector, servers: &mut [Server]) -> Vec<Line> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let time = (since.as_secs_f64() * 1e3).round() / 1e3;
+    at_once(servers, |server| {
+        let (answer, error, code) = match server.ask(connector) {
+            Ok(answer) => (Some(answer), None, ExitCode::Success),
+            Err(error) => {
+                let code = ExitCode::of(&error, &[exit_code]);
+                (None, Some(error.root_cause().to_string()), code)
+            }
+        };
+        Line { server: server.address.to_string(), time, answer, error, code }
+    })
 }
 
-impl Asking<'_> {
-    /// Asks all at once. A server whose connection was lost is connected to again.
-    fn all(self, servers: &mut [Server]) -> Result<Vec<Line>> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time = (since.as_secs_f64() * 1e3).round() / 1e3;
-        let count = servers.len();
-        let lines: Vec<Line> = thread::scope(|scope| {
-            let ask = |server| scope.spawn(move || self.one(server));
-            let asked: Vec<_> = servers
-                .iter_mut()
-                .map(|server| (server.address.to_string(), ask(server)))
-                .collect();
-            let line = |(server, asked): (String, ScopedJoinHandle<'_, Result<Answer>>)| {
-                let answer = asked.join().ok()?;
-                let error = answer.as_ref().err().map(|error| error.root_cause().to_string());
-                let code = answer
-                    .as_ref()
-                    .err()
-                    .map_or(ExitCode::Success, |error| ExitCode::of(error, &[exit_code]));
-                Some(Line { server, time, answer: answer.ok(), error, code })
-            };
-            asked.into_iter().filter_map(line).collect()
-        });
-        ensure!(lines.len() == count, "a thread that asks a server panicked");
-        Ok(lines)
-    }
-
-    fn one(self, server: &mut Server) -> Result<Answer> {
-        let reached = match server.reached.take() {
+impl Server {
+    fn ask(&mut self, connector: &Connector) -> Result<Answer> {
+        let reached = match self.reached.take() {
             Some(reached) if reached.client.connection().close_reason().is_none() => reached,
-            _ => self.reach(server)?,
+            _ => self.reach(connector)?,
         };
         let answer = reached.ask()?;
-        server.reached = Some(reached);
+        self.reached = Some(reached);
         Ok(answer)
     }
 
-    fn reach(self, server: &Server) -> Result<Reached> {
-        let trust = trust(&server.keys, self.known);
-        let dialled = self.dialler.dial(&server.address, trust, &STORE, PATIENCE);
-        let of_dial = |error: DialError| error.explained(&server.address, self.own_key);
-        let dialled = dialled.map_err(of_dial)?;
+    fn reach(&self, connector: &Connector) -> Result<Reached> {
+        let dialled = connector.connect(&self.address, &self.keys, ANSWER_TIME);
+        let dialled = dialled.map_err(|error| connector.explained(&self.address, error))?;
         let has = |feature| dialled.features.contains(feature);
         let access = match (has(WRITES), has(UPLOADS)) {
             (true, _) => "read, write",
@@ -302,7 +275,7 @@ impl Reached {
         let (say, answers) = mpsc::channel();
         // Nobody listens any more if it comes too late.
         ask(&self.client, Box::new(move |answer| drop(say.send(answer))));
-        match answers.recv_timeout(PATIENCE) {
+        match answers.recv_timeout(ANSWER_TIME) {
             Ok(Ok(answer)) => Ok(Some(answer)),
             Ok(Err(RemoteError::Refused { .. })) => Ok(None),
             Ok(Err(error)) => Err(error.into()),

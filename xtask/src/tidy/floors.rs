@@ -52,6 +52,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store-gfarm", 5),
     place("hikyaku-store-s3", 5),
     place("hikyaku-remote", 6),
+    place("hikyaku-session", 6),
     place("hikyaku-copy", 8),
     place("hikyaku-perf", 8),
     place("hikyaku-lab", 8),
@@ -88,7 +89,7 @@ const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror
 /// The floor on which commands begin. Their errors are texts for users, so they may use `anyhow`.
 const COMMANDS: u8 = 8;
 /// Crates below the commands that make texts for users as well: of the command line, and of connections that fail.
-const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach"];
+const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach", "hikyaku-session"];
 /// Libraries for programs on the floors of commands. Like the crates below them they return errors that a caller can match.
 const LIBRARIES: &[&str] = &["hikyaku-capi", "hikyaku-python"];
 

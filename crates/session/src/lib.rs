@@ -1,0 +1,14 @@
+//! A client of daemons: the user's key, the servers that it knows, one socket, and connections to all servers at once.
+//!
+//! [`ClientConfig::of_user`] reads the key and the list of known servers of the user who runs this process, and a
+//! [`Connector`] connects. What a connection is used for is the caller's: this crate has the steps that each command
+//! takes before, and what its user is told of them.
+#![forbid(unsafe_code)]
+
+mod config;
+mod connector;
+mod notes;
+
+pub use config::{ClientConfig, SetupError};
+pub use connector::{ANSWER_TIME, Connector, at_once};
+pub use notes::{announce, announce_key};
