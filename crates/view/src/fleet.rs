@@ -1,18 +1,16 @@
 //! Connections to daemons.
 
-use anyhow::{Context, Result};
-use hikyaku_console::{Folder, Tone, causes, say};
-use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
+use anyhow::Result;
+use hikyaku_crypto::Fingerprint;
 use hikyaku_image_source::Picking;
-use hikyaku_net::Memory;
 use hikyaku_reach::daemon::{IMAGES, PICKS, STORE};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, Via, trust};
+use hikyaku_reach::dial::{Address, Servers, Via};
 use hikyaku_remote::Client;
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError};
 use hikyaku_units::RetryPolicy;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A daemon that could be reached.
 pub(crate) struct Server {
@@ -44,68 +42,27 @@ pub(crate) enum Views {
 
 /// Connects to daemons.
 pub(crate) struct Phone {
-    dialler: Dialler,
-    known: KnownPeers,
-    own_key: String,
+    connector: Connector,
 }
-
-/// How long a daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Phone {
     /// Without connections yet. `via` decides whether UDP, TCP or both are tried.
     pub(crate) fn new(servers: usize, via: Via) -> Result<Self> {
-        let state = Folder::State.of_user()?;
-        let identity = Identity::load_or_create(&state.join("identity"))?;
-        let own_key = identity.public_key().to_string();
-        let dialler = Dialler::new(identity, servers, Memory::of_user(), via)?;
-        if let Some(advice) = dialler.advice() {
-            say(Tone::Note, advice);
-        }
-        Ok(Self { dialler, known: KnownPeers::at(state.join("known_peers")), own_key })
+        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
+        let config = ClientConfig { via, ..config };
+        let connector = Connector::new(config, servers, STORE).map_err(SetupError::explained)?;
+        Ok(Self { connector })
     }
 
     /// Connects to all of them concurrently. One connection is enough; the failures of the others are printed.
     pub(crate) fn connect(&self, servers: &Servers) -> Result<Vec<Server>> {
         let keys: Arc<[Fingerprint]> = servers.keys.as_slice().into();
-        let dialled: Vec<_> = thread::scope(|scope| {
-            let keys = &keys;
-            let dial = |address| scope.spawn(move || self.dial(address, keys));
-            let all: Vec<_> = servers.servers.iter().map(dial).collect();
-            all.into_iter().map(|one| one.join().ok()).collect()
-        });
-        let (mut reached, mut first) = (Vec::new(), None);
-        for (address, dialled) in servers.servers.iter().zip(dialled) {
-            let dialled = dialled.context("a thread that connects panicked")?;
-            match dialled {
-                Ok(Dialled { connection, first_use, carrier, features }) => {
-                    if let Some(key) = first_use {
-                        say(Tone::Note, format_args!("{address} is new, its key is {key}"));
-                    }
-                    if carrier == Carrier::Tcp {
-                        say(Tone::Note, format_args!("{address} is reached over TCP"));
-                    }
-                    let link = Link::new(Client::new(connection)?, &features);
-                    let (address, keys) = (address.clone(), keys.clone());
-                    reached.push(Server { address, link: Mutex::new(link), keys });
-                }
-                Err(error) => {
-                    let error = error.explained(address, &self.own_key);
-                    if servers.servers.len() > 1 {
-                        say(Tone::Error, causes(&error));
-                    }
-                    first.get_or_insert(error);
-                }
-            }
-        }
-        match (reached.is_empty(), first) {
-            (true, Some(error)) => Err(error),
-            _ => Ok(reached),
-        }
-    }
-
-    fn dial(&self, address: &Address, keys: &Arc<[Fingerprint]>) -> Result<Dialled, DialError> {
-        self.dialler.dial(address, trust(keys, &self.known), &STORE, PATIENCE)
+        let reached = self.connector.connect_any(servers, |address, dialled| {
+            let link = Link::new(Client::new(dialled.connection)?, &dialled.features);
+            let (address, keys) = (address.clone(), keys.clone());
+            Ok(Server { address, link: Mutex::new(link), keys })
+        })?;
+        Ok(reached.into_iter().flatten().collect())
     }
 
     /// A connection to this server that works as far as is known. One that was lost is made again, with a pause between
@@ -116,7 +73,8 @@ impl Phone {
         let pause = RetryPolicy::VIEW.wait(1);
         if is_lost && link.tried.is_none_or(|tried| tried.elapsed() >= pause) {
             link.tried = Some(Instant::now());
-            if let Ok(dialled) = self.dial(&server.address, &server.keys)
+            let dialled = self.connector.connect(&server.address, &server.keys, ANSWER_TIME);
+            if let Ok(dialled) = dialled
                 && let Ok(client) = Client::new(dialled.connection)
             {
                 *link = Link::new(client, &dialled.features);
