@@ -4,14 +4,13 @@ use crate::core::{Access, Core, Ending};
 use crate::crew::SERVERS_MAX;
 use crate::leases::new_name;
 use crate::locks::Locking;
-use anyhow::{Context, Error, Result};
-use hikyaku_console::{ExitCode, Folder, Tone, causes, misuse, say, with_remedy};
-use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
-use hikyaku_net::Memory;
+use anyhow::Result;
+use hikyaku_console::{ExitCode, misuse, with_remedy};
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, STORE, SUCCESSORS, WRITES};
-use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
+use hikyaku_reach::dial::{DialError, Dialled, Servers, Via};
 use hikyaku_remote::{Client, Holder, RemoteError};
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError};
 use hikyaku_units::{Retries, RetryPolicy};
 use std::sync::Arc;
 use std::thread;
@@ -19,10 +18,8 @@ use std::time::{Duration, Instant};
 
 /// Servers, and what connects to them.
 pub(crate) struct Links {
-    dialler: Dialler,
-    addresses: Vec<Address>,
-    known: KnownPeers,
-    keys: Arc<[Fingerprint]>,
+    connector: Connector,
+    servers: Servers,
     leasing: Leasing,
     /// The name of this process.
     process: Holder,
@@ -34,9 +31,6 @@ pub(crate) enum Leasing {
     Wanted,
     Unwanted,
 }
-
-/// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Links {
     /// Connects for the first time. One of several servers is enough; the others are reported, and connected when they can be
@@ -51,66 +45,27 @@ impl Links {
             let text = format!("{count} servers: a mount has at most {SERVERS_MAX}");
             return Err(misuse(text, "fewer servers"));
         }
-        let state = Folder::State.of_user()?;
-        let identity = Identity::load_or_create(&state.join("identity")).map_err(|error| {
-            let remedy = error.remedy();
-            with_remedy(error.into(), remedy)
+        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
+        let config = ClientConfig { via, ..config };
+        let connector = Connector::new(config, count, STORE).map_err(SetupError::explained)?;
+        let (servers, process) = (servers.clone(), new_name());
+        let links = Self { connector, servers, leasing, process };
+        let reached = links.connector.connect_any(&links.servers, |address, dialled| {
+            links.first(dialled).map_err(|error| error.context(address.to_string()))
         })?;
-        let own_key = identity.public_key().to_string();
-        let links = Self {
-            dialler: Dialler::new(identity, count, Memory::of_user(), via)?,
-            addresses: servers.servers.clone(),
-            known: KnownPeers::at(state.join("known_peers")),
-            keys: servers.keys.as_slice().into(),
-            leasing,
-            process: new_name(),
-        };
-        if let Some(advice) = links.dialler.advice() {
-            say(Tone::Note, advice);
-        }
-        let dialled: Vec<_> = thread::scope(|scope| {
-            let all: Vec<_> = (0..count)
-                .map(|server| {
-                    let links = &links;
-                    scope.spawn(move || links.first(server))
-                })
-                .collect();
-            all.into_iter().map(|one| one.join().ok()).collect()
-        });
-        let (mut clients, mut access, mut first) = (Vec::new(), Access::Read, None);
-        let mut locking = Locking::Local;
-        for (address, dialled) in servers.servers.iter().zip(dialled) {
-            match dialled.context("a thread that connects panicked")? {
-                Ok((client, allowed, locks)) => {
-                    (access, locking) = (allowed, locks);
-                    clients.push(Some(client));
-                }
-                Err(error) => {
-                    let error = error.explained(address, &own_key);
-                    if count > 1 {
-                        say(Tone::Error, causes(&error));
-                    }
-                    first.get_or_insert(error);
-                    clients.push(None);
-                }
-            }
-        }
-        match (clients.iter().any(Option::is_some), first) {
-            (false, Some(error)) => Err(error),
-            // Several servers do not agree on who has which file, so nothing is written to them.
-            _ if count > 1 => Ok((links, clients, Access::Read, Locking::Local)),
-            _ => Ok((links, clients, access, locking)),
-        }
+        // Several servers do not agree on who has which file, so nothing is written to them.
+        let alone = reached.first().and_then(Option::as_ref).filter(|_| count == 1);
+        let (access, locking) =
+            alone.map_or((Access::Read, Locking::Local), |&(_, access, locking)| (access, locking));
+        let clients = reached.into_iter().map(|one| one.map(|(client, ..)| client)).collect();
+        Ok((links, clients, access, locking))
     }
 
-    /// Connects to a server, and shows its key to the user at the first connection.
-    fn first(&self, server: usize) -> Result<(Client, Access, Locking), NoLink> {
-        let dialled = self.dial(server)?;
-        if let Some(key) = &dialled.first_use {
-            say(Tone::Note, format_args!("{} is new, its key is {key}", self.addresses[server]));
-        }
+    /// Begins to use a first connection.
+    fn first(&self, dialled: Dialled) -> Result<(Client, Access, Locking)> {
         if !dialled.features.contains(MOUNTS) {
-            return Err(NoLink::Old);
+            let error = ExitCode::WillFail.error("its hikyaku is too old to be mounted");
+            return Err(with_remedy(error, Some("a newer hikyaku on the server")));
         }
         let access = match dialled.features.contains(WRITES) {
             true => Access::Write,
@@ -130,7 +85,7 @@ impl Links {
 
     /// A client over a connection, which asks for leases if its server is the only one and grants them.
     fn client(&self, dialled: Dialled) -> Result<Client, RemoteError> {
-        let is_wanted = self.leasing == Leasing::Wanted && self.addresses.len() == 1;
+        let is_wanted = self.leasing == Leasing::Wanted && self.servers.servers.len() == 1;
         let has_leases = dialled.features.contains(LEASES) && is_wanted;
         let client = Client::new(dialled.connection)?.with_features(dialled.features);
         if client.has(SUCCESSORS) {
@@ -140,8 +95,8 @@ impl Links {
     }
 
     fn dial(&self, server: usize) -> Result<Dialled, DialError> {
-        let trust = trust(&self.keys, &self.known);
-        self.dialler.dial(&self.addresses[server], trust, &STORE, PATIENCE)
+        let Servers { servers, keys, .. } = &self.servers;
+        self.connector.connect(&servers[server], keys, ANSWER_TIME)
     }
 
     /// Looks after the connections for as long as the process lives, on threads of its own.
@@ -206,32 +161,6 @@ impl Core {
             // Others may have what a silent server is asked for. It is connected again.
             for client in crew.quiet(QUIET.max(QUIET_ROUND_TRIPS * round_trip)) {
                 client.connection().close(hikyaku_net::code::DONE, "the server is silent");
-            }
-        }
-    }
-}
-
-/// Why a server cannot be used.
-#[derive(Debug, thiserror::Error)]
-enum NoLink {
-    #[error(transparent)]
-    Dial(#[from] DialError),
-    #[error(transparent)]
-    Remote(#[from] RemoteError),
-    #[error("its hikyaku is too old to be mounted")]
-    Old,
-}
-
-impl NoLink {
-    /// The error for the user, with what can be done about it.
-    fn explained(self, address: &Address, key: &str) -> Error {
-        match self {
-            Self::Dial(error) => error.explained(address, key),
-            Self::Remote(error) => Error::from(error).context(address.to_string()),
-            error @ Self::Old => {
-                let error =
-                    ExitCode::WillFail.error(error.to_string()).context(address.to_string());
-                with_remedy(error, Some("a newer hikyaku on the server"))
             }
         }
     }
