@@ -3,12 +3,10 @@
 use crate::args::FarEnd;
 use crate::trouble;
 use anyhow::Result;
-use hikyaku_console::{Folder, Tone, say, with_remedy};
-use hikyaku_crypto::{Identity, KnownPeers};
-use hikyaku_net::Memory;
 use hikyaku_reach::daemon::FORWARD;
-use hikyaku_reach::dial::{Address, Carrier, Dialler, Via, trust};
+use hikyaku_reach::dial::{Address, Carrier, Via};
 use hikyaku_reach::{Carriers, Connection, FarSide, Fate, Pace, Way};
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError, announce_key};
 use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +24,8 @@ pub(crate) struct Link {
 /// What keeps the connection.
 enum Keeps {
     Ssh { _side: FarSide },
-    Daemon { _dialler: Box<Dialler> },
+    Daemon { _connector: Box<Connector> },
 }
-
-/// How long a daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Link {
     /// Connects.
@@ -47,28 +42,23 @@ impl Link {
     }
 
     fn to_daemon(address: &Address, way: &Way) -> Result<Self> {
-        let state = Folder::State.of_user()?;
-        let identity = Identity::load_or_create(&state.join("identity")).map_err(|error| {
-            let remedy = error.remedy();
-            with_remedy(error.into(), remedy)
-        })?;
-        let own_key = identity.public_key().to_string();
         let via = if way.carriers == Carriers::NoUdp { Via::Tcp } else { Via::Auto };
         let silence = Duration::from_secs(way.tuning.timeout.unwrap_or(SILENCE_SECONDS));
-        let dialler = Dialler::new(identity, 1, Memory::of_user(), via)?.for_flows(silence);
-        let trust = trust(&[], &KnownPeers::at(state.join("known_peers")));
-        let dialled = dialler.dial(address, trust, &FORWARD, PATIENCE);
-        let dialled = dialled.map_err(|error| trouble::of_dial(address, error, &own_key))?;
-        if let Some(key) = &dialled.first_use {
-            say(Tone::Note, format_args!("{address} is new, its key is {key}"));
-        }
+        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
+        let config = ClientConfig { via, pipes: way.pipes, ..config };
+        let connector = Connector::new(config, 1, FORWARD).map_err(SetupError::explained)?;
+        let connector = connector.for_flows(silence);
+        let dialled = connector.connect(address, &[], ANSWER_TIME);
+        let dialled =
+            dialled.map_err(|error| trouble::of_dial(address, error, connector.own_key()))?;
+        announce_key(address, dialled.first_use);
         if let Some(rate) = way.tuning.rate.map(Rate::from_bits_per_sec) {
             // The daemon is told no rate, so this end takes no more than that either.
             let [sent, received] = [(); 2].map(|()| Arc::new(Pace::new(rate)));
             dialled.connection.limit(&sent, &received);
         }
         let advice = match dialled.carrier {
-            Carrier::Udp => dialler.advice().map(str::to_owned),
+            Carrier::Udp => connector.advice().map(str::to_owned),
             Carrier::Tcp if via == Via::Tcp => None,
             Carrier::Tcp => Some(format!(
                 "no UDP gets through to {address}: the data go through TLS over TCP, which is slower\n\
@@ -76,7 +66,7 @@ impl Link {
                 address.port
             )),
         };
-        let keeps = Keeps::Daemon { _dialler: Box::new(dialler) };
+        let keeps = Keeps::Daemon { _connector: Box::new(connector) };
         Ok(Self { connection: dialled.connection, fate: Fate::default(), advice, _keeps: keeps })
     }
 }
