@@ -109,7 +109,7 @@ impl Session {
                 "pause" => client.pause = time("pause")?,
                 "stagger" => client.stagger = time("stagger")?,
                 "carrier" => {
-                    setup.via = match value {
+                    setup.client.via = match value {
                         "auto" => Via::Auto,
                         "tcp" => Via::Tcp,
                         _ => return Err(wrong("carrier", "is neither auto nor tcp")),

@@ -32,26 +32,25 @@ pub use upload::Upload;
 use crate::census::ServerId;
 use crate::kind::Kind;
 use crate::meter::Meter;
-use hikyaku_crypto::{Fingerprint, KnownPeers};
+use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
 use hikyaku_net::code;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Ending, Servers, trust};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Ending, Servers};
 use hikyaku_remote::Client;
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, at_once};
 use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a server may take to answer at the start.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The same for one that was there before: a transfer waits for it.
-const PATIENCE_AGAIN: Duration = Duration::from_secs(3);
+/// How long a server that was connected before may take to answer: a transfer waits for it.
+const ANSWER_TIME_AGAIN: Duration = Duration::from_secs(3);
 /// It is looked this often whether the user has stopped a call.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long the ends of the connections may take to reach the servers.
@@ -59,10 +58,8 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Servers that are connected.
 pub struct Session {
-    dialler: Dialler,
-    known: KnownPeers,
-    keys: Arc<[Fingerprint]>,
-    own_key: String,
+    connector: Connector,
+    keys: Vec<Fingerprint>,
     parameters: Parameters,
     log_dir: Option<PathBuf>,
     /// Begun when servers were reached.
@@ -109,18 +106,12 @@ pub struct Met {
 impl Session {
     /// Connects to all servers at once.
     fn start(setup: Setup) -> Result<Self, SessionError> {
-        let Setup { servers, keys, identity, known, memory, via, pipes, parameters, log_dir } =
-            setup;
-        let own_key = identity.public_key().to_string();
-        let mut dialler = Dialler::new(identity, servers.len(), memory, via)?.with_pipes(pipes);
-        if let Some(window) = parameters.client.window {
-            dialler = dialler.with_window(window);
-        }
+        let Setup { servers, keys, client, parameters, log_dir } = setup;
+        let client = ClientConfig { window: parameters.client.window, ..client };
+        let connector = Connector::new(client, servers.len(), STORE)?;
         let mut session = Self {
-            dialler,
-            known,
-            keys: keys.into(),
-            own_key,
+            connector,
+            keys,
             parameters,
             log_dir,
             log: None,
@@ -129,17 +120,8 @@ impl Session {
             turn: Mutex::default(),
             reads: AtomicUsize::new(0),
         };
-        let caller = &session;
-        let dialled: Vec<_> = thread::scope(|scope| {
-            let dial = |address| scope.spawn(move || caller.dial(address, PATIENCE));
-            let all: Vec<_> = servers.iter().map(dial).collect();
-            all.into_iter().map(|one| one.join().ok()).collect()
-        });
+        let dialled = at_once(&servers, |address| session.dial(address, ANSWER_TIME));
         for (address, dialled) in servers.into_iter().zip(dialled) {
-            let Some(dialled) = dialled else {
-                let panicked = io::Error::other("a thread that connects panicked");
-                return Err(panicked.into());
-            };
             match dialled.and_then(|dialled| session.line(dialled, 1)) {
                 Ok(line) => session.members.push(Member { address, line: Mutex::new(line) }),
                 Err(source) => session.missing.push(HostError { address, source }),
@@ -154,8 +136,8 @@ impl Session {
         Ok(session)
     }
 
-    fn dial(&self, address: &Address, patience: Duration) -> Result<Dialled, DialError> {
-        self.dialler.dial(address, trust(&self.keys, &self.known), &STORE, patience)
+    fn dial(&self, address: &Address, time: Duration) -> Result<Dialled, DialError> {
+        self.connector.connect(address, &self.keys, time)
     }
 
     fn line(&self, dialled: Dialled, connections: u32) -> Result<Line, DialError> {
@@ -171,12 +153,12 @@ impl Session {
 
     /// A command that would make this machine's socket faster, if there is one.
     pub fn advice(&self) -> Option<&str> {
-        self.dialler.advice()
+        self.connector.advice()
     }
 
     /// The line of this client's key, which a server's list of keys needs.
     pub fn own_key(&self) -> &str {
-        &self.own_key
+        self.connector.own_key()
     }
 
     /// The directory for the logs of the session, if the user wants logs.
@@ -217,7 +199,7 @@ impl Session {
     /// Connects again to a server whose connection was lost; `None` if it does not answer within 3 s.
     pub fn again(&self, server: ServerId) -> Option<Client> {
         let member = self.members.get(server.0)?;
-        let dialled = self.dial(&member.address, PATIENCE_AGAIN).ok()?;
+        let dialled = self.dial(&member.address, ANSWER_TIME_AGAIN).ok()?;
         let connections = member.line().connections + 1;
         let line = self.line(dialled, connections).ok()?;
         let client = line.client.clone();
@@ -230,11 +212,7 @@ impl Session {
     fn clients(&self) -> Vec<Client> {
         let lost = |server: &ServerId| !self.members[server.0].line().is_up();
         let lost: Vec<_> = (0..self.members.len()).map(ServerId).filter(lost).collect();
-        thread::scope(|scope| {
-            for server in lost {
-                scope.spawn(move || self.again(server));
-            }
-        });
+        at_once(lost, |server| self.again(server));
         self.members.iter().map(|member| member.line().client.clone()).collect()
     }
 

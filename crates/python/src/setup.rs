@@ -32,7 +32,7 @@ impl Words {
         }
         let mut setup = Setup::of_user(&servers).map_err(|error| of_session(py, &error))?;
         setup.log_dir = self.log_dir;
-        setup.via = if self.tcp { Via::Tcp } else { Via::Auto };
+        setup.client.via = if self.tcp { Via::Tcp } else { Via::Auto };
         setup.parameters = Parameters {
             client: ClientParameters {
                 rate: rate(self.rate.as_deref())?,

@@ -16,6 +16,7 @@ use hikyaku_reach::tcp::Pipes;
 use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::SharedProbe;
 use hikyaku_serve::{Carries, Daemon, Grant, Settings};
+use hikyaku_session::ClientConfig;
 use hikyaku_store::{Finish, Make, Memory, Naming, Store, StorePath};
 use hikyaku_transfer::FailureKind;
 use std::fs;
@@ -98,12 +99,15 @@ fn setup(scratch: &Scratch, servers: &[SocketAddr]) -> Setup {
     Setup {
         servers: servers.iter().map(address).collect(),
         keys: Vec::new(),
-        identity: Identity::generate().unwrap(),
-        known: KnownPeers::at(scratch.0.join("known_peers")),
-        memory: Paths::Off,
-        // The counts are exact only if no second carrier is tried on a busy machine.
-        via: Via::Udp,
-        pipes: Pipes::Auto,
+        client: ClientConfig {
+            identity: Identity::generate().unwrap(),
+            known: KnownPeers::at(scratch.0.join("known_peers")),
+            memory: Paths::Off,
+            // The counts are exact only if no second carrier is tried on a busy machine.
+            via: Via::Udp,
+            pipes: Pipes::Auto,
+            window: None,
+        },
         parameters: Parameters::default(),
         log_dir: None,
     }
@@ -241,7 +245,8 @@ fn what_goes_wrong_has_a_kind_and_words() {
 
     let other: Fingerprint = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU".parse().unwrap();
     for via in [Via::Auto, Via::Tcp] {
-        let wrong = Setup { keys: vec![other], via, ..setup(&scratch, &[daemon.address]) };
+        let mut wrong = setup(&scratch, &[daemon.address]);
+        (wrong.keys, wrong.client.via) = (vec![other], via);
         let (wrong, words) = kind(wrong);
         assert_eq!(wrong, Kind::WrongKey, "{via:?}: {words}");
     }

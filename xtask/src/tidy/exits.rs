@@ -1,7 +1,7 @@
 //! Exit codes are made in one file, so that a script that depends on one finds its meaning in one table.
 
 use super::Finding;
-use super::source::Source;
+use crate::source::Source;
 
 /// The file that makes them.
 const PLACE: &str = "crates/console/src/exit_code.rs";

@@ -1,7 +1,7 @@
 //! Messages name places. "There" and "here" mean another host, another file or another directory to each reader.
 
 use super::Finding;
-use super::source::Source;
+use crate::source::Source;
 
 /// Words for a place that depends on the reader.
 const PLACES: [&str; 2] = ["there", "here"];

@@ -7,8 +7,9 @@ use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Tone, causes, misuse, say, with_remedy};
 use hikyaku_fan::{HostError, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
-use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
+use hikyaku_reach::dial::{Carrier, DialError, Servers};
 use hikyaku_reach::launch::Fleet;
+use hikyaku_session::announce;
 use hikyaku_transfer::FailureKind;
 
 /// A session, and its servers if they were started for it.
@@ -25,7 +26,7 @@ pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected>
         return Ok(Connected { session: begin(order, setup)?, _servers: None });
     };
     let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
-    let (fleet, failed) = launcher.launch(&hosts, &setup.identity.public_key());
+    let (fleet, failed) = launcher.launch(&hosts, &setup.client.identity.public_key());
     for error in failed {
         let error = error.explained();
         if hosts.len() == 1 {
@@ -45,10 +46,9 @@ pub(super) fn session(order: &Order<'_>, servers: &Servers) -> Result<Session> {
 
 fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
     let (args, via) = (order.args, order.via);
-    setup.via = via;
-    setup.pipes = args.pipes();
+    (setup.client.via, setup.client.pipes) = (via, args.pipes());
     setup.parameters = order.parameters;
-    let own_key = setup.identity.public_key().to_string();
+    let own_key = setup.client.own_key();
     let count = setup.servers.len();
     let session = match setup.start() {
         Ok(session) => session,
@@ -64,19 +64,11 @@ fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
         say(Tone::Note, advice);
     }
     for met in session.met() {
-        let address = met.address;
-        if let Some(key) = met.first_use.filter(|_| is_told) {
-            say(Tone::Note, format_args!("{address} is new, its key is {key}"));
+        if is_told {
+            announce(&met.address, (met.first_use, met.carrier), via);
         }
         if met.carrier == Carrier::Udp && args.verbosity() > 0 {
-            say(Tone::Note, format_args!("{address} is reached by UDP"));
-        }
-        if met.carrier == Carrier::Tcp && is_told {
-            let why = match via {
-                Via::Auto => ": no UDP gets through",
-                Via::Udp | Via::Tcp => "",
-            };
-            say(Tone::Note, format_args!("{address} is reached over TCP{why}"));
+            say(Tone::Note, format_args!("{} is reached by UDP", met.address));
         }
     }
     tell(session.missing(), count, &own_key);
@@ -101,9 +93,7 @@ pub(super) fn of_session(error: SessionError) -> Error {
     let remedy = error.remedy();
     let error = match error {
         SessionError::Refused { kind, text } => failed(kind.as_file(), text),
-        SessionError::Folder(error) => error.into(),
-        SessionError::Identity(error) => error.into(),
-        SessionError::Endpoint(error) => error.into(),
+        SessionError::Setup(error) => return error.explained(),
         SessionError::Thread(error) => Error::new(error).context("cannot start a thread"),
         error @ SessionError::NoServer(_) => error.into(),
     };

@@ -4,25 +4,18 @@ use crate::census::Census;
 use crate::fetch::Fetched;
 use crate::kind::Kind;
 use crate::upload::{UploadPlan, Uploaded};
-use hikyaku_console::NoFolder;
-use hikyaku_crypto::{LoadIdentity, Untrusted};
-use hikyaku_net::EndpointError;
+use hikyaku_crypto::Untrusted;
 use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_remote::RemoteError;
+use hikyaku_session::SetupError;
 use std::io;
 
 /// Why a session does not begin, or a call of it transfers nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// This machine has no place for the user's keys.
+    /// This machine cannot connect to any server.
     #[error(transparent)]
-    Folder(#[from] NoFolder),
-    /// The user's key cannot be read or made.
-    #[error(transparent)]
-    Identity(#[from] LoadIdentity),
-    /// This machine has no socket for the session.
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
+    Setup(#[from] SetupError),
     /// No server can be used: the reason of each.
     #[error("{}", told(.0))]
     NoServer(Vec<HostError>),
@@ -87,7 +80,7 @@ impl SessionError {
         match self {
             Self::NoServer(hosts) => hosts.first().map(HostError::kind),
             Self::Refused { kind, .. } => Some(*kind),
-            Self::Folder(_) | Self::Identity(_) | Self::Endpoint(_) | Self::Thread(_) => None,
+            Self::Setup(_) | Self::Thread(_) => None,
         }
     }
 
@@ -96,7 +89,7 @@ impl SessionError {
     pub fn remedy(&self) -> Option<String> {
         let of_kind = || self.kind().and_then(Kind::remedy).map(|remedy| format!("try: {remedy}"));
         match self {
-            Self::Identity(error) => error.remedy(),
+            Self::Setup(error) => error.remedy(),
             Self::NoServer(hosts) => {
                 let refusal = hosts.first().and_then(|host| host.source.refusal());
                 refusal.map(Untrusted::remedy).or_else(of_kind)

@@ -2,11 +2,10 @@
 
 use super::{Session, SessionError};
 use crate::kind::Kind;
-use hikyaku_console::{Folder, Settings};
-use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
-use hikyaku_net::Memory;
-use hikyaku_reach::dial::{Address, Ending, NotAnAddress, Servers, Via};
-use hikyaku_reach::tcp::Pipes;
+use hikyaku_console::Settings;
+use hikyaku_crypto::Fingerprint;
+use hikyaku_reach::dial::{Address, Ending, NotAnAddress, Servers};
+use hikyaku_session::ClientConfig;
 use hikyaku_units::{DataSize, Rate};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,16 +18,8 @@ pub struct Setup {
     /// The keys of the servers: each has one of these. Without any, the key that a server has at its first use is
     /// remembered.
     pub keys: Vec<Fingerprint>,
-    /// The key by which the servers know this client.
-    pub identity: Identity,
-    /// The list of servers that were met before.
-    pub known: KnownPeers,
-    /// Whether the rates of paths are remembered.
-    pub memory: Memory,
-    /// What may carry the connections. Default: UDP, and TCP where no UDP gets through.
-    pub via: Via,
-    /// How many TCP connections to each server, where TCP carries them. Default: found by measuring.
-    pub pipes: Pipes,
+    /// Who connects, and what may carry the connections.
+    pub client: ClientConfig,
     /// How data travel.
     pub parameters: Parameters,
     /// The directory for the log of the session, which is made unless it is there: samples of each transfer and begins and ends
@@ -129,15 +120,10 @@ impl Setup {
     ///
     /// There is no such folder, or the key cannot be read or made.
     pub fn of_user(servers: &Servers) -> Result<Self, SessionError> {
-        let state = Folder::State.of_user()?;
         Ok(Self {
             servers: servers.servers.clone(),
             keys: servers.keys.clone(),
-            identity: Identity::load_or_create(&state.join("identity"))?,
-            known: KnownPeers::at(state.join(KnownPeers::FILE_NAME)),
-            memory: Memory::of_user(),
-            via: Via::default(),
-            pipes: Pipes::default(),
+            client: ClientConfig::of_user()?,
             parameters: Parameters::default(),
             log_dir: None,
         })
