@@ -67,7 +67,7 @@ pub(crate) fn wish(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish
 }
 
 /// Options of `hikyaku mount` that may stand behind `-o`, with `_` for `-`: fstab(5) has no other place for them.
-const OPTIONS: [&str; 5] = ["attr_cache", "attr_ttl", "cache", "locks", "timeout"];
+const OPTIONS: [&str; 7] = ["attr_cache", "attr_ttl", "cache", "locks", "pipes", "timeout", "via"];
 
 /// Those of them that have no value.
 const FLAGS: [&str; 1] = ["no_udp"];

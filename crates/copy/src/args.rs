@@ -16,8 +16,8 @@ use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::options::{cipher, limit, policy, ports, silence, size};
-use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
+use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Family, SshOptions};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
@@ -457,14 +457,5 @@ impl CopyArgs {
     /// The options that were typed.
     pub(crate) const fn given(&self) -> &Given {
         &self.given
-    }
-}
-
-/// `auto` or a number.
-pub(crate) fn pipes(text: &str) -> std::result::Result<Pipes, String> {
-    match (text, text.parse()) {
-        ("auto", _) => Ok(Pipes::Auto),
-        (_, Ok(n)) if (1..=PIPES_MAX).contains(&n) => Ok(Pipes::Fixed(n)),
-        _ => Err(format!("must be auto, or a number from 1 to {PIPES_MAX}")),
     }
 }

@@ -9,10 +9,10 @@ use hikyaku_console::{ExitCode, misuse, print, printed};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, Servers, Via};
+use hikyaku_reach::dial::{Address, Carrier, Servers};
 use hikyaku_reach::settings;
 use hikyaku_remote::{Client, RemoteError, Report};
-use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError, at_once};
+use hikyaku_session::{ANSWER_TIME, ConnectArgs, Connector, SetupError, at_once};
 use hikyaku_store::Space;
 use hikyaku_units::parse_duration;
 use serde::Serialize;
@@ -35,9 +35,8 @@ pub struct StatusArgs {
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "2s")]
     #[arg(value_parser = pause)]
     watch: Option<Duration>,
-    /// Use TCP at once, as where UDP is blocked
-    #[arg(long)]
-    no_udp: bool,
+    #[command(flatten)]
+    connect: ConnectArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -141,8 +140,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
         let keys = servers.keys;
         all.extend(servers.servers.into_iter().map(|address| (address, keys.clone())));
     }
-    let mut config = ClientConfig::of_user().map_err(SetupError::explained)?;
-    config.via = if args.no_udp { Via::Tcp } else { Via::Auto };
+    let config = args.connect.client(all.iter().map(|(address, _)| address))?;
     let connector = Connector::new(config, all.len(), STORE).map_err(SetupError::explained)?;
     let servers = all.into_iter().map(|(address, keys)| Server { address, keys, reached: None });
     let mut servers: Vec<Server> = servers.collect();

@@ -3,6 +3,7 @@
 use crate::guests::Guests;
 use clap::Args;
 use hikyaku_console::OtherArgs;
+use hikyaku_session::ConnectArgs;
 use hikyaku_units::{DataSize, parse_duration};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,9 +42,8 @@ pub struct MountArgs {
     /// How long programs wait for a lost server; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
-    /// Reach the servers over TCP only
-    #[arg(long)]
-    pub no_udp: bool,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
     /// Put what programs write onto the disk of this machine first, below this directory, and send it from there: closing and
     /// fsync do not wait for the server, and what is left after a crash is sent by the next mount
     #[arg(long, value_name = "DIRECTORY")]

@@ -8,9 +8,9 @@ use anyhow::Result;
 use hikyaku_console::{ExitCode, misuse, with_remedy};
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, STORE, SUCCESSORS, WRITES};
-use hikyaku_reach::dial::{DialError, Dialled, Servers, Via};
+use hikyaku_reach::dial::{DialError, Dialled, Servers};
 use hikyaku_remote::{Client, Holder, RemoteError};
-use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError};
+use hikyaku_session::{ANSWER_TIME, ConnectArgs, Connector, SetupError};
 use hikyaku_units::{Retries, RetryPolicy};
 use std::sync::Arc;
 use std::thread;
@@ -38,15 +38,14 @@ impl Links {
     pub(crate) fn connect(
         servers: &Servers,
         leasing: Leasing,
-        via: Via,
+        connect: &ConnectArgs,
     ) -> Result<(Self, Vec<Option<Client>>, Access, Locking)> {
         let count = servers.servers.len();
         if count > SERVERS_MAX {
             let text = format!("{count} servers: a mount has at most {SERVERS_MAX}");
             return Err(misuse(text, "fewer servers"));
         }
-        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
-        let config = ClientConfig { via, ..config };
+        let config = connect.client(&servers.servers)?;
         let connector = Connector::new(config, count, STORE).map_err(SetupError::explained)?;
         let (servers, process) = (servers.clone(), new_name());
         let links = Self { connector, servers, leasing, process };

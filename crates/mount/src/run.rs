@@ -18,7 +18,7 @@ use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
 use hikyaku_console::{At, Exit, ExitCode, Interrupt, Tone, misuse, print, say, with_remedy};
 use hikyaku_reach::daemon::SUCCESSORS;
-use hikyaku_reach::dial::{Servers, Via};
+use hikyaku_reach::dial::Servers;
 use hikyaku_remote::{Client, Holder, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::{DataSize, counted};
@@ -139,8 +139,7 @@ fn serve(
 ) -> Result<()> {
     // Changes under a lease do not go through the journal.
     let leasing = if args.stage.is_some() { Leasing::Unwanted } else { Leasing::Wanted };
-    let via = if args.no_udp { Via::Tcp } else { Via::Auto };
-    let (link, clients, access, locking) = Links::connect(servers, leasing, via)?;
+    let (link, clients, access, locking) = Links::connect(servers, leasing, &args.connect)?;
     if servers.servers.len() > 1 && options.wish == Some(Access::Write) {
         return Err(misuse("-o rw: several servers are mounted to read only", "-o ro"));
     }

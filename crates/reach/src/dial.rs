@@ -12,6 +12,7 @@ use crate::daemon::{NoService, Offered, ask};
 use crate::observer::Observer;
 use crate::race::{Met, NotMet, Race};
 use crate::service::Readers;
+use crate::ssh::Family;
 use crate::tcp::{self, Call, Called, Pipes, TcpError};
 use crate::tuning::window_of_many;
 use crate::watch::Fate;
@@ -26,7 +27,7 @@ use hikyaku_net::{
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::pin::pin;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -102,6 +103,7 @@ pub struct Dialler {
     silence: Duration,
     pipes: Pipes,
     memory: Memory,
+    family: Option<Family>,
 }
 
 /// What may carry a connection to a daemon.
@@ -189,12 +191,18 @@ impl Dialler {
         let window = (WINDOWS_BYTES / servers.max(1) as u64).max(WINDOW_BYTES_MIN);
         let (window, readers) = (DataSize::from_bytes(window), Readers::One);
         let (silence, pipes) = (SILENCE, Pipes::Auto);
-        Ok(Self { endpoint, identity, window, via, readers, silence, pipes, memory })
+        let family = None;
+        Ok(Self { endpoint, identity, window, via, readers, silence, pipes, memory, family })
     }
 
     /// The same with this number of TCP connections, where TCP carries a connection. Default: [`Pipes::Auto`].
     pub fn with_pipes(self, pipes: Pipes) -> Self {
         Self { pipes, ..self }
+    }
+
+    /// The same with addresses of this family only. Default: both.
+    pub fn with_family(self, family: Option<Family>) -> Self {
+        Self { family, ..self }
     }
 
     /// The same for streams that many programs read, as those of carried flows. A daemon that is not heard for `silence`
@@ -225,11 +233,15 @@ impl Dialler {
         service: &Offered<'_>,
         patience: Duration,
     ) -> Result<Dialled, DialError> {
+        let chosen = self.chosen(address)?;
+        let target = match &chosen {
+            None => Target::new(address.host.clone(), address.port),
+            Some(at) => Target::at(address.host.clone(), at.clone()),
+        };
+        let call = Call { at: chosen, ..self.call(address, trust.clone(), patience) };
         let (connection, outcome, carrier) = match self.via {
-            Via::Auto => self.by_udp_or_tcp(address, trust, patience)?,
+            Via::Auto => self.by_udp_or_tcp((target, call), trust, patience)?,
             Via::Udp => {
-                let target = Target::new(address.host.clone(), address.port);
-                let call = self.call(address, trust.clone(), patience);
                 let at = call.looked_up().unwrap_or_default();
                 let closed = ClosedPort::ask(at.clone());
                 let mut udp = pin!(self.endpoint.connect(target, self.udp_config(trust, patience)));
@@ -243,10 +255,7 @@ impl Dialler {
                     }
                 }
             }
-            Via::Tcp => {
-                let called = self.call(address, trust, patience).dial();
-                by_tcp(called.map_err(|error| not_called(address, error))?)
-            }
+            Via::Tcp => by_tcp(call.dial().map_err(|error| not_called(address, error))?),
         };
         let first_use = match outcome {
             Some(TrustOutcome::FirstUse(key)) => Some(key),
@@ -259,13 +268,12 @@ impl Dialler {
     /// The one of the two that connects. TCP begins later, so that it is used only where UDP does not get through.
     fn by_udp_or_tcp(
         &self,
-        address: &Address,
+        (target, call): (Target, Call),
         trust: Trust,
         patience: Duration,
     ) -> Result<(Connection, Option<TrustOutcome>, Carrier), DialError> {
-        let target = Target::new(address.host.clone(), address.port);
-        let udp = self.endpoint.connect(target, self.udp_config(trust.clone(), patience));
-        let call = self.call(address, trust, patience);
+        let address = call.address.clone();
+        let udp = self.endpoint.connect(target, self.udp_config(trust, patience));
         let at = call.looked_up().unwrap_or_default();
         let race = Race {
             memory: self.memory.clone(),
@@ -281,9 +289,30 @@ impl Dialler {
             Ok(Met::Udp(connection)) => Ok(by_udp(connection)),
             Ok(Met::Tcp(called)) => Ok(by_tcp(called)),
             Err(NotMet::Udp(error)) => Err(error.into()),
-            Err(NotMet::Both { udp, tcp }) => Err(neither(address, udp, tcp)),
+            Err(NotMet::Both { udp, tcp }) => Err(neither(&address, udp, tcp)),
             Err(NotMet::Thread(error)) => Err(TcpError::System(error).into()),
         }
+    }
+
+    /// The addresses of the family that is used; `None` for all that the host has.
+    fn chosen(&self, address: &Address) -> Result<Option<Vec<SocketAddr>>, ConnectError> {
+        let Some(family) = self.family else { return Ok(None) };
+        let (host, port) = (address.host.as_str(), address.port);
+        let not_found = |source| ConnectError::NotFound { host: host.to_owned(), source };
+        let is_chosen = |at: &SocketAddr| match family {
+            Family::V4 => at.is_ipv4(),
+            Family::V6 => at.is_ipv6(),
+        };
+        let found = (host, port).to_socket_addrs().map_err(not_found)?;
+        let chosen: Vec<_> = found.filter(is_chosen).collect();
+        if chosen.is_empty() {
+            let text = match family {
+                Family::V4 => "no IPv4 address",
+                Family::V6 => "no IPv6 address",
+            };
+            return Err(not_found(io::Error::other(text)));
+        }
+        Ok(Some(chosen))
     }
 
     /// How to connect over TCP.

@@ -1,5 +1,6 @@
 //! Values of options that all front ends read alike.
 
+use crate::tcp::{PIPES_MAX, Pipes};
 use hikyaku_crypto::parse_cipher;
 use hikyaku_net::Policy;
 use hikyaku_units::{DataSize, ParseUnitError, Rate, RateRule, parse_duration};
@@ -37,6 +38,20 @@ pub fn silence(text: &str) -> Result<Duration, String> {
         Ok(time) if time >= SILENCE_MIN => Ok(time),
         Ok(_) => Err("must be 5 s or more".to_owned()),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Reads how many TCP connections carry a connection: `auto` or a number.
+///
+/// # Errors
+///
+/// It is neither, or more than [`PIPES_MAX`].
+// fuzz: none, the user's own words
+pub fn pipes(text: &str) -> Result<Pipes, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Pipes::Auto),
+        (_, Ok(n)) if (1..=PIPES_MAX).contains(&n) => Ok(Pipes::Fixed(n)),
+        _ => Err(format!("must be auto, or a number from 1 to {PIPES_MAX}")),
     }
 }
 

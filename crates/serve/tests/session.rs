@@ -106,6 +106,7 @@ fn setup(scratch: &Scratch, servers: &[SocketAddr]) -> Setup {
             // The counts are exact only if no second carrier is tried on a busy machine.
             via: Via::Udp,
             pipes: Pipes::Auto,
+            family: None,
             window: None,
         },
         parameters: Parameters::default(),

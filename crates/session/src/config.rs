@@ -4,6 +4,7 @@ use anyhow::Error;
 use hikyaku_console::{Folder, NoFolder, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers, LoadIdentity};
 use hikyaku_net::{EndpointError, Memory};
+use hikyaku_reach::Family;
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_units::DataSize;
@@ -21,6 +22,8 @@ pub struct ClientConfig {
     pub via: Via,
     /// How many TCP connections to each server, where TCP carries them. Default: found by measuring.
     pub pipes: Pipes,
+    /// The only family of addresses that is used. Default: both.
+    pub family: Option<Family>,
     /// Memory for data of one connection that are not read yet. Default: 512 MB divided by the number of servers, 16 MB at
     /// least.
     pub window: Option<DataSize>,
@@ -54,6 +57,7 @@ impl ClientConfig {
             memory: Memory::of_user(),
             via: Via::default(),
             pipes: Pipes::default(),
+            family: None,
             window: None,
         })
     }

@@ -35,8 +35,9 @@ impl Connector {
         service: Offered<'static>,
     ) -> Result<Self, SetupError> {
         let own_key = config.own_key();
-        let ClientConfig { identity, known, memory, via, pipes, window } = config;
-        let mut dialler = Dialler::new(identity, servers, memory, via)?.with_pipes(pipes);
+        let ClientConfig { identity, known, memory, via, pipes, family, window } = config;
+        let mut dialler = Dialler::new(identity, servers, memory, via)?;
+        dialler = dialler.with_pipes(pipes).with_family(family);
         if let Some(window) = window {
             dialler = dialler.with_window(window);
         }

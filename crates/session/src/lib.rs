@@ -5,10 +5,12 @@
 //! takes before, and what its user is told of them.
 #![forbid(unsafe_code)]
 
+mod args;
 mod config;
 mod connector;
 mod notes;
 
+pub use args::{By, ConnectArgs, least};
 pub use config::{ClientConfig, SetupError};
 pub use connector::{ANSWER_TIME, Connector, at_once};
 pub use notes::{announce, announce_key};

@@ -3,6 +3,7 @@
 use crate::frames::Fidelity;
 use clap::{Args, ValueEnum};
 use hikyaku_image_source::{Levels, RawShape, Region};
+use hikyaku_session::ConnectArgs;
 use hikyaku_units::DataSize;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -56,9 +57,8 @@ pub struct ViewArgs {
     /// Print figures of --bench, or the address of the page, as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Reach daemons over TCP only
-    #[arg(long)]
-    pub(crate) no_udp: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 }
 
 /// Handling of frames that arrive too late.

@@ -4,9 +4,9 @@ use anyhow::Result;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_image_source::Picking;
 use hikyaku_reach::daemon::{IMAGES, PICKS, STORE};
-use hikyaku_reach::dial::{Address, Servers, Via};
+use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_remote::Client;
-use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError};
+use hikyaku_session::{ANSWER_TIME, ConnectArgs, Connector, SetupError};
 use hikyaku_units::RetryPolicy;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -46,12 +46,11 @@ pub(crate) struct Phone {
 }
 
 impl Phone {
-    /// Without connections yet. `via` decides whether UDP, TCP or both are tried.
-    pub(crate) fn new(servers: usize, via: Via) -> Result<Self> {
-        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
-        let config = ClientConfig { via, ..config };
-        let connector = Connector::new(config, servers, STORE).map_err(SetupError::explained)?;
-        Ok(Self { connector })
+    /// A client of these servers, as the user wants to connect.
+    pub(crate) fn new(connect: &ConnectArgs, servers: &Servers) -> Result<Self> {
+        let config = connect.client(&servers.servers)?;
+        let connector = Connector::new(config, servers.servers.len(), STORE);
+        Ok(Self { connector: connector.map_err(SetupError::explained)? })
     }
 
     /// Connects to all of them concurrently. One connection is enough; the failures of the others are printed.

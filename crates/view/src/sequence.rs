@@ -6,7 +6,7 @@ use crate::pattern::{Pattern, natural};
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::{At, ExitCode, Tone, causes, misuse, say};
 use hikyaku_crypto::Fingerprint;
-use hikyaku_reach::dial::{Address, Servers, Via};
+use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_remote::Seen;
 use hikyaku_store::{Kind, StorePath};
 use std::collections::BTreeMap;
@@ -71,8 +71,7 @@ pub(crate) fn find(args: &ViewArgs) -> Result<Found> {
                     return Err(misuse(text, "a command for each set"));
                 }
                 if found.far.is_none() {
-                    let via = if args.no_udp { Via::Tcp } else { Via::Auto };
-                    let phone = Phone::new(servers.servers.len(), via)?;
+                    let phone = Phone::new(&args.connect, &servers)?;
                     let reached = phone.connect(&servers)?;
                     found.far = Some(Far { phone, servers: reached });
                 }

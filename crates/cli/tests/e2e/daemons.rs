@@ -212,6 +212,42 @@ fn the_status_of_daemons_is_a_line_each() {
 }
 
 #[test]
+fn options_and_settings_choose_the_carrier_and_the_family_of_a_status() {
+    let client = Client::new("daemon-status-carrier");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir(&root).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let of = format!("hikyaku://{}", daemon.address);
+    let config = client.at("config/hikyaku");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[host.\"127.0.0.1\"]\nudp = false\n").unwrap();
+    let status = |home: &str, flags: &[&str]| {
+        let mut command = client.command(&["status", "--json", &of]);
+        let asked = command.args(flags).env("XDG_CONFIG_HOME", client.at(home)).output().unwrap();
+        let line = serde_json::from_slice(&asked.stdout).unwrap();
+        (asked.status.code(), line)
+    };
+    for (home, flags, carrier) in [
+        ("none", &[][..], "UDP"),
+        ("none", &["--via", "tcp", "--pipes", "2"], "TCP"),
+        ("none", &["--via", "udp", "-4"], "UDP"),
+        ("config", &[], "TCP"),
+        ("config", &["--via", "udp"], "UDP"),
+    ] {
+        let (code, line): (_, serde_json::Value) = status(home, flags);
+        assert_eq!(
+            (code, &line["answer"]["carrier"]),
+            (Some(0), &carrier.into()),
+            "{flags:?} {line}"
+        );
+    }
+    let (code, line) = status("none", &["-6"]);
+    assert_eq!((code, &line["error"]), (Some(6), &"no IPv6 address".into()), "{line}");
+}
+
+#[test]
 fn a_pattern_is_a_name_for_daemons_and_that_is_told() {
     let client = Client::new("daemon-patterns");
     let keys = client.authorized("keys", "");

@@ -11,6 +11,7 @@ use hikyaku_fan::{Choice, Modes, NamedLinks, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
+use hikyaku_session::least;
 use hikyaku_store::StorePath;
 
 /// Tells whether a name is left out.
@@ -44,10 +45,10 @@ impl<'a> Order<'a> {
         let (settings, hosts) = (settings::of_user()?, transfer.hosts());
         let mut parameters = args.parameters();
         let client = &mut parameters.client;
-        client.rate = least(&settings, &hosts, client.rate, &RATE)?;
-        client.window = least(&settings, &hosts, client.window, &WINDOW)?;
+        client.rate = client.rate.or(least(&settings, &hosts, &RATE)?);
+        client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
         let mut via = args.via()?;
-        if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
+        if args.by() == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
         for line in idle_settings(&settings, &hosts, transfer.way())? {
@@ -91,20 +92,6 @@ impl<'a> Order<'a> {
     pub(super) const fn modes(&self) -> Modes {
         if self.options.preserve.modes() { Modes::Kept } else { Modes::Usual }
     }
-}
-
-/// The value of the command line, or the least that is set for one of the hosts: a limit that is set for any of them holds.
-fn least<T: Ord>(
-    settings: &Settings,
-    hosts: &[String],
-    given: Option<T>,
-    key: &Key<T>,
-) -> Result<Option<T>> {
-    if given.is_some() {
-        return Ok(given);
-    }
-    let set = hosts.iter().map(|host| settings.get(key, host)).collect::<Result<Vec<_>, _>>()?;
-    Ok(set.into_iter().flatten().min())
 }
 
 /// What is told of settings that protect something and have no effect on this way: the options of the same names would be
