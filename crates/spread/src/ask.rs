@@ -18,18 +18,18 @@ pub(crate) struct Part {
 /// Whether what is not proven of a part goes back to the stock when the ask ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hold {
-    /// It goes back: nobody else has it.
+    /// The part returns to the stock: no other ask has it.
     Owned,
     /// It does not: the stock or another ask has the same segments.
     Copy,
 }
 
-/// What of an ask may be cut off.
+/// The part of an ask that may be cut off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
     /// Segments of which nothing has arrived.
     Untouched,
-    /// The segment that is under way as well. What has arrived of it is lost.
+    /// Also the segment that is under way. Its received bytes are lost.
     Begun,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Reach {
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) id: AskId,
-    /// What is asked, in the order in which the server sends it.
+    /// The requested parts, in the order in which the server sends them.
     pub(crate) parts: Vec<Part>,
     /// The bytes of all parts.
     bytes: u64,

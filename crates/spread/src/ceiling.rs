@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use hikyaku_units::Rate;
 
-/// What a server did with its limit.
+/// The use that a server made of its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Demand {
     /// The rate that it sent at since the last division.
@@ -24,8 +24,8 @@ const ROOM_FACTOR: f64 = 1.25;
 /// second a server.
 ///
 /// A server that used up to 90 % of its limit wishes 1.25 times of what it used, any other as much as there is.
-/// No server gets more than it wishes while another gets less than it wishes and less than the first. What
-/// nobody wishes is divided equally, so that a server that speeds up has room until the next division.
+/// No server gets more than it wishes while another gets less than it wishes and less than the first. The
+/// rest is divided equally, so that a server that speeds up has room until the next division.
 pub fn divide(ceiling: Rate, demands: &[Demand]) -> Vec<Rate> {
     let wish = |demand: &Demand| match demand.cap {
         Some(cap) if demand.used <= cap.scaled(HUNGRY_SHARE) => demand.used.scaled(ROOM_FACTOR),

@@ -1,25 +1,25 @@
-//! What the scheduler asks of its caller, and when it wants to be called.
+//! Commands of the scheduler to its caller, and the time of the next call.
 
 use crate::ids::{AskId, FileId, ServerId};
 use alloc::vec::Vec;
 use core::ops::Range;
 use hikyaku_units::{DataSize, Instant, Rate};
 
-/// What the caller is to do.
+/// A command to the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Ask a server for bytes. The caller reports each arrival, each proven range, and the end of the ask.
     Ask {
-        /// Who is asked.
+        /// The server of the request.
         server: ServerId,
         /// The ask's id, for reports and for [`Command::Cut`].
         ask: AskId,
-        /// What is asked.
+        /// The requested parts.
         work: Work,
     },
-    /// Take back what has not left the server yet. What arrives all the same is worth as much as before.
+    /// Cancel the parts that the server has not sent yet. Bytes that still arrive count as before.
     Cut {
-        /// Who was asked.
+        /// The server of the request.
         server: ServerId,
         /// Which ask.
         ask: AskId,
@@ -28,14 +28,14 @@ pub enum Command {
     },
     /// The rate that a server may send at; `None` lifts the limit.
     Cap {
-        /// Who is limited.
+        /// The server with the new limit.
         server: ServerId,
         /// The limit.
         rate: Option<Rate>,
     },
     /// Try a server again: connect if it was lost, ask for a sign of life if it is quiet.
     Retry {
-        /// Who is tried.
+        /// The server to try.
         server: ServerId,
     },
     /// Every byte of the file is proven. Given once, unless the file is voided later.

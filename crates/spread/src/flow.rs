@@ -2,8 +2,8 @@
 //!
 //! Bytes flow from servers to groups. A server of rate r with o bytes to do already can give r T - o to the
 //! groups in the time T. The least T is found by cuts: the flow is made as large as it gets for a T that is too
-//! small. What then lacks is a set of groups whose servers are all used up; the next T is the one with which
-//! those servers can just send those groups. Each T is a lower bound, and T only grows, so that no flow is ever
+//! small. Then a set of groups is not served completely, and all of its servers are used up; the next T is the one
+//! with which those servers can just send those groups. Each T is a lower bound, and T only grows, so that no flow is ever
 //! undone: some steps do, where bisection takes twenty, and the result is exact. The flow of the last plan is
 //! where the next one begins.
 //!
@@ -14,10 +14,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// The largest number of steps of one computation. Some five are enough in practice; beyond the limit a few bytes
-/// are without a server until the next plan, and are handed out all the same.
+/// have no server until the next plan, and are handed out nevertheless.
 const STEPS_MAX: usize = 64;
 
-/// What a server can do.
+/// The capacity of a server.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Source {
     /// Bytes a second; 0 if it cannot be asked.
@@ -180,7 +180,7 @@ fn time_for(bytes: u64, sources: impl Iterator<Item = Source>) -> f64 {
 }
 
 impl Search<'_> {
-    /// What the group wants in all.
+    /// The bytes of a group in all.
     fn wanted(&self, group: usize) -> u64 {
         let range = self.network.range(group);
         self.lacking[group] + self.network.edges[range].iter().map(|edge| edge.flow).sum::<u64>()

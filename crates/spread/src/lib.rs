@@ -1,14 +1,14 @@
 //! The scheduler of one-to-many transfers: which server sends which range of which file, and where uploads go.
 //!
-//! [`Spread`] is told of servers, of files with their replicas, of arrivals, proofs and failures. It is asked for
-//! commands: ask a server for ranges, take unsent work back, limit a rate, try a server again, a file is done. It owns
+//! [`Spread`] receives servers, files with their replicas, arrivals, proofs and failures. It returns
+//! commands: request ranges of a server, take unsent work back, limit a rate, try a server again, a file is done. It owns
 //! no connection and reads no clock, so a transfer of thirteen servers is a seeded computation in its tests. All sizes
 //! are in bytes, and ranges lie along segments of 1 MiB, the unit in which a copy proves what has arrived.
 //!
 //! How it decides:
 //!
 //! 1. Files with the same set of replicas are one *group*: 78 for 13 servers and two replicas.
-//! 2. A *plan* says how many bytes of each group a server is to send, so that the last byte comes as early as
+//! 2. A *plan* has the bytes of each group that a server should send, so that the last byte arrives as early as
 //!    possible: a maximum flow from servers to groups (`flow`). It is made twice a second, and when a rate has changed
 //!    by a quarter, but at most ten times a second. Above 512 groups there is none, and servers take from the group
 //!    whose living replicas are the slowest together.
@@ -21,7 +21,7 @@
 //!    and 0.2 s. The shares are such that both end together. A segment that is under way there is taken over as well if it
 //!    is done sooner by half; what has come of it is lost.
 //! 7. A server that has work and sends nothing for 2 s, or four round trips, is *quiet*: others get its work. After 5,
-//!    10, 20, 40 and then every 60 s it is asked for one segment, as a copy. Anything it says makes it a server again.
+//!    10, 20, 40 and then every 60 s it is asked for one segment, as a copy. Any byte of it makes it a server again.
 //!    After a gap in the caller's own clock, such as a suspended machine, no server is called quiet for 2 s.
 //! 8. Within a group a server goes on with its file, then takes small files in a batch, then the next whole file. A
 //!    file has two servers only if no whole one is left.
@@ -30,7 +30,7 @@
 //!
 //! [`divide`] divides a rate ceiling among servers. [`Placer`] chooses the targets of uploads.
 //!
-//! What it is not: it does not know whether two replicas are equal, does not write, and does not name files. The caller
+//! The scheduler does not know whether two replicas are equal, does not write, and does not name files. The caller
 //! sends the version of a file with each ask and reports [`Spread::handle_void`] if a server has another one.
 #![no_std]
 #![forbid(unsafe_code)]

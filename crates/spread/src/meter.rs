@@ -62,7 +62,7 @@ impl Meter {
         let bytes = self.buckets.iter().fold(0u64, |sum, bucket| sum.saturating_add(bucket.bytes));
         let time: Duration = self.buckets.iter().map(|bucket| bucket.time).sum();
         let silence = due.map_or(Duration::ZERO, |due| now - self.counted_to.max(due));
-        // A silence as short as the gaps between two arrivals says nothing.
+        // A pause as short as the gaps between two arrivals is not significant.
         let silence = if silence > BUCKET_TIME { silence } else { Duration::ZERO };
         let whole = time + silence;
         if time < MEASURED_TIME_MIN && silence.is_zero() {

@@ -2,7 +2,7 @@
 
 use hikyaku_units::{DataSize, Rate};
 
-/// Settings of a scheduler. The defaults fit everybody whose servers are far away.
+/// Settings of a scheduler. The defaults are made for servers behind long paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The rate that a server is taken to have until it was measured. A low value costs a fast server a round
@@ -22,11 +22,11 @@ pub struct Settings {
 /// How much a server is asked for at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asking {
-    /// What it sends in a quarter of a second, and more before that has come. Its work is taken from it if others would be
-    /// done sooner, or if it falls silent.
+    /// Pieces of a quarter of a second at its rate, and the next one before the last has arrived. Its work goes to others if
+    /// they would be done sooner, or if it falls silent.
     Timed,
-    /// One piece of this size, and the next one when that has come or failed. Nothing is taken from it and nothing is asked
-    /// for twice: for servers that cannot be told to stop, that go on with what nobody wants any more, or where each request
+    /// One piece of this size, and the next one when that has arrived or failed. Its work stays with it and nothing is
+    /// requested twice: for servers that cannot cancel a request, that continue with abandoned ones, or where each request
     /// costs money.
     Pieces(DataSize),
 }

@@ -1,4 +1,4 @@
-//! The scheduler: what it is told, what it asks for.
+//! The scheduler: its input, and its commands.
 
 use crate::ask::{Ask, Hold, Part};
 use crate::command::{Command, Wake, WakeReason, Work};
@@ -26,13 +26,13 @@ use plan::Plan;
 /// The scheduler of one download from many servers.
 ///
 /// The caller adds servers and files, and reports what happens with the `handle_` methods. After each report, and
-/// when [`Spread::poll_timeout`] says so, it calls [`Spread::poll_command`] until that returns `None`, and does
-/// what the commands say. For each [`Command::Ask`] it reports in this order: arrivals as they come
+/// at the time of [`Spread::poll_timeout`], it calls [`Spread::poll_command`] until that returns `None`, and executes
+/// the commands. For each [`Command::Ask`] it reports in this order: arrivals as they come
 /// ([`Spread::handle_progress`]), ranges once their hashes match ([`Spread::handle_proven`]), and the end of the
-/// ask ([`Spread::handle_end`]), also when the server cut it short or failed. What was not proven until the end of
-/// its ask is asked for again. A caller that is late with the ends of asks because it is busy itself says so
+/// ask ([`Spread::handle_end`]), also when the server cut it short or failed. Parts that were not proven until the end of
+/// their ask are requested again. A caller that reports ends late because it is busy itself must report that as well
 /// ([`Spread::handle_target`]); otherwise their servers are called quiet. Ids that the scheduler does not know, and reports of asks that it has taken back,
-/// are ignored, so nothing that a server says can make it panic or forget a range.
+/// are ignored, so no message of a server can make it panic or forget a range.
 ///
 /// `now` never decreases. A file that no living server has waits; see [`Spread::stranded`].
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub struct Spread {
 /// The longest round-trip time that is believed. A longer one would make a server busy for hours.
 const RTT_MAX: Duration = Duration::from_secs(60);
 
-/// What the client can take.
+/// The capacity of the client.
 #[derive(Debug)]
 struct Client {
     capacity: Option<Rate>,
@@ -128,7 +128,7 @@ impl Spread {
     }
 
     /// Adds a file with the servers that have a replica of it. An empty file is done at once. Of a file that is
-    /// partly there from an earlier run, [`Spread::handle_proven`] may be told before anything is asked for.
+    /// partly there from an earlier run, [`Spread::handle_proven`] may be called before anything is requested.
     pub fn add_file(
         &mut self,
         size: DataSize,
@@ -175,9 +175,9 @@ impl Spread {
         self.news = News::Some;
     }
 
-    /// Nothing of a file at and behind `end`, rounded up to a whole segment, is asked for until a later `end` is told: its client
-    /// puts it away in order, and has room for so much that comes early. It is told for the first time before anything of
-    /// the file is asked for. An earlier `end` than before has no effect.
+    /// Nothing of a file at and behind `end`, rounded up to a whole segment, is requested until a call with a later `end`: the
+    /// client stores the file in order, and has room for a limited number of early bytes. The first call must precede all
+    /// requests for the file. An earlier `end` than before has no effect.
     pub fn handle_reach(&mut self, file: FileId, end: DataSize) {
         self.stock.reach(file.0, end);
         self.plan.is_stale = true;
@@ -209,7 +209,7 @@ impl Spread {
         }
     }
 
-    /// A server lost its connection, or could not be reached. What it was asked for goes back, without a
+    /// A server lost its connection, or could not be reached. Its requested parts return to the stock, without a
     /// [`Command::Cut`]. It is to be tried again after 5, 10, 20, 40 and then every 60 seconds.
     pub fn handle_lost(&mut self, server: ServerId, now: Instant) {
         let index = usize::from(server.0);
@@ -222,7 +222,7 @@ impl Spread {
         self.leave(index, State::Lost(retries));
     }
 
-    /// A server has no replica of the file after all. What it was asked for of the file is asked elsewhere.
+    /// A server has no replica of the file after all. Its requested parts of the file are requested elsewhere.
     pub fn handle_missing(&mut self, server: ServerId, file: FileId) {
         let index = usize::from(server.0);
         let Some(found) = self.servers.get_mut(index) else { return };
@@ -253,7 +253,7 @@ impl Spread {
         self.handle_progress(server, AskId(u64::MAX), DataSize::ZERO, now);
     }
 
-    /// A range of a file has arrived and its hash matched, whoever sent it. Parts of segments do not count.
+    /// A range of a file has arrived from any server and its hash matched. Parts of segments do not count.
     pub fn handle_proven(&mut self, file: FileId, bytes: Range<u64>) {
         if self.stock.prove(file.0, &bytes) == Proof::Whole {
             self.commands.push_back(Command::Done { file });
@@ -264,8 +264,8 @@ impl Spread {
         self.news = News::Some;
     }
 
-    /// What was proven of a file is not: its version has changed, or a sync failed. It starts again with all of it in reach, and what is
-    /// under way of it counts only if it is proven again.
+    /// The proven parts of a file are void: its version has changed, or a sync failed. The file begins anew with all of it in
+    /// reach. Parts that are under way count only if they are proven again.
     pub fn handle_void(&mut self, file: FileId) {
         let parts = self
             .servers
@@ -365,7 +365,7 @@ impl Spread {
         }
     }
 
-    /// What an ask owns and is not proven goes back to the stock.
+    /// Unproven parts that an ask owns return to the stock.
     fn give_back(&mut self, ask: &Ask) {
         for part in ask.parts.iter().filter(|part| part.hold == Hold::Owned) {
             self.stock.give_back(part.file, part.run);

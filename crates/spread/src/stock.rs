@@ -39,7 +39,7 @@ enum State {
 struct Begun {
     free: Segments,
     proven: Segments,
-    /// Segments from here on are not free, whoever gives them back.
+    /// Segments from here on are not free, even if an ask returns them.
     reach: u32,
 }
 
@@ -68,7 +68,7 @@ impl Group {
     }
 }
 
-/// What a proof meant for its file.
+/// The effect of a proof on its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Proof {
     /// The file has unproven segments, or had none before.
@@ -171,7 +171,7 @@ impl Stock {
         self.files[file as usize].size <= self.small_file
     }
 
-    /// What is not proven of a run of a file, which must be there.
+    /// The unproven parts of a run of a file, which must exist.
     pub(crate) fn unproven(&self, file: u32, run: Run) -> Vec<Run> {
         match &self.files[file as usize].state {
             State::Untouched => vec![run],
@@ -240,7 +240,7 @@ impl Stock {
         self.list(file);
     }
 
-    /// Nothing behind `end` is free. The first time it is told before anything of the file is asked for, and later it grows.
+    /// Nothing behind `end` is free. The first call precedes all requests for the file, and later `end` only grows.
     pub(crate) fn reach(&mut self, file: u32, end: DataSize) {
         if !self.is_unfinished(file) {
             return;
@@ -248,7 +248,7 @@ impl Stock {
         let all = self.segments(file);
         let is_first = matches!(self.files[file as usize].state, State::Untouched);
         let begun = self.begin(file);
-        // It fits: a file has at most so many segments.
+        // The number fits: `all` is the number of the file's segments.
         let end = end.bytes().div_ceil(SEGMENT_BYTES).min(all.into()) as u32;
         let before = core::mem::replace(&mut begun.reach, end);
         if is_first {

@@ -1,4 +1,4 @@
-//! What a million files cost, as the kernel counts it.
+//! The memory of a million files, as the kernel counts it.
 
 use hikyaku_spread::{Command, ServerId, Settings, Spread, Work};
 use hikyaku_units::{DataSize, Instant};
@@ -9,7 +9,7 @@ const FILES: u32 = 1_000_000;
 /// Bytes a file, with its entry in the lists of its group.
 const FILE_BYTES_MAX: u64 = 200;
 
-/// Resident bytes of this process; `None` where `/proc` does not tell.
+/// Resident bytes of this process; `None` without `/proc`.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -42,7 +42,7 @@ fn a_million_files_cost_at_most_200_bytes_each() {
     println!("{each} bytes a file");
     assert!(each <= FILE_BYTES_MAX, "{each} bytes a file");
 
-    // What is asked for and proven leaves nothing behind.
+    // Requested and proven parts leave no memory in use.
     let mut now = now;
     while spread.unfinished() > FILES as usize / 2 {
         now += Duration::from_millis(100);

@@ -37,7 +37,7 @@ impl Case {
         self.sets[group].iter().any(|&server| self.sources[server].rate > 0.0)
     }
 
-    /// The largest lower bound: for each set of servers, the groups that nobody else has.
+    /// The largest lower bound: for each set of servers, the groups that no other server has.
     fn least_time(&self) -> f64 {
         let all = 0..1u32 << self.sources.len();
         all.map(|mask| {
@@ -95,7 +95,7 @@ fn the_link_is_a_lower_bound() {
     assert_eq!(network.solve(&[200], &sources, 0.0), 10.0);
 }
 
-/// All sets of so many servers.
+/// All sets of `count` servers.
 fn sets(servers: usize, count: usize) -> Vec<Vec<usize>> {
     let Some(rest) = count.checked_sub(1) else { return vec![Vec::new()] };
     let with_last = |last: usize| {
@@ -127,7 +127,7 @@ fn cost_of_a_plan() {
             start.elapsed().as_micros()
         };
         let first = timed(&sizes, &sources);
-        // Half a second later: what was sent is gone, and the rates have moved.
+        // Half a second later the sent bytes are done, and the rates have changed.
         let mut next = Vec::new();
         for _ in 0..20 {
             sizes.iter_mut().for_each(|size| *size = *size * 95 / 100);

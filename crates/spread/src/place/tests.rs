@@ -1,4 +1,4 @@
-//! Each rule chooses what it says, and never a server without room.
+//! Each rule chooses as it is defined, and never a server without room.
 
 use super::*;
 use alloc::vec;

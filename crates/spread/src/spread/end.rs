@@ -108,7 +108,7 @@ pub(super) struct Amount {
     pub(super) now: Instant,
 }
 
-/// Cuts about so much work off what a server is asked for, the latest ask first. The caller has the
+/// Cuts about this much work off the requests to a server, the latest ask first. The caller has the
 /// returned parts, the last one first; they are the owned ones.
 pub(super) fn cut(
     server: usize,

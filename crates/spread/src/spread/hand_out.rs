@@ -19,14 +19,14 @@ const PIECE_TIME: Duration = Duration::from_millis(250);
 /// The largest piece.
 const PIECE_BYTES_MAX: u64 = 64 << 20;
 
-/// What a server may take now.
+/// The work that a server may take now.
 struct Offer {
     group: usize,
     bytes: u64,
 }
 
 impl Offer {
-    /// The offer, with at most so many bytes.
+    /// The offer, with at most `room` bytes.
     fn within(self, room: u64) -> Self {
         Self { bytes: self.bytes.min(room), ..self }
     }

@@ -105,7 +105,7 @@ impl Spread {
     }
 
     /// For each server, its groups with free work. Last are those whose living replicas are the slowest together: at
-    /// first those that nobody else has, then those of which the others send least.
+    /// first those that no other server has, then those of which the others send least.
     fn scarce_first(&self) -> Vec<Vec<u32>> {
         let mut lists: Vec<Vec<(u64, u32)>> = self.servers.iter().map(|_| Vec::new()).collect();
         for (index, group) in (0u32..).zip(self.stock.groups()) {

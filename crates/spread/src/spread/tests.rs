@@ -1,4 +1,4 @@
-//! Scripts: what the scheduler says when servers send, fall silent, return or slow down.
+//! Scripts: the commands of the scheduler when servers send, fall silent, return or slow down.
 
 use super::*;
 use alloc::collections::BTreeMap;
@@ -257,7 +257,7 @@ fn a_quiet_server_that_says_anything_gets_work_again() {
     script.rates[0] = None;
     script.pass(3_000);
     assert_eq!(script.asked(0), 0);
-    // What comes late is of an ask that was taken back.
+    // Late bytes belong to an ask that was cancelled.
     script.spread.handle_progress(ServerId(0), AskId(0), DataSize::from_bytes(1), script.now);
     script.obey();
     assert!(script.asked(0) >= MIB);
@@ -493,7 +493,7 @@ fn nothing_out_of_reach_is_asked_for_and_everything_comes_once_it_is_in_reach() 
     let mut furthest = 0;
     for end in (4..=40).step_by(4) {
         reach(&mut script, end);
-        // What is behind it stays so.
+        // Segments behind the reach stay unavailable.
         reach(&mut script, end - 2);
         for _ in 0..200 {
             script.pass(10);

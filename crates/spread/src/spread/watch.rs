@@ -1,4 +1,4 @@
-//! Who is quiet, and who is to be tried again.
+//! Quiet servers, and those to be tried again.
 
 use super::{Spread, Target, server_id};
 use crate::command::Command;
@@ -48,8 +48,8 @@ impl Spread {
         }
     }
 
-    /// Whether a server that is silent loses its work. The client of servers that cannot be told to stop gives up a request by
-    /// itself and says so, because the server goes on with it.
+    /// Whether a server that is silent loses its work. The client of servers that cannot cancel a request gives it up by
+    /// itself and reports that, because the server continues with it.
     pub(super) fn calls_quiet(&self) -> bool {
         self.client.target == Target::Ready && self.settings.asking == Asking::Timed
     }

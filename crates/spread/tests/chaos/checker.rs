@@ -1,4 +1,4 @@
-//! What must hold for each command, whatever happened before.
+//! Invariants of each command, whatever happened before.
 
 use hikyaku_spread::{AskId, FileId, SEGMENT_BYTES, ServerId, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ impl File {
     }
 }
 
-/// What the client has told the scheduler of a server.
+/// The state of a server that the client has reported to the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
     Away,
@@ -104,7 +104,7 @@ impl Checker {
         }
     }
 
-    /// A file was said to be done.
+    /// The scheduler reports a file as done.
     pub(crate) fn done(&mut self, file: FileId) {
         let found = &mut self.files[file.0 as usize];
         let is_whole = found.proven.len() as u64 == found.segments();

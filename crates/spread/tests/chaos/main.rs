@@ -1,4 +1,4 @@
-//! Random worlds: servers that die, freeze, return, corrupt, stop early and have less than they were said to; arrivals
+//! Random worlds: servers that die, freeze, return, corrupt, stop early and have less than was reported; arrivals
 //! in any order; cuts that cross the data; suspended clocks; nonsense. Whatever happens, every file is completed if one
 //! of its replicas lives, and no segment is asked for while another ask owns it.
 //!

@@ -8,10 +8,10 @@ use hikyaku_units::{DataSize, Instant, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What may happen.
+/// The kinds of events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing bad, and a cut is heard at once.
+    /// No failures, and a cut arrives at once.
     Calm,
     /// Everything.
     Wild,
@@ -23,7 +23,7 @@ const STEPS_MAX: u32 = 60_000;
 /// The number of commands after which one poll counts as endless.
 const COMMANDS_MAX: u32 = 10_000;
 
-/// What a server does with its asks.
+/// The behaviour of a server for its asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Working,
@@ -120,7 +120,7 @@ impl World {
         self.check_end();
     }
 
-    /// One chance in so many, in a wild world.
+    /// True with a probability of one in `one_in`, in a wild world.
     fn wild(&mut self, one_in: u32) -> bool {
         self.kind == Kind::Wild && self.rng.u32(0..one_in) == 0
     }

@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) bar: Option<Bar>,
 }
 
-/// What the plan has to reach.
+/// The required result of the plan.
 pub(crate) struct Bar {
     pub(crate) median: f64,
     pub(crate) worst: f64,

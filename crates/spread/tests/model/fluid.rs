@@ -21,7 +21,7 @@ impl ServerSpec {
         Self { rtt: Duration::from_millis(150), rates: vec![(Duration::ZERO, mbit * 1e6 / 8.0)] }
     }
 
-    /// The same with another rate from `secs` on, as a share of the first one.
+    /// The server with another rate from `secs` on, as a share of the first one.
     pub(crate) fn then(mut self, secs: f64, share: f64) -> Self {
         self.rates.push((Duration::from_secs_f64(secs), self.rates[0].1 * share));
         self
@@ -32,20 +32,20 @@ impl ServerSpec {
         self.rates[at - 1].1
     }
 
-    /// The same server as if nothing happened to it.
+    /// The server without its later events.
     pub(crate) fn as_at_start(&self) -> Self {
         Self { rtt: self.rtt, rates: self.rates[..1].to_vec() }
     }
 }
 
-/// What the client sends to a server.
+/// A message of the client to a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Message {
     Ask { id: u64, bytes: u64 },
     Cut { id: u64, from: u64 },
 }
 
-/// What arrives at the client.
+/// An event at the client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Bytes { server: usize, id: u64, bytes: u64 },
@@ -154,7 +154,7 @@ impl Server {
         left.min(self.spec.rate_at(now) * STEP.as_secs_f64())
     }
 
-    /// Sends so many bytes.
+    /// Sends the bytes of a step.
     fn work(
         &mut self,
         lanes: usize,
@@ -167,7 +167,7 @@ impl Server {
             self.jobs.iter_mut().take(lanes).for_each(|job| job.sent += each);
             bytes -= each * busy;
             for job in self.jobs.iter_mut().take(lanes) {
-                // What is left of a byte by rounding counts as sent.
+                // A rest of a byte by rounding counts as sent.
                 let whole = if job.left() < 1e-6 { job.bytes } else { job.sent as u64 };
                 let (id, fresh) = (job.id, whole - job.told);
                 job.told = whole;

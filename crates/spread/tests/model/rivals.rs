@@ -31,7 +31,7 @@ struct Server {
     heard: Duration,
 }
 
-/// Seconds until every file is there, or `None` if that never comes.
+/// Seconds until every file is complete, or `None` if that never happens.
 pub(crate) fn run(case: &Case, rule: Rule) -> Option<f64> {
     let mut world = World::new(&case.servers, case.link, LANES);
     let new =
