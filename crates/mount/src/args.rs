@@ -42,6 +42,7 @@ pub struct MountArgs {
     /// How long programs wait for a lost server; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
+    /// The carrier of the connections to the servers.
     #[command(flatten)]
     pub connect: ConnectArgs,
     /// Put what programs write onto the disk of this machine first, below this directory, and send it from there: closing and

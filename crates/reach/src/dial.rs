@@ -200,7 +200,7 @@ impl Dialler {
         Self { pipes, ..self }
     }
 
-    /// The same with addresses of this family only. Default: both.
+    /// Uses addresses of this family only. Default: both.
     pub fn with_family(self, family: Option<Family>) -> Self {
         Self { family, ..self }
     }

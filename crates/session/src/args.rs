@@ -10,13 +10,13 @@ use hikyaku_reach::options::pipes;
 use hikyaku_reach::settings::{self, UDP, WINDOW};
 use hikyaku_reach::tcp::Pipes;
 
-/// What carries the connections to daemons, where the user says it.
+/// Options that choose the carrier of connections to daemons.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConnectArgs {
     /// Reach the servers over TCP only
     #[arg(long, conflicts_with = "via")]
     pub no_udp: bool,
-    /// What carries the connections (auto)
+    /// Carrier of the connections (auto)
     #[arg(long, value_name = "WAY", value_enum)]
     pub via: Option<By>,
     /// How many TCP connections to a server, where TCP carries the data: 1 to 64, or as many as bring something (auto)
@@ -30,7 +30,7 @@ pub struct ConnectArgs {
     pub v6: bool,
 }
 
-/// What carries a connection to a daemon.
+/// The carrier of a connection to a daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum By {
     /// UDP; where it does not get through, TCP
@@ -43,8 +43,8 @@ pub enum By {
 }
 
 impl ConnectArgs {
-    /// The client of the user who runs this process, for connections to `servers`: as the options say, or as the user has set
-    /// for the hosts.
+    /// The client of the user who runs this process, for connections to `servers`. An option overrides the settings
+    /// of the hosts.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a client of daemons begins with.
+//! The configuration of a client of daemons.
 
 use anyhow::Error;
 use hikyaku_console::{Folder, NoFolder, with_remedy};
@@ -9,7 +9,7 @@ use hikyaku_reach::dial::Via;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_units::DataSize;
 
-/// Who connects, and what may carry the connections.
+/// The key of a client, the servers that it knows, and the carriers that it may use.
 #[derive(Clone)]
 pub struct ClientConfig {
     /// The key by which the servers know this client.
@@ -18,7 +18,7 @@ pub struct ClientConfig {
     pub known: KnownPeers,
     /// Whether the rates of paths are remembered.
     pub memory: Memory,
-    /// What may carry the connections. Default: UDP, and TCP where no UDP gets through.
+    /// The carriers that are tried. Default: UDP, and TCP where no UDP gets through.
     pub via: Via,
     /// How many TCP connections to each server, where TCP carries them. Default: found by measuring.
     pub pipes: Pipes,
@@ -69,7 +69,7 @@ impl ClientConfig {
 }
 
 impl SetupError {
-    /// What the user can do about it, beginning with `try: `.
+    /// The remedy for the user, which begins with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Identity(error) => error.remedy(),

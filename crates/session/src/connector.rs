@@ -44,8 +44,8 @@ impl Connector {
         Ok(Self { dialler, known, own_key, service, via })
     }
 
-    /// The same for streams that many programs read, as those of carried flows. A daemon that is not heard for `silence`
-    /// is gone.
+    /// Prepares for streams that many programs read, as those of carried flows. A daemon that sends nothing for `silence`
+    /// counts as lost.
     pub fn for_flows(self, silence: Duration) -> Self {
         Self { dialler: self.dialler.for_flows(silence), ..self }
     }
@@ -81,7 +81,7 @@ impl Connector {
     }
 
     /// Connects to all servers at once, and makes of each connection what the command uses; in the order of the servers.
-    /// The user is told what is new, and which of several servers cannot be used.
+    /// Prints the key of each new server, and the error of each of several servers that cannot be used.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! A client of daemons: the user's key, the servers that it knows, one socket, and connections to all servers at once.
 //!
 //! [`ClientConfig::of_user`] reads the key and the list of known servers of the user who runs this process, and a
-//! [`Connector`] connects. What a connection is used for is the caller's: this crate has the steps that each command
-//! takes before, and what its user is told of them.
+//! [`Connector`] connects. The caller decides what a connection is used for. This crate has the steps that all
+//! commands take before, and the notes that they print.
 #![forbid(unsafe_code)]
 
 mod args;

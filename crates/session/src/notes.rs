@@ -1,4 +1,4 @@
-//! What the user of a command is told of new connections.
+//! Notes that commands print about new connections.
 
 use hikyaku_console::{Tone, say};
 use hikyaku_crypto::Fingerprint;
@@ -11,7 +11,7 @@ pub fn announce_key(address: &Address, first_use: Option<Fingerprint>) {
     }
 }
 
-/// The same, and whether TCP carries the connection.
+/// Prints the key of a new server, and whether TCP carries the connection.
 pub fn announce(address: &Address, met: (Option<Fingerprint>, Carrier), via: Via) {
     let (first_use, carrier) = met;
     announce_key(address, first_use);

@@ -18,7 +18,7 @@ pub struct Setup {
     /// The keys of the servers: each has one of these. Without any, the key that a server has at its first use is
     /// remembered.
     pub keys: Vec<Fingerprint>,
-    /// Who connects, and what may carry the connections.
+    /// The key of this client, the servers that it knows, and the carriers that it may use.
     pub client: ClientConfig,
     /// How data travel.
     pub parameters: Parameters,
