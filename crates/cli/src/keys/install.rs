@@ -1,20 +1,20 @@
 //! `hikyaku keys install`: as ssh-copy-id(1), in both directions. One login to each host adds this user's key to the list of
 //! its daemon, and records the key of the daemon here.
 
+use super::comment;
 use super::exchange::{Answer, Request, Was};
 use super::fetch::record;
 use super::hosts::{self, Host};
 use super::login::{self, Login, Prompts};
-use super::{comment, explained};
 use anyhow::{Context, Error, Result};
 use clap::Args;
 use hikyaku_console::{ExitCode, Folder, causes, misuse, print, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers, PeerName, Peers, PublicKey, Recorded};
-use hikyaku_net::Memory;
 use hikyaku_reach::daemon::{NoService, STORE};
-use hikyaku_reach::dial::{DialError, Dialler, PORT, Via, trust};
+use hikyaku_reach::dial::{DialError, PORT};
 use hikyaku_reach::quoted;
 use hikyaku_serve::check_line;
+use hikyaku_session::{ClientConfig, Connector, SetupError};
 use std::ffi::OsStr;
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -54,21 +54,22 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Install {
     pub(super) fn run(&self) -> Result<()> {
-        let state = Folder::State.of_user()?;
         let hosts = hosts::named(&self.names, self.port, &hikyaku_reach::settings::of_user()?)?;
-        let file = state.join("identity");
-        let identity = match (self.dry_run, file.exists()) {
+        let file = Folder::State.of_user()?.join("identity");
+        if self.dry_run && !file.exists() {
             // A rehearsal makes no key.
-            (true, false) => Identity::generate()?,
-            _ => Identity::load_or_create(&file).map_err(explained)?,
-        };
-        let line = self.line(&identity.public_key())?;
+            let line = self.line(&Identity::generate()?.public_key())?;
+            return print(self.rehearsal(&hosts, &line));
+        }
+        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
+        let line = self.line(&config.identity.public_key())?;
         if self.dry_run {
             return print(self.rehearsal(&hosts, &line));
         }
-        let known = KnownPeers::at(state.join(KnownPeers::FILE_NAME));
-        let dialler = Dialler::new(identity, hosts.len(), Memory::of_user(), Via::Auto)?;
-        hosts::each(&hosts, |host, prompts| self.one(host, &line, prompts, (&dialler, &known)))
+        let known = config.known.clone();
+        let connector = Connector::new(config, hosts.len(), STORE);
+        let connector = connector.map_err(SetupError::explained)?;
+        hosts::each(&hosts, |host, prompts| self.one(host, &line, prompts, (&connector, &known)))
     }
 
     /// This user's line for the lists.
@@ -106,7 +107,7 @@ impl Install {
         host: &Host,
         line: &str,
         prompts: Prompts,
-        (dialler, known): (&Dialler, &KnownPeers),
+        (connector, known): (&Connector, &KnownPeers),
     ) -> Result<String> {
         let login = &host.login;
         let request = Request { line: line.to_owned(), list: self.list.clone() };
@@ -139,7 +140,7 @@ impl Install {
                 format!("{login}: its key {key} is already recorded for {peer}\n")
             }
         };
-        let dialled = dialler.dial(&host.daemon, trust(&[key], known), &STORE, DIAL_TIMEOUT);
+        let dialled = connector.connect(&host.daemon, &[key], DIAL_TIMEOUT);
         match dialled.map(drop) {
             Ok(()) => text += &format!("{login}: a daemon serves this user at {peer}\n"),
             Err(DialError::Service(NoService::NotAuthorised(_))) => {
