@@ -31,7 +31,7 @@ pub(crate) struct Race<'a> {
     pub(crate) closed: ClosedPort,
     /// UDP counts as silent after this time; `None` if the attempt over UDP ends by itself.
     pub(crate) udp_time: Option<Duration>,
-    /// Is told the steps.
+    /// Receives the steps.
     pub(crate) observer: Observer,
 }
 
@@ -146,74 +146,4 @@ fn dial(call: Call) -> io::Result<Receiver<Result<Called, TcpError>>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dial::Address;
-    use crate::tcp::{Pipes, SILENCE};
-    use crate::watch::Fate;
-    use hikyaku_crypto::{ClientCredentials, Identity, Trust};
-    use std::future::{pending, ready};
-    use std::net::TcpListener;
-
-    /// What the attempt over UDP ends with.
-    #[derive(PartialEq, Eq, Debug)]
-    enum Udp {
-        Silent,
-        Refused,
-    }
-
-    /// A call of an address at which the kernel refuses TCP.
-    fn refused() -> (SocketAddr, Call) {
-        let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let key = Identity::generate().unwrap().fingerprint();
-        let call = Call {
-            address: Address { host: at.ip().to_string(), port: at.port() },
-            at: Some(vec![at]),
-            credentials: ClientCredentials::new(Trust::Pinned(key)),
-            patience: Duration::from_secs(30),
-            config: hikyaku_pipes::Config::default(),
-            pipes: Pipes::Auto,
-            silence: SILENCE,
-            fate: Fate::default(),
-        };
-        (at, call)
-    }
-
-    fn run(
-        udp: impl Future<Output = Result<Connection, Udp>>,
-        udp_time: Option<Duration>,
-    ) -> (Result<Met, NotMet<Udp>>, Vec<String>) {
-        let (at, call) = refused();
-        let (tell, told) = channel();
-        let race = Race {
-            memory: Memory::Off,
-            at: &[at],
-            closed: ClosedPort::default(),
-            udp_time,
-            observer: Observer::new(move |step| tell.send(step.to_owned()).unwrap()),
-        };
-        let ended = race.run(udp, call, |error| *error == Udp::Silent);
-        (ended, told.try_iter().collect())
-    }
-
-    #[test]
-    fn a_refusal_over_udp_ends_the_race_without_tcp() {
-        let (ended, told) = run(ready(Err(Udp::Refused)), None);
-        assert!(matches!(ended, Err(NotMet::Udp(Udp::Refused))));
-        assert!(told.is_empty(), "{told:?}");
-    }
-
-    #[test]
-    fn silence_over_udp_leaves_it_to_tcp() {
-        let (ended, told) = run(ready(Err(Udp::Silent)), None);
-        let Err(NotMet::Both { udp: Some(Udp::Silent), tcp }) = ended else { panic!("{told:?}") };
-        assert!(matches!(tcp, TcpError::Connect { .. }), "{tcp}");
-        assert!(told[0].contains("dialling by TCP as well"), "{told:?}");
-    }
-
-    #[test]
-    fn udp_that_never_ends_is_silent_after_its_time() {
-        let (ended, _) = run(pending(), Some(Duration::ZERO));
-        assert!(matches!(ended, Err(NotMet::Both { udp: None, .. })));
-    }
-}
+mod tests;

@@ -52,24 +52,24 @@ impl RetryPolicy {
         Self { first, longest, jitter_percent: 0, limit: None }
     }
 
-    /// The same wait after each failure.
+    /// One wait for all failures.
     pub const fn constant(wait: Duration) -> Self {
         Self::doubling(wait, wait)
     }
 
-    /// The same with waits that are shorter or longer by up to so many percent. Default: 0.
+    /// Makes waits shorter or longer by up to `percent` of their length. Default: 0.
     #[must_use]
     pub const fn with_jitter(self, percent: u32) -> Self {
         Self { jitter_percent: percent, ..self }
     }
 
-    /// The same with no attempt after this time since the first failure. Default: no limit.
+    /// Allows no attempt after this time since the first failure. Default: no limit.
     #[must_use]
     pub const fn within(self, limit: Duration) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
-    /// The wait without jitter after so many failures in a row: 1 after the first failure.
+    /// The wait without jitter after this number of failures in a row: 1 after the first failure.
     pub fn wait(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         self.first.saturating_mul(1 << doublings).min(self.longest)
@@ -84,7 +84,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// No failure so far.
+    /// A row without a failure.
     pub const fn new(policy: RetryPolicy) -> Self {
         Self { policy, failures: 0 }
     }
