@@ -199,6 +199,16 @@ impl Client {
         &self.version
     }
 
+    /// The requests for, or with, so many bytes each that can be under way while there is room for a small one beside them.
+    pub fn requests_at_once(bytes: usize) -> usize {
+        let read = Request::Read {
+            handle: &[],
+            offset: 0,
+            length: u32::try_from(bytes).unwrap_or(u32::MAX),
+        };
+        ((UNDER_WAY_BYTES_MAX - 1) / read.bytes_max()).max(1)
+    }
+
     /// Sends nothing any more: the server hears the end of its input, and ends.
     pub fn hang_up(&self) {
         lock(&self.shared.outgoing).is_over = true;

@@ -94,7 +94,7 @@ pub(crate) struct Transfers {
     /// Bytes of a request [default: 32768 through ssh, otherwise 261120]
     #[arg(short = 'B', value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) bytes: Option<DataSize>,
-    /// Requests of a file that are under way at once [default: 64 through ssh, otherwise 192]
+    /// Requests of a file that are under way at once [default: 64; 16 MiB at most]
     #[arg(short = 'R', value_name = "COUNT")]
     pub(crate) requests: Option<NonZeroUsize>,
     /// The same as nrequests=COUNT (-R) and buffer=BYTES (-B)

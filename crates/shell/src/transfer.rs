@@ -4,11 +4,11 @@ mod fetch;
 mod get;
 mod put;
 
-use crate::fault::{Done, Fault, told};
+use crate::fault::{Done, Fault, failed, told};
 use crate::shell::Shell;
 use crate::show::Shown;
 use hikyaku_reach::Limit;
-use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits, NO_SUCH_TIME};
+use hikyaku_sftp::{Client, DATA_BYTES_MAX, Handle, Limits, NO_SUCH_TIME, Request};
 use hikyaku_units::Rate;
 use std::io::{Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,10 +48,8 @@ pub(crate) enum Carrier {
 
 /// Bytes of a READ or WRITE over a wide carrier: what OpenSSH's server takes.
 const WIDE_CHUNK: usize = 255 << 10;
-/// Requests of a file that are under way over a wide carrier: 48 MiB, which is 2 Gbit/s at 200 ms.
-const WIDE_REQUESTS: usize = 192;
-/// Requests over ssh: 2 MiB, the window of OpenSSH's channels.
-const SSH_REQUESTS: usize = 64;
+/// Requests of a file that are under way, as in OpenSSH's sftp: over ssh 2 MiB, the window of its channels.
+const REQUESTS: usize = 64;
 /// Bytes that a message has beyond its data.
 const HEAD_BYTES: u64 = 1024;
 
@@ -68,18 +66,30 @@ impl Flow {
             Err(error) if error.is_end() => return Err(Fault::Lost(error)),
             Err(_) => Limits::default(),
         };
-        let (wide, narrow) = ((WIDE_REQUESTS, WIDE_CHUNK), (SSH_REQUESTS, DATA_BYTES_MAX));
-        let fits = if carrier == Carrier::Wide { wide } else { narrow };
+        let fits = if carrier == Carrier::Wide { WIDE_CHUNK } else { DATA_BYTES_MAX };
         // A server that does not tell must take this much.
         let told = |bytes: u64| if bytes == 0 { DATA_BYTES_MAX as u64 } else { bytes };
         let packet = told(limits.packet).max(HEAD_BYTES + DATA_BYTES_MAX as u64) - HEAD_BYTES;
         let most = told(limits.read).min(told(limits.write)).min(packet).min(WIDE_CHUNK as u64);
         let most = usize::try_from(most).unwrap_or(DATA_BYTES_MAX);
-        Ok(Self {
-            chunk: chunk.unwrap_or(fits.1).clamp(1, most),
-            requests: requests.unwrap_or(fits.0).max(1),
-            limit,
-        })
+        let chunk = chunk.unwrap_or(fits).clamp(1, most);
+        // A request more would wait for many answers, and nothing would be seen of those that come.
+        let room = Client::requests_at_once(chunk);
+        Ok(Self { chunk, requests: requests.unwrap_or(REQUESTS).clamp(1, room), limit })
+    }
+}
+
+impl Shell {
+    /// Closes a file of the server, of which this has come. After Ctrl-C the answer is not waited for: it comes after those
+    /// of all requests that are under way.
+    fn closed(&self, handle: &Handle, path: &[u8], done: Done) -> Done {
+        if matches!(done, Err(Fault::Stopped)) {
+            drop(self.client.ask(&Request::Close(handle.bytes())));
+            return done;
+        }
+        let closed = self.client.close(handle);
+        let what = || format!("remote close \"{}\"", Shown::new(path));
+        done.and_then(|()| closed.map_err(|error| failed(what())(error)))
     }
 }
 

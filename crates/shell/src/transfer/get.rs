@@ -142,8 +142,7 @@ impl Shell {
             self.client.open(&Request::Open { path: from, flags: Request::READ, attributes });
         let handle = handle.map_err(failed(format!("remote open \"{shown}\"")))?;
         let got = self.get_contents((from, &handle), to, &found, how);
-        let closed = self.client.close(&handle);
-        got.and_then(|()| closed.map_err(failed(format!("remote close \"{shown}\""))))
+        self.closed(&handle, from, got)
     }
 
     fn get_contents(

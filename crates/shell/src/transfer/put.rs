@@ -151,8 +151,7 @@ impl Shell {
         let handle = handle.map_err(failed(format!("dest open \"{shown}\"")))?;
         let put = self.put_contents((from, &mut file), (to, &handle), (at, &found));
         let put = put.and_then(|()| self.finish_file(to, &handle, kept, how));
-        let closed = self.client.close(&handle);
-        put.and_then(|()| closed.map_err(failed(format!("remote close \"{shown}\""))))
+        self.closed(&handle, to, put)
     }
 
     fn finish_file(&self, to: &[u8], handle: &Handle, kept: Attributes, how: How) -> Done {
