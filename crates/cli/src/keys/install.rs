@@ -15,6 +15,7 @@ use hikyaku_reach::dial::{DialError, PORT};
 use hikyaku_reach::quoted;
 use hikyaku_serve::check_line;
 use hikyaku_session::{ClientConfig, Connector, SetupError};
+use hikyaku_units::{ParseUnitError, parse_limit};
 use std::ffi::OsStr;
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub(super) struct Install {
     #[arg(long)]
     ro: bool,
     /// Limit of the rate of this user's sessions, with its unit
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
     max_rate: Option<String>,
     /// Port of the daemons. Default: that of the settings, or 5209
     #[arg(long, value_name = "N")]
@@ -174,6 +175,12 @@ impl Install {
         let remedy = format!("echo {line} | ssh {login} sudo tee -a {list}");
         with_remedy(error, Some(remedy))
     }
+}
+
+/// A rate as it was typed, since the line of the key holds it so.
+// fuzz: none, the user's own words
+fn rate(text: &str) -> Result<String, ParseUnitError> {
+    parse_limit(text).map(|_| text.to_owned())
 }
 
 /// The program of the host is missing, or does not know the request.

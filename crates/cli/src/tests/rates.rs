@@ -1,7 +1,8 @@
 //! Every option that takes a rate or a size reads it by the parsers of `hikyaku_units`.
 //!
 //! The options are found in the definition of the command line by what they accept: one that accepts `10mbit` and refuses
-//! a word without meaning takes a rate, whatever its name is.
+//! a word without meaning takes a rate, whatever its name is. So one that is named after a rate and does not is found too.
+//! Settings, and the lines of keys of a daemon, are held to the same rule.
 
 use super::leaves;
 use clap::error::ErrorKind;
@@ -41,6 +42,8 @@ const FORMS: [&str; 3] = ["{}", "fixed:{}", "{}:1MB"];
 struct Valued {
     name: String,
     flag: String,
+    /// As the help calls its value.
+    value: String,
     command: Command,
     id: String,
 }
@@ -56,6 +59,7 @@ impl Valued {
         takes_value.then(|| Self {
             name: format!("{path} {flag}"),
             flag,
+            value: arg.get_value_names().unwrap_or_default().join(" "),
             command: command.clone().no_binary_name(true),
             id: arg.get_id().to_string(),
         })
@@ -118,6 +122,14 @@ fn every_rate_is_read_by_one_parser() {
     for known in KNOWN_RATES.into_iter().chain(GUESTS.map(|(name, _)| name)) {
         assert!(rates.iter().any(|(option, _)| option.name == known), "{known}");
     }
+    let named = options.iter().filter(|option| {
+        let is_guests = GUESTS.iter().any(|(guest, _)| *guest == option.name);
+        is_guests || option.value.contains("RATE")
+    });
+    for option in named {
+        let is_rate = rates.iter().any(|(rate, _)| rate.name == option.name);
+        assert!(is_rate, "{} {} reads no rate", option.name, option.value);
+    }
     for (option, form) in rates {
         let name = &option.name;
         let guest = GUESTS.iter().find(|(guest, _)| guest == name);
@@ -150,9 +162,51 @@ fn every_rate_is_read_by_one_parser() {
     }
 }
 
+/// Checks what reads a rate by this program's own rule: it tells what is wrong with a text.
+fn check_native(name: &str, refusal: impl Fn(&str) -> Option<String>) {
+    for text in ["10mbit", "10Mb", "10Mbit/s", "10MB", "10MB/s", "10MiB"] {
+        assert_eq!(refusal(text), None, "{name} {text}");
+    }
+    let ambiguous = refusal("10mb").unwrap_or_default();
+    assert!(ambiguous.contains("10mbit or 10MB"), "{name}: {ambiguous}");
+    let bare = refusal("100").unwrap_or_default();
+    assert!(bare.contains("100mbit or 100MB"), "{name}: {bare}");
+}
+
+#[test]
+fn every_rate_of_the_settings_is_read_by_the_same_parser() {
+    let keys = hikyaku_reach::settings::keys();
+    let form = |name: &str| {
+        let is_checked = keys.refusal(name, "gibberish").is_some();
+        let takes = |form: &&str| keys.refusal(name, &form.replace("{}", "10mbit")).is_none();
+        FORMS.into_iter().filter(|_| is_checked).find(takes)
+    };
+    let rates: Vec<_> = keys.names().filter_map(|name| Some((name, form(name)?))).collect();
+    assert_eq!(rates, [("rate", "{}"), ("policy", "fixed:{}")]);
+    for (name, form) in rates {
+        check_native(name, |text| keys.refusal(name, &form.replace("{}", text)));
+    }
+    let sizes = keys.names().filter(|name| {
+        let takes = |text| keys.refusal(name, text).is_none();
+        !takes("gibberish") && takes("4MiB") && !takes("10mbit")
+    });
+    let sizes: Vec<_> = sizes.collect();
+    assert_eq!(sizes, ["window", "buffer"]);
+    for name in sizes {
+        for text in ["4mb", "4MB", "4M", "4194304"] {
+            assert_eq!(keys.refusal(name, text), None, "{name} {text}");
+        }
+    }
+}
+
 #[test]
 fn every_size_is_in_bytes() {
-    let sizes: Vec<_> = options().into_iter().filter(Valued::takes_size).collect();
+    let options = options();
+    let (sizes, others): (Vec<_>, Vec<_>) = options.into_iter().partition(Valued::takes_size);
+    for option in others {
+        let is_size = option.value.split([' ', '|']).any(|name| name == "SIZE");
+        assert!(!is_size, "{} {} reads no size", option.name, option.value);
+    }
     for known in KNOWN_SIZES {
         assert!(sizes.iter().any(|option| option.name == known), "{known}");
     }

@@ -47,12 +47,17 @@ impl Keys {
         self
     }
 
+    /// What is wrong with this text as the value of a setting, if anything is; of a name that is none, nothing.
+    pub fn refusal(&self, name: &str, text: &str) -> Option<String> {
+        self.find(name).and_then(|setting| (setting.check)(text).err())
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<&Setting> {
         self.0.iter().find(|setting| setting.name == name)
     }
 
     /// The names, in the order of their addition.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|setting| setting.name)
     }
 

@@ -101,6 +101,7 @@ fn a_line_that_is_none_is_named() {
         (format!("max-flows=0 {key}"), "max-flows=0: no-forward"),
         (format!("max-sessions=0 {key}"), "max-sessions=0"),
         (format!("max-rate=100 {key}"), "max-rate=100: 100 needs a unit"),
+        (format!("max-rate=10mb {key}"), "10mbit or 10MB"),
         (format!("ro,,root=/a {key}"), "an option is empty"),
         (format!(",ro {key}"), "an option is empty"),
         (format!("ro, root=/a {key}"), "behind a comma"),
