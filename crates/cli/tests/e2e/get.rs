@@ -1,6 +1,7 @@
 //! `hikyaku get`, ended by signals: what it says, and what a program is told.
 
 use crate::common::scratch;
+use crate::terminal::stopped as terminal;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -139,4 +140,16 @@ fn what_is_said_after_a_signal_is_true() {
             let _ = fs::remove_dir_all(&folder);
         }
     }
+}
+
+#[test]
+fn on_a_terminal_the_sentence_stands_on_a_line_of_its_own() {
+    let folder = scratch("get-terminal");
+    fs::create_dir_all(&folder).unwrap();
+    let words = format!("get -n 1 -o f http://127.0.0.1:{}/f", serve(Says::Version));
+    let ended = terminal::stopped(&words, (&folder, &folder), " MB of ");
+    let Some(lines) = ended else { return };
+    let sentence = "hikyaku: stopped; the same command continues from here";
+    assert!(terminal::is_told(&lines, sentence), "{lines:#?}");
+    fs::remove_dir_all(&folder).unwrap();
 }

@@ -59,6 +59,7 @@ mod stdout;
 mod stopped;
 mod stores;
 mod targets;
+mod terminal;
 mod unfinished;
 mod upload;
 mod via;

@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, Stage, names};
 use crate::stopped::stopped;
+use crate::terminal::stopped as terminal;
 use std::fs;
 
 /// So large that no copy ends before it is stopped.
@@ -83,4 +84,17 @@ fn a_stopped_tree_is_continued_in_the_middle_of_a_file() {
         assert_eq!(fs::metadata(copy.join("big")).unwrap().len(), BYTES, "{target}");
         fs::remove_dir_all(copy).unwrap();
     }
+}
+
+#[test]
+fn on_a_terminal_the_sentence_stands_on_a_line_of_its_own() {
+    let Some(mut stage) = Stage::new("guc-stopped-terminal") else { return };
+    let server = stage.server("one", LOOPBACK);
+    fs::File::create(server.data.join("big")).unwrap().set_len(100 << 30).unwrap();
+    let (here, state) = (stage.here(""), stage.folder.join("state"));
+    // There is no room for so much, and a target that takes all keeps nothing.
+    let words = format!("guc -p 1 {}/big /dev/null", server.url);
+    let ready = "bit/s";
+    let Some(lines) = terminal::stopped(&words, (&here, &state), ready) else { return };
+    assert!(terminal::is_told(&lines, &format!("hikyaku: {NOTHING}")), "{lines:#?}");
 }
