@@ -7,10 +7,12 @@ use clap::Command;
 use clap::error::ErrorKind;
 use clap_mangen::Man;
 use hikyaku_console::print;
-use std::fs;
-use std::io::{IsTerminal, Write, stdout};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::{self, File};
+use std::io::{IsTerminal, Seek, Write, stdout};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Stdio};
+use std::process;
 
 /// Options of `hikyaku man`.
 #[derive(clap::Args)]
@@ -57,16 +59,15 @@ pub(crate) fn run(args: &ManArgs) -> Result<()> {
     }
 }
 
-/// Shows a page by man(1). A system without it gets the page as it is.
+/// Shows a page by man(1), which takes the place of this process: Ctrl-C and the terminal are its own then. A system without
+/// it gets the page as it is.
 fn shown(page: &[u8]) -> Result<()> {
-    let started = process::Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn();
-    let Ok(mut man) = started else { return print(page) };
-    if let Some(mut input) = man.stdin.take() {
-        // A reader that was left early is no failure.
-        let _ = input.write_all(page);
-    }
-    man.wait().context("man(1) cannot be waited for")?;
-    Ok(())
+    let mut text = File::from(memfd_create("hikyaku-man", MemfdFlags::CLOEXEC)?);
+    text.write_all(page)?;
+    text.rewind()?;
+    // It returns only where there is no such program.
+    let _ = process::Command::new("man").args(["-l", "-"]).stdin(text).exec();
+    print(page)
 }
 
 /// The pages of `hikyaku`, of every subcommand that its help shows, of `hscp` and of `hsftp`.

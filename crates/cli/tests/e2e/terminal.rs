@@ -1,5 +1,6 @@
-//! Commands on a terminal: what a person sees when Ctrl-C ends one, and what is left behind.
+//! Commands on a terminal: what a person sees when Ctrl-C ends one, what is left behind, and pages of man(1).
 
+mod man;
 pub(crate) mod stopped;
 
 use crate::common::{scratch, skipped, wait_until};
