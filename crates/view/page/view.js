@@ -11,6 +11,7 @@ let view = { x: 0, y: 0, scale: 1 };
 let generation = 0; // grows when the view or the direction changes: what was asked for before is not shown
 let ready = new Map(); // frame -> promise of { image, window }
 let last = null; // what was drawn last
+let named = { n: -1, name: "" }; // a frame, and what its file is called
 let coarse = null; // a coarse picture of the same frame, drawn below it; it may show parts that the other one does not
 // While it plays: of how many frames one is shown, when the next one is due, and what was seen of late.
 let every = false, stride = 1, due = 0, shown = [], starved = 0, spare = 0, looked = 0, calm = 2000;
@@ -264,7 +265,9 @@ function resize() {
 async function corner() {
   try {
     const figures = await (await fetch("figures")).json();
-    const words = [];
+    const n = frame;
+    if (named.n !== n) named = { n, name: await (await fetch(`name?n=${n}`)).text() };
+    const words = named.name ? [named.name] : [];
     if (playing && shown.length > 1) {
       const rate = 1000 * (shown.length - 1) / (shown[shown.length - 1] - shown[0]);
       words.push(`${rate.toFixed(1)} of ${fps} frames/s`);
@@ -276,7 +279,7 @@ async function corner() {
     if (figures.bits_per_second > 0 && playing) words.push(`${(figures.bits_per_second / 1e6).toFixed(0)} Mbit/s`);
     if (figures.round_trip_seconds !== null) words.push(`round trip ${(1000 * figures.round_trip_seconds).toFixed(0)} ms`);
     const step = part().s;
-    if (step > 1) words.push(`1 pixel for ${step} x ${step}`);
+    if (step > 1) words.push(`reduced: ${step} x ${step} pixels of the picture are one here`);
     at("corner").textContent = words.join(" · ");
   } catch { at("status").textContent = "hikyaku view has ended."; setPlaying(false); return; }
   setTimeout(corner, 1000);
