@@ -43,7 +43,10 @@ pub(crate) fn run(wish: &Wish, reader: Reader) -> Result<ExitCode> {
 
 fn list(all: &[&Unfinished], reader: Reader) -> Result<ExitCode> {
     let text: String = all.iter().map(|copy| told::listed(copy, reader)).collect();
-    print(&text)?;
+    print(match reader {
+        Reader::Person if all.is_empty() => "no copy onto this host is unfinished\n",
+        Reader::Person | Reader::Program => &text,
+    })?;
     Ok(ExitCode::Success)
 }
 

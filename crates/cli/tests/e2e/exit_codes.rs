@@ -280,7 +280,7 @@ fn a_host_that_ssh_cannot_reach_is_5() {
 #[test]
 fn an_empty_list_is_no_silence() {
     let home = Home::new("codes-empty");
-    for line in ["keys list", "proxy status"] {
+    for line in ["keys list", "proxy status", "cp --unfinished"] {
         let output = home.run(&line.split(' ').collect::<Vec<_>>());
         assert!(output.status.success() && !output.stdout.is_empty(), "{line}");
     }
