@@ -199,7 +199,7 @@ impl Client {
         &self.version
     }
 
-    /// The requests for, or with, so many bytes each that can be under way while there is room for a small one beside them.
+    /// The number of requests of this size that can be under way and leave room for a small one.
     pub fn requests_at_once(bytes: usize) -> usize {
         let read = Request::Read {
             handle: &[],
@@ -215,7 +215,7 @@ impl Client {
         self.shared.has_bytes.notify_one();
     }
 
-    /// Ends the conversation at once: nothing more is sent, and whoever waits for a response hears that none comes.
+    /// Ends the conversation at once: no more requests are sent, and each thread that waits for a response gets an error.
     pub fn abandon(&self) {
         lock(&self.shared.outgoing).bytes.clear();
         self.hang_up();

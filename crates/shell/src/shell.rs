@@ -41,7 +41,7 @@ pub(crate) struct Shell {
     pub(crate) on_failure: OnFailure,
     /// Set by Ctrl-C.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Where nobody types the commands: a signal ends the transfer, and the session with it.
+    /// Set in a batch: a signal ends the transfer, and the session with it.
     pub(crate) scope: Option<Scope>,
 }
 
@@ -108,7 +108,7 @@ impl Shell {
         Ok(Next::Line)
     }
 
-    /// Does a transfer, and tells what is kept of it if the user stops it.
+    /// Does a transfer. If the user stops it, prints how it is continued.
     fn until_stopped(&self, transfer: impl FnOnce() -> Done) -> Done {
         let ended = self.scope.as_ref().map(|scope| {
             let (stop, client) = (self.stop.clone(), self.client.clone());

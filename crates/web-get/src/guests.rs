@@ -60,7 +60,7 @@ const OPTIONS: &[Other] = &[
     other(("connect-timeout", None), One, "--connect-timeout", Refused("", "--timeout TIME")),
     other(("max-time", Some('m')), One, "-m (--max-time)", Refused("", "timeout SECONDS hikyaku get URL")),
     other(("timestamping", Some('N')), No, "-N (--timestamping)", Refused("times are not compared", "-f, which replaces the file")),
-    // What is always so, or has nothing to act on.
+    // Options that are always so, or have no effect.
     other(("remote-header-name", Some('J')), No, "-J (--remote-header-name)", Always),
     other(("content-disposition", None), No, "--content-disposition", Always),
     other(("fail-with-body", None), No, "--fail-with-body", Always),
@@ -88,7 +88,7 @@ const OPTIONS: &[Other] = &[
     other(("async-dns", None), One, "--async-dns", Idle("names are looked up by the system")),
     other(("max-redirs", None), One, "--max-redirs", Idle("at most 10 redirects are followed")),
     other(("max-redirect", None), One, "--max-redirect", Idle("at most 10 redirects are followed")),
-    // What has another name.
+    // Options of another name.
     other(("out", None), One, "--out", Refused("", "-o FILE")),
     other(("url", None), One, "--url", Refused("", "the URL without --url")),
     other(("allow-overwrite", None), One, "--allow-overwrite", Refused("", "-f")),
@@ -138,7 +138,7 @@ const OPTIONS: &[Other] = &[
     other(("stderr", None), One, "--stderr", Refused("", "2>FILE")),
     other(("background", None), No, "--background", Refused("", "nohup hikyaku get URL &")),
     other(("config", Some('K')), One, "-K (--config)", Refused("", "the options themselves")),
-    // What is not possible.
+    // Options that are not possible.
     other(("ipv4", Some('4')), No, "-4 (--ipv4)", Refused(FAMILIES, "leave it out")),
     other(("ipv6", Some('6')), No, "-6 (--ipv6)", Refused(FAMILIES, "leave it out")),
     other(("inet4-only", None), No, "--inet4-only", Refused(FAMILIES, "leave it out")),

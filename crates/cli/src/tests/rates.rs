@@ -162,7 +162,7 @@ fn every_rate_is_read_by_one_parser() {
     }
 }
 
-/// Checks what reads a rate by this program's own rule: it tells what is wrong with a text.
+/// Checks a parser that follows this program's own rule. `refusal` is its error for a text.
 fn check_native(name: &str, refusal: impl Fn(&str) -> Option<String>) {
     for text in ["10mbit", "10Mb", "10Mbit/s", "10MB", "10MB/s", "10MiB"] {
         assert_eq!(refusal(text), None, "{name} {text}");

@@ -1,4 +1,4 @@
-//! Commands that are stopped by Ctrl-C after some megabytes: what the sentence says of the next run is what the next run does.
+//! Commands that are stopped by Ctrl-C after some megabytes: the sentence is compared with the next run.
 
 mod sftp;
 mod sync;
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
-/// Starts the command, and interrupts it when `is_far` says that it has come far enough. Returns what it said.
+/// Starts the command, and interrupts it when `is_far` returns true. Returns its messages.
 pub(crate) fn stopped(command: &mut Command, mut is_far: impl FnMut() -> bool) -> String {
     let pipes = command.stdout(Stdio::null()).stderr(Stdio::piped());
     interrupted(pipes.spawn().unwrap(), &mut is_far)

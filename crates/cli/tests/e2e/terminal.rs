@@ -1,4 +1,4 @@
-//! Commands on a terminal: what a person sees when Ctrl-C ends one, what is left behind, and pages of man(1).
+//! Commands on a terminal: its lines and the processes after Ctrl-C, and pages of man(1).
 
 mod man;
 pub(crate) mod stopped;
@@ -50,7 +50,7 @@ impl Terminal {
         self.keys.write_all(keys).unwrap();
     }
 
-    /// What the terminal shows, line by line.
+    /// The lines that the terminal shows.
     fn lines(&self) -> Vec<String> {
         shown(&String::from_utf8_lossy(&self.printed.lock().unwrap()))
     }
@@ -68,7 +68,7 @@ impl Terminal {
         });
     }
 
-    /// Waits for the end. Returns what the terminal shows.
+    /// Waits for the end. Returns the lines of the terminal.
     fn ended(mut self) -> Vec<String> {
         wait_until("the end", || self.child.try_wait().unwrap().is_some());
         // The last of it is on its way to the thread that reads.

@@ -47,7 +47,7 @@ impl Keys {
         self
     }
 
-    /// What is wrong with this text as the value of a setting, if anything is; of a name that is none, nothing.
+    /// The error of a text as the value of a setting. `None` if the setting takes it, or if there is no such setting.
     pub fn refusal(&self, name: &str, text: &str) -> Option<String> {
         self.find(name).and_then(|setting| (setting.check)(text).err())
     }

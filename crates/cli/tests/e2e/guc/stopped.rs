@@ -1,4 +1,4 @@
-//! `hikyaku guc` that is stopped by Ctrl-C: what it says of the next run is what the next run does.
+//! `hikyaku guc` after Ctrl-C: the sentence is compared with the next run.
 
 use super::{LOOPBACK, Stage, names};
 use crate::stopped::stopped;
@@ -10,7 +10,7 @@ const BYTES: u64 = 2 << 30;
 const EVERYTHING: &str = "stopped; the same command continues from here";
 const NOTHING: &str = "stopped; nothing was kept";
 
-/// Whether a journal has so much that several chunks are complete.
+/// Whether a journal records several complete chunks.
 fn has_chunks(stage: &Stage) -> bool {
     let journals = stage.folder.join("state/hikyaku/guc");
     let text = |name: &String| fs::read_to_string(journals.join(name)).unwrap_or_default();
@@ -92,7 +92,7 @@ fn on_a_terminal_the_sentence_stands_on_a_line_of_its_own() {
     let server = stage.server("one", LOOPBACK);
     fs::File::create(server.data.join("big")).unwrap().set_len(100 << 30).unwrap();
     let (here, state) = (stage.here(""), stage.folder.join("state"));
-    // There is no room for so much, and a target that takes all keeps nothing.
+    // The disk cannot hold so large a file. No byte is kept of a copy into a device.
     let words = format!("guc -p 1 {}/big /dev/null", server.url);
     let ready = "bit/s";
     let Some(lines) = terminal::stopped(&words, (&here, &state), ready) else { return };

@@ -12,9 +12,9 @@ const SERVER: &str = "/usr/lib/openssh/sftp-server";
 const SENTENCE: &str =
     "stopped; the unfinished file has its final name, and the same transfer with -a continues it";
 const BYTES: usize = 20_000_000;
-/// What has come when a transfer is stopped.
+/// A transfer is stopped after this number of bytes.
 const SOME: u64 = 4_000_000;
-/// What is compared before a transfer is continued, and all that is said beside the contents.
+/// The bytes that are compared before a transfer is continued, and all messages without contents.
 const BESIDE: u64 = 2_000_000;
 
 /// Both ends, and a server on this machine whose pipes are counted.
@@ -114,7 +114,7 @@ fn a_stopped_tree_is_continued_with_a() {
         let said = interrupted(child, &mut || length(&copy) > SOME);
         assert!(said.contains(SENTENCE), "{verb}: {said}");
         let has = length(&copy);
-        // Once more when all is there, too.
+        // The last run finds a complete tree.
         for left in [BYTES as u64 - has, 0] {
             let again = rig.session(&["-a", "-b", "-"], &lines).wait_with_output().unwrap();
             let said = String::from_utf8_lossy(&again.stderr);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 const BYTES: usize = 20_000_000;
-/// What has come when a copy is stopped.
+/// A copy is stopped after this number of bytes.
 const SOME: usize = 6_000_000;
 
 /// A port on loopback that leads to a server's, and counts what goes through it.
@@ -118,7 +118,7 @@ fn a_stopped_synchronization_by_sftp_is_continued() {
         [("put", [rig.path("from"), rig.far("put")]), ("get", [rig.far("from"), rig.path("get")])]
     {
         let moved = rig.stopped_and_continued("none", ends, &rig.sshd.at(name));
-        // What was under way is sent again.
+        // Bytes that were under way are sent again.
         assert!(moved < BYTES as u64 - 1_000_000, "{name}: {moved} bytes");
     }
 }

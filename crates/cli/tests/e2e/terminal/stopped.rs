@@ -1,4 +1,4 @@
-//! Ctrl-C: the sentence stands on a line of its own, the terminal is as it was, and nothing of the command is left.
+//! Ctrl-C: the sentence stands on a line of its own, the terminal is as before, and no process of the command is left.
 
 use super::{CTRL_C, Terminal, processes};
 use crate::common::daemon::{Client, Daemon};
@@ -11,7 +11,7 @@ const CONTINUES: &str = "hikyaku: stopped; the same command continues from here"
 const WITH_A: &str = "hikyaku: stopped; the unfinished file has its final name, and the same transfer with -a continues it";
 const NOTHING: &str = "hikyaku: stopped; nothing was kept";
 
-/// What a mount shows when it is there is a line of the kernel's list.
+/// A mount has no message: it is a line in this list of the kernel.
 const MOUNTED: &str = "/proc/self/mounts";
 
 fn is_mounted(dir: &Path) -> bool {
@@ -19,14 +19,14 @@ fn is_mounted(dir: &Path) -> bool {
     mounts.contains(&format!(" {}/", dir.display()))
 }
 
-/// Runs `hikyaku` with these words, presses Ctrl-C when it shows `ready`, and returns the lines of the terminal. What it
-/// has started has `state` in its environment.
+/// Runs `hikyaku` with these words, presses Ctrl-C when it shows `ready`, and returns the lines of the terminal. All processes
+/// that it has started have `state` in their environment.
 pub(crate) fn stopped(
     words: &str,
     (dir, state): (&Path, &Path),
     ready: &str,
 ) -> Option<Vec<String>> {
-    // The shell outlives Ctrl-C, to tell how the command ended and how the terminal is set.
+    // The shell outlives Ctrl-C, and prints the exit code and the settings of the terminal.
     let line = format!(
         "stty cols 120; trap : INT; {PROGRAM} {words}; code=$?; echo; echo code=$code; stty -a"
     );
@@ -66,7 +66,7 @@ fn copies_through_ssh_end_with_one_sentence() {
     let ssh = format!("-F {config} --remote-path {PROGRAM}");
     let rsh = format!("-e 'ssh -F {config}' --remote-path {PROGRAM}");
     let far = |name: &str| sshd.far(name);
-    // What perf starts in place of ssh.
+    // The program that perf starts in place of ssh.
     let program = sshd.at("ssh").display().to_string();
     drop(sshd.perf(&[]));
     for (words, ready, sentence, left) in [
@@ -132,7 +132,7 @@ fn a_command_of_a_session_ends_at_once_and_the_session_goes_on() {
     let near = sshd.at("near");
     fs::create_dir(&near).unwrap();
     let config = sshd.at("ssh_config").display().to_string();
-    // What is under way takes two minutes.
+    // The requests under way take two minutes.
     let line = format!(
         "stty cols 120; {PROGRAM} sftp -F {config} --remote-path {PROGRAM} -l 1m {}",
         sshd.far("")
