@@ -7,12 +7,13 @@ use blake3::Hasher;
 use clap::{Args, Subcommand};
 use hikyaku_console::{At, ExitCode, Scope, print, with_remedy};
 use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
-use hikyaku_reach::{Destination, Login, NO_CONNECTION, NoSftp, SftpServer, SshFailed, SshOptions};
+use hikyaku_reach::{
+    Destination, Letters, Login, NO_CONNECTION, NoSftp, SftpServer, SshArgs, SshFailed, SshOptions,
+};
 use hikyaku_sftp::{Client, Failed};
 use hikyaku_units::DataSize;
 use install::Install;
 use jiff::Timestamp;
-use std::ffi::OsString;
 use std::fs::File;
 
 /// Options of `hikyaku far`.
@@ -57,35 +58,13 @@ enum Verb {
 
 /// A host, and how ssh gets there.
 #[derive(Debug, Args)]
+#[command(mut_args(|arg| Letters::Scp.added(arg)))]
 struct There {
     /// The host, as ssh takes it
     #[arg(value_name = "[USER@]HOST")]
     host: String,
     #[command(flatten)]
-    ssh: Ssh,
-}
-
-/// How ssh gets to a host.
-#[derive(Debug, Args)]
-struct Ssh {
-    /// Port of the far side's ssh
-    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
-    /// File with a private key
-    #[arg(short = 'i', value_name = "FILE")]
-    identity: Vec<OsString>,
-    /// Go by way of this host
-    #[arg(short = 'J', value_name = "HOST")]
-    jump: Option<OsString>,
-    /// Configuration file of ssh
-    #[arg(short = 'F', value_name = "FILE")]
-    config: Option<OsString>,
-    /// Option of ssh
-    #[arg(short = 'o', value_name = "OPTION")]
-    option: Vec<OsString>,
-    /// Program in place of ssh
-    #[arg(short = 'S', value_name = "PROGRAM")]
-    program: Option<OsString>,
+    ssh: SshArgs,
 }
 
 /// Runs `hikyaku far`.
@@ -161,20 +140,6 @@ impl There {
         let opened = SftpServer::open(&ssh, &login, Login::Alone, &Scope::default());
         let server = opened.map_err(|error| no_server(error, (&ssh, &login)))?;
         Ok((server, login))
-    }
-}
-
-impl Ssh {
-    fn options(&self) -> SshOptions {
-        SshOptions {
-            program: self.program.clone(),
-            config: self.config.clone(),
-            identities: self.identity.clone(),
-            jump: self.jump.clone(),
-            options: self.option.clone(),
-            port: self.port,
-            ..SshOptions::default()
-        }
     }
 }
 

@@ -30,6 +30,22 @@ const USED_MOST: &[(&str, &[&str])] = &[
         "perf",
         &["-s", "-c", "-p", "-t", "-R", "--bidir", "-P", "-b", "-n", "-J", "--sweep", "--mesh"],
     ),
+    (
+        "keys install",
+        &[
+            "--root",
+            "--ro",
+            "--max-rate",
+            "--port",
+            "--list",
+            "--dry-run",
+            "--remote-path",
+            "-P",
+            "-i",
+            "-J",
+        ],
+    ),
+    ("doctor", &["--dir", "--json", "--bootstrap", "--remote-path", "--udp-ports", "--jump"]),
     ("proxy", &["-L", "-R", "-D", "--http", "--for-command", "--to", "-f"]),
     (
         "web",

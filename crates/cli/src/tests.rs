@@ -2,6 +2,7 @@
 
 mod documents;
 mod rates;
+mod ssh;
 mod trouble;
 
 use crate::alias::Alias;

@@ -18,7 +18,7 @@ use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Family, SshOptions};
+use hikyaku_reach::{ScpArgs, SshOptions};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -48,6 +48,8 @@ pub struct CopyArgs {
 
     #[command(flatten)]
     scp: Scp,
+    #[command(flatten)]
+    ssh: ScpArgs,
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
@@ -96,36 +98,6 @@ struct Scp {
     /// At most this rate, with its unit (300mbit, 10MB); a bare number is kbit/s, as in scp
     #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
     limit: Option<Rate>,
-    /// Port of the far side's ssh
-    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
-    /// File with a private key
-    #[arg(short = 'i', long, value_name = "FILE")]
-    identity: Vec<OsString>,
-    /// Go by way of this host
-    #[arg(short = 'J', value_name = "HOST")]
-    jump: Option<OsString>,
-    /// Configuration file of ssh
-    #[arg(short = 'F', value_name = "FILE")]
-    config: Option<OsString>,
-    /// Option of ssh
-    #[arg(short = 'o', value_name = "OPTION")]
-    option: Vec<OsString>,
-    /// Program in place of ssh
-    #[arg(short = 'S', value_name = "PROGRAM")]
-    program: Option<OsString>,
-    /// Cipher of ssh, which carries the start-up only; for the data see --cipher
-    #[arg(short = 'c', value_name = "CIPHER")]
-    cipher_spec: Option<OsString>,
-    /// Only IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// Only IPv6
-    #[arg(short = '6')]
-    v6: bool,
-    /// Forward the agent
-    #[arg(short = 'A')]
-    agent: bool,
     /// Never ask for a password
     #[arg(short = 'B')]
     batch: bool,
@@ -329,24 +301,11 @@ impl CopyArgs {
     /// What `ssh` is told.
     pub fn ssh(&self) -> SshOptions {
         let scp = &self.scp;
-        let family = match (scp.v4, scp.v6) {
-            (true, _) => Some(Family::V4),
-            (_, true) => Some(Family::V6),
-            _ => None,
-        };
         SshOptions {
-            program: scp.program.clone(),
-            family,
-            forward_agent: scp.agent,
             batch: scp.batch,
             quiet: scp.quiet,
             verbose: scp.verbose,
-            cipher: scp.cipher_spec.clone(),
-            config: scp.config.clone(),
-            identities: scp.identity.clone(),
-            jump: scp.jump.clone(),
-            options: scp.option.clone(),
-            port: scp.port,
+            ..self.ssh.options()
         }
     }
 

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::{Destination, SshOptions};
-use std::ffi::OsString;
+use hikyaku_reach::{Destination, SshArgs};
 use std::path::PathBuf;
 
 /// Options of `hikyaku doctor`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_group("SshArgs", |group| group.requires("host")))]
 pub struct DoctorArgs {
     /// Check the path to this host too, which ssh reaches: USER@HOST or ssh://USER@HOST:PORT
     #[arg(value_parser = destination)]
@@ -19,12 +19,6 @@ pub struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Program in place of ssh
-    #[arg(long = "ssh", value_name = "PROGRAM", requires = "host")]
-    pub ssh_program: Option<OsString>,
-    /// Option of ssh, as its -o takes it; may be given several times
-    #[arg(long, value_name = "OPTION", requires = "host")]
-    pub ssh_option: Vec<OsString>,
     /// Where hikyaku is on the host [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH", requires = "host")]
     pub remote_path: Option<String>,
@@ -34,6 +28,9 @@ pub struct DoctorArgs {
     /// Options for a host without hikyaku.
     #[command(flatten)]
     pub bootstrap: BootstrapArgs,
+    /// How ssh gets to the host.
+    #[command(flatten)]
+    pub ssh: SshArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -48,17 +45,6 @@ The first lines say what limits a transfer. docs/doctor.md explains each check
 under its name. Exit codes: 0 no check failed, 5 one failed that may pass by
 itself, 6 one failed that needs a change.";
 
-impl DoctorArgs {
-    /// The options for `ssh`.
-    pub(crate) fn ssh(&self) -> SshOptions {
-        SshOptions {
-            program: self.ssh_program.clone(),
-            options: self.ssh_option.clone(),
-            ..SshOptions::default()
-        }
-    }
-}
-
 // fuzz: none, the user's own word
 fn destination(text: &str) -> Result<Destination, String> {
     let read = match text.strip_prefix("ssh://") {
@@ -71,6 +57,18 @@ fn destination(text: &str) -> Result<Destination, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Command;
+
+    #[test]
+    fn options_of_ssh_need_a_host() {
+        let command = || DoctorArgs::augment_args(Command::new("doctor"));
+        for words in [&["--jump", "hop"][..], &["--ssh-option", "Port=1"], &["--ssh", "/bin/ssh"]] {
+            let words = [&["doctor"], words].concat();
+            assert!(command().try_get_matches_from(&words).is_err(), "{words:?}");
+            let with_host = [&words[..], &["far"]].concat();
+            assert!(command().try_get_matches_from(with_host).is_ok(), "{words:?}");
+        }
+    }
 
     #[test]
     fn a_host_is_named_as_for_ssh_or_by_a_url() {

@@ -2,11 +2,11 @@
 
 use crate::args::DoctorArgs;
 use crate::check::{Check, Id, State};
-use crate::path::{Direction, Measured, NotMeasured, measure};
+use crate::path::{Direction, Measured, NotMeasured, Test, Way};
 use hikyaku_console::{Scope, headline};
 use hikyaku_fs::Shown;
 use hikyaku_reach::bootstrap::{Asking, Delivery};
-use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SftpServer, settings};
+use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SftpServer, SshOptions, settings};
 use hikyaku_udp::SocketOptions;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -38,15 +38,15 @@ enum Program {
 
 /// Runs all checks.
 pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Vec<Check>, Path) {
-    let (mut checks, mut found) = login(args, host);
-    let (mut path, mut args) = (Path::default(), args.clone());
+    let mut way = Way { ssh: args.ssh.options(), remote_path: args.remote_path.clone() };
+    let (mut checks, mut found) = login(&way, host);
+    let mut path = Path::default();
     // The tests share the login of the server by which a program was sent, if there is one.
     let _server = match found == Program::Missing {
-        true => match sent(&args, host, scope) {
+        true => match sent(args, (&way.ssh, host), scope) {
             Ok(Some((place, server))) => {
-                args.remote_path = Some(place);
-                args.ssh_option = server.ssh(&args.ssh()).options;
-                (checks, found) = login(&args, host);
+                way = Way { ssh: server.ssh(&way.ssh), remote_path: Some(place) };
+                (checks, found) = login(&way, host);
                 Some(server)
             }
             Ok(None) => None,
@@ -61,15 +61,15 @@ pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Ve
     if found != Program::Runs {
         return (checks, path);
     }
-    let args = &args;
-    match measure(args, host, Direction::Up, scope) {
+    let test = Test { host, way: &way, udp_ports: args.udp_ports.as_deref() };
+    match test.measure(Direction::Up, scope) {
         Ok(measured) => path.up = Some(measured),
         Err(error) => {
             checks.push(not_measured(error, host));
             return (checks, path);
         }
     }
-    match measure(args, host, Direction::Down, scope) {
+    match test.measure(Direction::Down, scope) {
         Ok(measured) => path.down = Some(measured),
         Err(error) => checks.push(not_measured(error, host)),
     }
@@ -81,7 +81,7 @@ pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Ve
 /// Sends hikyaku to a host that has none, if the user wants that. Returns its path on that host.
 fn sent(
     args: &DoctorArgs,
-    host: &Destination,
+    (ssh, host): (&SshOptions, &Destination),
     scope: &Scope,
 ) -> Result<Option<(String, SftpServer)>, Check> {
     let fail = |found: String| Check::new(Id::FarProgram, State::Fail, found);
@@ -91,7 +91,7 @@ fn sent(
     if args.json {
         offer.asking = Asking::Never;
     }
-    match offer.deliver((&args.ssh(), host), scope) {
+    match offer.deliver((ssh, host), scope) {
         Delivery::Done { path, server } => Ok(Some((path, server))),
         Delivery::NotAllowed => Ok(None),
         Delivery::Failed(why) => {
@@ -106,9 +106,8 @@ fn sent(
 }
 
 /// Logs in and asks the program there for its version.
-fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, Program) {
-    let ssh = args.ssh();
-    let words = match ssh.start(host, args.remote_path.as_deref(), "--version") {
+fn login(Way { ssh, remote_path }: &Way, host: &Destination) -> (Vec<Check>, Program) {
+    let words = match ssh.start(host, remote_path.as_deref(), "--version") {
         Ok(words) => words,
         Err(error) => {
             return (vec![Check::new(Id::Ssh, State::Fail, error.to_string())], Program::Unknown);

@@ -3,9 +3,8 @@
 //! This program starts itself as `hikyaku perf ssh://HOST --json` and reads what that prints, so that both commands give
 //! the same figures.
 
-use crate::args::DoctorArgs;
 use hikyaku_console::Scope;
-use hikyaku_reach::Destination;
+use hikyaku_reach::{Destination, SshOptions};
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::io;
@@ -23,6 +22,21 @@ pub(crate) enum Direction {
     Up,
     /// From the host.
     Down,
+}
+
+/// How the program of the other host is started.
+pub(crate) struct Way {
+    /// How ssh gets there.
+    pub(crate) ssh: SshOptions,
+    /// Where the program is, if ssh is not to look for it.
+    pub(crate) remote_path: Option<String>,
+}
+
+/// The tests of a path.
+pub(crate) struct Test<'a> {
+    pub(crate) host: &'a Destination,
+    pub(crate) way: &'a Way,
+    pub(crate) udp_ports: Option<&'a str>,
 }
 
 /// The output of `hikyaku perf --json`, as far as it is used here.
@@ -101,24 +115,39 @@ const MAY_PASS: i32 = 5;
 /// The error of `hikyaku-reach` for a path without UDP begins so.
 const NO_UDP: &str = "no UDP gets through";
 
-/// Runs one test.
-pub(crate) fn measure(
-    args: &DoctorArgs,
-    host: &Destination,
-    direction: Direction,
-    scope: &Scope,
-) -> Result<Measured, NotMeasured> {
-    let output = std::env::current_exe().and_then(|own| {
-        let mut command = Command::new(own);
-        command.args(arguments(args, host, direction));
-        // ssh asks for passwords at the terminal itself.
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (child, _ended) = scope.spawn(&mut command)?;
-        child.wait_with_output()
-    });
-    let output = output.map_err(|error| failed(&error))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    read(&output.stdout, &said, output.status.code())
+impl Test<'_> {
+    /// Runs one test.
+    pub(crate) fn measure(
+        &self,
+        direction: Direction,
+        scope: &Scope,
+    ) -> Result<Measured, NotMeasured> {
+        let output = std::env::current_exe().and_then(|own| {
+            let mut command = Command::new(own);
+            command.args(self.arguments(direction));
+            // ssh asks for passwords at the terminal itself.
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let (child, _ended) = scope.spawn(&mut command)?;
+            child.wait_with_output()
+        });
+        let output = output.map_err(|error| failed(&error))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        read(&output.stdout, &said, output.status.code())
+    }
+
+    fn arguments(&self, direction: Direction) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["perf".into(), url(self.host).into()];
+        // A program that was sent is at the path below: the test sends none, and asks nothing.
+        words.extend(["--json", "-t", SECONDS, "-O", OMITTED, "--bootstrap=never"].map(Into::into));
+        if direction == Direction::Down {
+            words.push("-R".into());
+        }
+        words.extend(self.way.ssh.long_words());
+        let mut pair = |flag: &str, value: &str| words.extend([flag.into(), value.into()]);
+        self.way.remote_path.iter().for_each(|path| pair("--remote-path", path));
+        self.udp_ports.iter().for_each(|ports| pair("--udp-ports", ports));
+        words
+    }
 }
 
 fn failed(error: &io::Error) -> NotMeasured {
@@ -126,27 +155,6 @@ fn failed(error: &io::Error) -> NotMeasured {
         text: format!("cannot run hikyaku perf: {}", hikyaku_fs::words(error)),
         may_pass: false,
     }
-}
-
-fn arguments(args: &DoctorArgs, host: &Destination, direction: Direction) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec!["perf".into(), url(host).into()];
-    // A program that was sent is at the path below: the test sends none, and asks nothing.
-    words.extend(["--json", "-t", SECONDS, "-O", OMITTED, "--bootstrap=never"].map(Into::into));
-    if direction == Direction::Down {
-        words.push("-R".into());
-    }
-    let mut pair = |flag: &str, value: OsString| words.extend([flag.into(), value]);
-    if let Some(program) = &args.ssh_program {
-        pair("--ssh", program.clone());
-    }
-    args.ssh_option.iter().for_each(|option| pair("--ssh-option", option.clone()));
-    if let Some(path) = &args.remote_path {
-        pair("--remote-path", path.into());
-    }
-    if let Some(ports) = &args.udp_ports {
-        pair("--udp-ports", ports.into());
-    }
-    words
 }
 
 /// As `hikyaku perf` takes a host that ssh reaches.

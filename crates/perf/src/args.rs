@@ -24,7 +24,7 @@ pub(crate) use records::Records;
 pub(crate) use role::{
     ClientArgs, Competitors, Lifetime, Mesh, Role, Rules, ServerArgs, Stalls, Tests, Ways,
 };
-use ssh::SshArgs;
+use ssh::ThroughArgs;
 pub(crate) use ssh::ThroughSsh;
 use std::path::PathBuf;
 use values::{Cipher, Local, Peer};
@@ -38,7 +38,7 @@ mod tests;
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer", "mesh"]))]
 pub struct PerfArgs {
     /// Run as server: wait for clients and run their tests, several at once if they overlap
-    #[arg(short = 's', long, conflicts_with = "BootstrapArgs")]
+    #[arg(short = 's', long, conflicts_with_all = ["SshArgs", "BootstrapArgs"])]
     server: bool,
     /// Run as client: measure to the server at HOST. An IPv6 address with a port needs brackets:
     /// `[::1]:5208`
@@ -76,7 +76,7 @@ pub struct PerfArgs {
     no_compete: bool,
 
     #[command(flatten)]
-    ssh: SshArgs,
+    through: ThroughArgs,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]

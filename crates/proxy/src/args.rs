@@ -6,7 +6,7 @@ mod listen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use far::{DESTINATION_HELP, FarEnd, SshArgs, TransportArgs, far_end, way};
+pub(crate) use far::{DESTINATION_HELP, FarArgs, FarEnd, TransportArgs, far_end, way};
 pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
 use crate::guests::Ssh;
@@ -86,7 +86,7 @@ pub struct ProxyArgs {
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
     #[command(flatten)]
-    ssh: SshArgs,
+    far: FarArgs,
     #[command(flatten)]
     transport: TransportArgs,
     /// The command of --for-command, and its arguments
@@ -179,7 +179,7 @@ impl ProxyArgs {
         let mut plan = Plan {
             far: far_end(
                 self.destination.as_deref().unwrap_or_default(),
-                (&self.ssh, &self.transport),
+                (&self.far, &self.transport),
             )?,
             local: self.local.clone(),
             remote: self.remote.clone(),
@@ -235,7 +235,7 @@ impl ProxyArgs {
         limits: (DataSize, Scope),
         observer: Observer,
     ) -> Result<Way> {
-        way((&self.ssh, &self.transport), far, limits, observer)
+        way((&self.far, &self.transport), far, limits, observer)
     }
 }
 

@@ -15,7 +15,7 @@ mod token;
 pub(crate) use profile::Browser;
 
 use crate::args::{
-    AnyUser, Bind, FarEnd, FarLoopback, Listen, Plan, SshArgs, TransportArgs, far_end, way,
+    AnyUser, Bind, FarArgs, FarEnd, FarLoopback, Listen, Plan, TransportArgs, far_end, way,
 };
 use crate::near::{Files, Near, Ready, Tell};
 use crate::pac::Site;
@@ -84,7 +84,7 @@ pub struct WebArgs {
     #[arg(short = 'v')]
     verbose: bool,
     #[command(flatten)]
-    ssh: SshArgs,
+    far: FarArgs,
     #[command(flatten)]
     transport: TransportArgs,
 }
@@ -141,7 +141,7 @@ impl WebArgs {
         let host = self.destination.as_deref().unwrap_or_default();
         let word = host.to_str();
         let has_options =
-            self.ssh != SshArgs::default() || self.transport != TransportArgs::default();
+            self.far != FarArgs::default() || self.transport != TransportArgs::default();
         match (word, &self.url) {
             // With the handler's option a word is a link or nothing.
             (Some(_), None) if self.in_own_window => Ok(Wish::InOwnWindow(host)),
@@ -174,7 +174,7 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Ex
         Wish::Click(click) => fetch::run(args, &click, (memory, interrupt)),
         Wish::InOwnWindow(link) => fetch::in_own_window(link),
         Wish::Install(host) => {
-            far_end(OsStr::new(host), (&args.ssh, &args.transport))?;
+            far_end(OsStr::new(host), (&args.far, &args.transport))?;
             Handler::of_user()?.install(host).map(|()| ExitCode::Success.into())
         }
         Wish::Remove => Handler::of_user()?.remove().map(|()| ExitCode::Success.into()),
@@ -200,7 +200,7 @@ fn plan(args: &WebArgs, far: FarEnd, port: u16, token: Option<String>) -> Plan {
 
 fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
     let host = args.destination.as_deref().unwrap_or_default();
-    let far = far_end(host, (&args.ssh, &args.transport))?;
+    let far = far_end(host, (&args.far, &args.transport))?;
     let (program, port, token) = match &args.url {
         Some(_) => (Some(program(args)?), 0, None),
         None => (None, args.proxy_port, Some(token::of_user()?)),
@@ -209,7 +209,7 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
-    let (options, limits) = ((&args.ssh, &args.transport), (memory, scope.clone()));
+    let (options, limits) = ((&args.far, &args.transport), (memory, scope.clone()));
     let way = way(options, &plan.far, limits, tell.observer())?;
     let files = Files::WrittenBack;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };

@@ -53,7 +53,10 @@ pub use pace::{Limit, Pace};
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, TIMES_ALONE, Versions};
-pub use ssh::{BadRemotePath, Family, NO_CONNECTION, NOT_THERE, SshOptions, is_harmless, quoted};
+pub use ssh::{
+    BadRemotePath, Family, FamilyArgs, Letters, NO_CONNECTION, NOT_THERE, ScpArgs, SshArgs,
+};
+pub use ssh::{SshOptions, is_harmless, quoted};
 pub use start::SshFailed;
 pub use talk::{In, Out, TalkError, Writer, talk};
 pub use tuning::Tuning;

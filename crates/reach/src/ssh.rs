@@ -1,8 +1,10 @@
 //! How the far side is started: the user's own `ssh`, told what scp would tell it.
 
+mod args;
 mod child;
 mod configuration;
 
+pub use args::{FamilyArgs, Letters, ScpArgs, SshArgs};
 pub use child::NO_CONNECTION;
 pub(crate) use child::{Output, Sharing, Ssh};
 pub(crate) use configuration::Configuration;

@@ -10,7 +10,7 @@ use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
 use hikyaku_reach::options::{limit, ports, silence};
 use hikyaku_reach::settings::{self, Chosen, Typed};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Family, Observer, SshOptions, Way, is_harmless};
+use hikyaku_reach::{Observer, ScpArgs, SshOptions, Way, is_harmless};
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -41,7 +41,7 @@ pub struct SftpArgs {
     #[command(flatten)]
     pub(crate) transfers: Transfers,
     #[command(flatten)]
-    ssh: Ssh,
+    ssh: ScpArgs,
     #[command(flatten)]
     ours: Ours,
     #[command(flatten)]
@@ -70,6 +70,9 @@ pub(crate) struct Session {
     /// Subsystem of the far side, or the path of an SFTP server there
     #[arg(short = 's', value_name = "SUBSYSTEM")]
     pub(crate) subsystem: Option<OsString>,
+    /// Compression of ssh, where data go through it
+    #[arg(short = 'C')]
+    compress: bool,
 }
 
 /// How files are copied.
@@ -109,45 +112,6 @@ pub(crate) enum Extra {
     Requests,
     /// `buffer`.
     Bytes,
-}
-
-/// What ssh is told.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "ssh, as in sftp")]
-struct Ssh {
-    /// Port of the far side's ssh
-    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
-    /// File with a private key
-    #[arg(short = 'i', value_name = "FILE")]
-    identity: Vec<OsString>,
-    /// Go by way of this host
-    #[arg(short = 'J', value_name = "HOST")]
-    jump: Option<OsString>,
-    /// Configuration file of ssh
-    #[arg(short = 'F', value_name = "FILE")]
-    config: Option<OsString>,
-    /// Option of ssh
-    #[arg(short = 'o', value_name = "OPTION")]
-    option: Vec<OsString>,
-    /// Program in place of ssh
-    #[arg(short = 'S', value_name = "PROGRAM")]
-    program: Option<OsString>,
-    /// Cipher of ssh
-    #[arg(short = 'c', value_name = "CIPHER")]
-    cipher_spec: Option<OsString>,
-    /// Only IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// Only IPv6
-    #[arg(short = '6')]
-    v6: bool,
-    /// Forward the agent
-    #[arg(short = 'A')]
-    agent: bool,
-    /// Compression of ssh, where data go through it
-    #[arg(short = 'C')]
-    compress: bool,
 }
 
 /// What sftp does not have.
@@ -282,29 +246,15 @@ impl SftpArgs {
 
     /// What `ssh` is told.
     pub(crate) fn ssh(&self) -> SshOptions {
-        let ssh = &self.ssh;
-        let family = match (ssh.v4, ssh.v6) {
-            (true, _) => Some(Family::V4),
-            (_, true) => Some(Family::V6),
-            _ => None,
-        };
-        let mut options = ssh.option.clone();
-        if ssh.compress {
-            options.push("Compression=yes".into());
+        let mut ssh = self.ssh.options();
+        if self.session.compress {
+            ssh.options.push("Compression=yes".into());
         }
         SshOptions {
-            program: ssh.program.clone(),
-            family,
-            forward_agent: ssh.agent,
             batch: self.session.batch.is_some(),
             quiet: self.session.quiet,
             verbose: self.session.verbose,
-            cipher: ssh.cipher_spec.clone(),
-            config: ssh.config.clone(),
-            identities: ssh.identity.clone(),
-            jump: ssh.jump.clone(),
-            options,
-            port: ssh.port,
+            ..ssh
         }
     }
 

@@ -1,16 +1,16 @@
 //! `hikyaku far install`: the program on other hosts, at a path.
 
-use super::Ssh;
 use anyhow::Result;
 use clap::Args;
 use hikyaku_console::{ExitCode, Scope, Tone, print, print_error, say, with_remedy};
 use hikyaku_reach::bootstrap::{
     BadPlace, Install as Installing, NotInstalled, Notes, Place, Programs, Progress, Was,
 };
-use hikyaku_reach::{Destination, Login, SftpServer};
+use hikyaku_reach::{Destination, Letters, Login, SftpServer, SshArgs};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(mut_args(|arg| Letters::Scp.added(arg)))]
 pub(super) struct Install {
     /// The hosts, as ssh takes them
     #[arg(required = true, value_name = "[USER@]HOST")]
@@ -22,7 +22,7 @@ pub(super) struct Install {
     #[arg(long, value_name = "FILE")]
     far_binary: Option<PathBuf>,
     #[command(flatten)]
-    ssh: Ssh,
+    ssh: SshArgs,
 }
 
 /// Where hikyaku looks for itself on other hosts, beside `PATH`, and may be put without root.

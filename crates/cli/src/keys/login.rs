@@ -3,8 +3,9 @@
 use anyhow::{Context, Error, Result};
 use clap::Args;
 use hikyaku_console::{ExitCode, with_remedy};
-use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SshFailed, SshOptions, ended};
-use std::ffi::OsString;
+use hikyaku_reach::{
+    Destination, Letters, NO_CONNECTION, NOT_THERE, SshArgs, SshFailed, SshOptions, ended,
+};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,28 +15,13 @@ use std::time::Duration;
 
 /// How ssh logs in.
 #[derive(Clone, Debug, Args)]
+#[command(mut_args(|arg| Letters::Scp.added(arg)))]
 pub(super) struct Login {
     /// Path of hikyaku on the servers, if a shell there does not find it
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
-    /// Port of the ssh servers
-    #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    ssh_port: Option<u16>,
-    /// File with a private key of ssh
-    #[arg(short = 'i', value_name = "FILE")]
-    identity: Vec<OsString>,
-    /// Go by way of this host
-    #[arg(short = 'J', value_name = "HOST")]
-    jump: Option<OsString>,
-    /// Configuration file of ssh
-    #[arg(short = 'F', value_name = "FILE")]
-    config: Option<OsString>,
-    /// Option of ssh
-    #[arg(short = 'o', value_name = "OPTION")]
-    option: Vec<OsString>,
-    /// Program in place of ssh
-    #[arg(short = 'S', value_name = "PROGRAM")]
-    program: Option<OsString>,
+    #[command(flatten)]
+    ssh: SshArgs,
 }
 
 /// Whether ssh may ask the user for a password.
@@ -120,15 +106,6 @@ impl Login {
     }
 
     fn ssh(&self, prompts: Prompts) -> SshOptions {
-        SshOptions {
-            program: self.program.clone(),
-            batch: prompts == Prompts::Refused,
-            config: self.config.clone(),
-            identities: self.identity.clone(),
-            jump: self.jump.clone(),
-            options: self.option.clone(),
-            port: self.ssh_port,
-            ..SshOptions::default()
-        }
+        SshOptions { batch: prompts == Prompts::Refused, ..self.ssh.options() }
     }
 }

@@ -6,21 +6,16 @@ use anyhow::Result;
 use clap::Args;
 use hikyaku_console::refuse_without_ssh;
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::{Destination, Family as SshFamily, SshOptions, options};
+use hikyaku_reach::{Destination, Family as SshFamily, Letters, SshArgs, SshOptions, options};
 use hikyaku_wire::CipherId;
-use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
 /// How a server is started through ssh.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server through ssh (USER@HOST)")]
-pub(super) struct SshArgs {
-    /// Program in place of ssh
-    #[arg(long = "ssh", value_name = "PROGRAM", conflicts_with = "server")]
-    ssh_program: Option<OsString>,
-    /// Option of ssh, as its -o takes it; may be given several times
-    #[arg(long, value_name = "OPTION", conflicts_with = "server")]
-    ssh_option: Vec<OsString>,
+pub(super) struct ThroughArgs {
+    #[command(flatten)]
+    pub(super) ssh: SshArgs,
     /// Where hikyaku is on the server's host [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH", conflicts_with = "server")]
     remote_path: Option<String>,
@@ -35,9 +30,7 @@ pub(super) struct SshArgs {
 #[derive(Clone, Debug)]
 pub(crate) struct ThroughSsh {
     pub(crate) destination: Destination,
-    pub(crate) program: Option<OsString>,
-    pub(crate) options: Vec<OsString>,
-    pub(crate) family: Option<SshFamily>,
+    pub(crate) ssh: SshOptions,
     pub(crate) remote_path: Option<String>,
     pub(crate) bootstrap: BootstrapArgs,
     pub(crate) ports: RangeInclusive<u16>,
@@ -49,16 +42,17 @@ impl PerfArgs {
     pub(super) fn through_ssh(&self, destination: Destination) -> ThroughSsh {
         ThroughSsh {
             destination,
-            program: self.ssh.ssh_program.clone(),
-            options: self.ssh.ssh_option.clone(),
-            family: match (self.version4, self.version6) {
-                (true, _) => Some(SshFamily::V4),
-                (_, true) => Some(SshFamily::V6),
-                _ => None,
+            ssh: SshOptions {
+                family: match (self.version4, self.version6) {
+                    (true, _) => Some(SshFamily::V4),
+                    (_, true) => Some(SshFamily::V6),
+                    _ => None,
+                },
+                ..self.through.ssh.options()
             },
-            remote_path: self.ssh.remote_path.clone(),
-            bootstrap: self.ssh.bootstrap.clone(),
-            ports: self.ssh.udp_ports.clone().unwrap_or(options::UDP_PORTS),
+            remote_path: self.through.remote_path.clone(),
+            bootstrap: self.through.bootstrap.clone(),
+            ports: self.through.udp_ports.clone().unwrap_or(options::UDP_PORTS),
             cipher: self.transport.cipher.map(|cipher| cipher.0),
         }
     }
@@ -68,13 +62,9 @@ impl PerfArgs {
         MeshArgs {
             hosts,
             seconds: self.load.time,
-            ssh: SshOptions {
-                program: self.ssh.ssh_program.clone(),
-                options: self.ssh.ssh_option.clone(),
-                ..SshOptions::default()
-            },
-            remote_path: self.ssh.remote_path.clone(),
-            bootstrap: self.ssh.bootstrap.clone(),
+            ssh: self.through.ssh.options(),
+            remote_path: self.through.remote_path.clone(),
+            bootstrap: self.through.bootstrap.clone(),
             title: self.printing.title.clone(),
         }
     }
@@ -102,13 +92,13 @@ impl PerfArgs {
 
     /// Refuses options of ssh with a server that is not started through it.
     pub(super) fn refuse_without_ssh(&self, host: &str) -> Result<()> {
-        let options = [
-            ("--ssh", self.ssh.ssh_program.is_some()),
-            ("--ssh-option", !self.ssh.ssh_option.is_empty()),
-            ("--remote-path", self.ssh.remote_path.is_some()),
-            ("--udp-ports", self.ssh.udp_ports.is_some()),
+        let through = &self.through;
+        let own = [
+            ("--remote-path", through.remote_path.is_some()),
+            ("--udp-ports", through.udp_ports.is_some()),
         ];
-        let options: Vec<_> = options.into_iter().chain(self.ssh.bootstrap.given()).collect();
+        let of_ssh = through.ssh.given(Letters::None).into_iter();
+        let options: Vec<_> = of_ssh.chain(own).chain(through.bootstrap.given()).collect();
         refuse_without_ssh(&options, format_args!("ssh://{host} in place of {host}"))
     }
 }

@@ -97,7 +97,14 @@ fn options_that_ssh_gives_no_meaning_are_refused() {
         assert!(error.to_string().starts_with(name), "{option}: {error:#}");
         assert!(format!("{error:#}").contains("try: hikyaku perf -s on h"), "{error:#}");
     }
-    for option in ["--ssh x", "--ssh-option x", "--remote-path x", "--udp-ports 1-2"] {
+    for option in [
+        "--ssh x",
+        "--ssh-option x",
+        "--jump x",
+        "--ssh-port 1",
+        "--remote-path x",
+        "--udp-ports 1-2",
+    ] {
         assert!(parse(&format!("h {option}")).unwrap().role().is_err(), "{option}");
     }
     // They hold at both ends, so that the direction does not matter.

@@ -12,7 +12,7 @@ use hikyaku_console::Scope;
 use hikyaku_crypto::cipher_name;
 use hikyaku_net::Policy;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Observer, SshOptions, Tuning, Way, settings};
+use hikyaku_reach::{Carriers, Observer, Tuning, Way, settings};
 use hikyaku_units::Rate;
 use std::time::Instant;
 
@@ -42,12 +42,7 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Result<Way> {
     let settings = settings::of_user()?;
     Ok(Way {
         service: SERVICE,
-        ssh: SshOptions {
-            program: ssh.program.clone(),
-            family: ssh.family,
-            options: ssh.options.clone(),
-            ..SshOptions::default()
-        },
+        ssh: ssh.ssh.clone(),
         remote_path: ssh.remote_path.clone(),
         offer: ssh.bootstrap.offer(&settings, &ssh.destination.host)?,
         ports: ssh.ports.clone(),

@@ -2,46 +2,30 @@
 
 use crate::switch::WhenDown;
 use anyhow::Result;
-use clap::{Args, value_parser};
+use clap::Args;
 use hikyaku_console::{Scope, misuse, refuse_without_ssh};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::options::{UDP_PORTS, ports, silence};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way, settings};
+use hikyaku_reach::{
+    Carriers, Destination, Family, FamilyArgs, Letters, Observer, SshArgs, SshOptions, Tuning, Way,
+    settings,
+};
 use hikyaku_units::{DataSize, Rate, parse_limit};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
+/// How the far gateway is started through ssh.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "ssh")]
-pub(crate) struct SshArgs {
-    /// Port of the far side's ssh
-    #[arg(short = 'p', value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
-    port: Option<u16>,
-    /// File with a private key
-    #[arg(short = 'i', value_name = "FILE")]
-    identity: Vec<OsString>,
-    /// Hosts to jump over
-    #[arg(short = 'J', value_name = "HOSTS")]
-    jump: Option<OsString>,
-    /// Configuration file of ssh
-    #[arg(short = 'F', value_name = "FILE")]
-    config: Option<OsString>,
-    /// Option of ssh
-    #[arg(short = 'o', value_name = "OPTION")]
-    options: Vec<OsString>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "version6")]
-    version4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    version6: bool,
-    /// Program in place of ssh
-    #[arg(long = "ssh", value_name = "PROGRAM")]
-    ssh_program: Option<OsString>,
+#[command(next_help_heading = "ssh", mut_args(|arg| Letters::Ssh.added(arg)))]
+pub(crate) struct FarArgs {
+    #[command(flatten)]
+    ssh: SshArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
     /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
@@ -70,22 +54,17 @@ pub(crate) struct TransportArgs {
     direct_when_down: bool,
 }
 
-impl SshArgs {
-    /// The options of ssh, and of what is started through it, each with whether it is given.
+impl FarArgs {
+    /// The options of ssh, and of the program that is started through it, each with whether it is given.
     fn given(&self, transport: &TransportArgs) -> Vec<(&'static str, bool)> {
         let own = [
-            ("-p", self.port.is_some()),
-            ("-i", !self.identity.is_empty()),
-            ("-J", self.jump.is_some()),
-            ("-F", self.config.is_some()),
-            ("-o", !self.options.is_empty()),
-            ("-4", self.version4),
-            ("-6", self.version6),
-            ("--ssh", self.ssh_program.is_some()),
+            ("-4", self.family.family() == Some(Family::V4)),
+            ("-6", self.family.family() == Some(Family::V6)),
             ("--remote-path", self.remote_path.is_some()),
             ("--udp-ports", transport.udp_ports.is_some()),
         ];
-        own.into_iter().chain(self.bootstrap.given()).collect()
+        let of_ssh = self.ssh.given(Letters::Ssh).into_iter();
+        of_ssh.chain(own).chain(self.bootstrap.given()).collect()
     }
 }
 
@@ -129,7 +108,7 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 /// Reads `[USER@]HOST`, `ssh://[USER@]HOST[:PORT]` or `hikyaku://HOST[:PORT]`. Options of ssh beside a daemon are refused.
 pub(crate) fn far_end(
     text: &OsStr,
-    (ssh, transport): (&SshArgs, &TransportArgs),
+    (far, transport): (&FarArgs, &TransportArgs),
 ) -> Result<FarEnd> {
     let text = text.as_bytes();
     if let Some(servers) = Servers::parse(text) {
@@ -142,11 +121,11 @@ pub(crate) fn far_end(
         if !path.is_empty() {
             return Err(misuse("a far gateway has no path", INSTEAD));
         }
-        let instead = match ssh.port {
+        let instead = match far.ssh.port() {
             Some(port) => format!("hikyaku://{}:{port}", address.host),
             None => format!("ssh://{0} in place of hikyaku://{0}", address.host),
         };
-        refuse_without_ssh(&ssh.given(transport), instead)?;
+        refuse_without_ssh(&far.given(transport), instead)?;
         return Ok(FarEnd::Daemon(address));
     }
     let parsed = match text.strip_prefix(b"ssh://") {
@@ -159,29 +138,16 @@ pub(crate) fn far_end(
 
 /// How the far side is reached.
 pub(crate) fn way(
-    (ssh, transport): (&SshArgs, &TransportArgs),
-    far: &FarEnd,
+    (far, transport): (&FarArgs, &TransportArgs),
+    end: &FarEnd,
     (memory, scope): (DataSize, Scope),
     observer: Observer,
 ) -> Result<Way> {
     Ok(Way {
         service: crate::SERVICE,
-        ssh: SshOptions {
-            program: ssh.ssh_program.clone(),
-            family: match (ssh.version4, ssh.version6) {
-                (true, _) => Some(Family::V4),
-                (_, true) => Some(Family::V6),
-                _ => None,
-            },
-            config: ssh.config.clone(),
-            identities: ssh.identity.clone(),
-            jump: ssh.jump.clone(),
-            options: ssh.options.clone(),
-            port: ssh.port,
-            ..SshOptions::default()
-        },
-        remote_path: ssh.remote_path.clone(),
-        offer: ssh.bootstrap.offer(&settings::of_user()?, far.host())?,
+        ssh: SshOptions { family: far.family.family(), ..far.ssh.options() },
+        remote_path: far.remote_path.clone(),
+        offer: far.bootstrap.offer(&settings::of_user()?, end.host())?,
         ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
         carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
         pipes: Pipes::Auto,

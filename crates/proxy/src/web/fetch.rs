@@ -42,11 +42,11 @@ pub(super) fn run(
         return Ok(ExitCode::Success.into());
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let plan = plan(args, far_end(OsStr::new(gateway), (&args.ssh, &args.transport))?, 0, None);
+    let plan = plan(args, far_end(OsStr::new(gateway), (&args.far, &args.transport))?, 0, None);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
-    let (options, limits) = ((&args.ssh, &args.transport), (memory, scope.clone()));
+    let (options, limits) = ((&args.far, &args.transport), (memory, scope.clone()));
     let way = super::way(options, &plan.far, limits, tell.observer())?;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files: Files::Left };
     let mut exit = Exit::from(ExitCode::Failed);

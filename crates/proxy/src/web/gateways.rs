@@ -1,7 +1,7 @@
 //! The gateways that links may use: a list of the user, a line each, in the state folder. What a link says is only compared
 //! with it, so a page can neither bring a gateway of its own nor an option for ssh.
 
-use super::{Context, Error, Result, SshArgs, TransportArgs, far_end};
+use super::{Context, Error, FarArgs, Result, TransportArgs, far_end};
 use hikyaku_console::{At, Folder, with_remedy};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -43,7 +43,7 @@ impl Gateways {
     pub(super) fn find(&self, wanted: Option<&str>) -> Result<&str> {
         let is_wanted = |known: &&String| {
             let host = || {
-                far_end(OsStr::new(known), (&SshArgs::default(), &TransportArgs::default()))
+                far_end(OsStr::new(known), (&FarArgs::default(), &TransportArgs::default()))
                     .ok()
                     .map(|far| far.host().to_owned())
             };

@@ -84,12 +84,12 @@ impl Ends for Rig {
     fn value(&self, row: &Row) -> &'static str {
         match row.id {
             "limit" | "server_rate" => "1g",
-            "port" => "22",
-            "identity" | "config" | "files_from" | "remote_path" => "list",
+            "ssh_port" => "22",
+            "identity" | "ssh_config" | "files_from" | "remote_path" => "list",
             "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "jump" | "primary" => "hop",
-            "option" => "LogLevel=ERROR",
-            "program" => "ssh",
+            "ssh_option" => "LogLevel=ERROR",
+            "ssh_program" => "ssh",
             "cipher_spec" => "aes128-ctr",
             "sftp_server" | "exclude" | "include" | "manifest" | "log_dir" => "name",
             "cipher" => "aes128gcm",

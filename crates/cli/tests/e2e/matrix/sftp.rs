@@ -132,12 +132,12 @@ impl Ends for Rig {
     fn value(&self, row: &Row) -> &'static str {
         match row.id {
             "subsystem" => "sftp",
-            "port" => "22",
-            "identity" | "config" | "remote_path" => "list",
+            "ssh_port" => "22",
+            "identity" | "ssh_config" | "remote_path" => "list",
             "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "jump" => "hop",
-            "option" => "LogLevel=ERROR",
-            "program" => "ssh",
+            "ssh_option" => "LogLevel=ERROR",
+            "ssh_program" => "ssh",
             "cipher_spec" => "aes128-ctr",
             "via" => "auto",
             "udp_ports" => "60001-60999",
