@@ -3,12 +3,14 @@
 use crate::args::DoctorArgs;
 use crate::check::{Check, Id, State};
 use crate::path::{Direction, Measured, NotMeasured, Test, Way};
-use hikyaku_console::{Scope, headline};
+use hikyaku_console::{Scope, causes, headline};
 use hikyaku_fs::Shown;
 use hikyaku_reach::bootstrap::{Asking, Delivery};
-use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE, SftpServer, SshOptions, settings};
+use hikyaku_reach::{
+    Destination, Errors, NO_CONNECTION, NOT_THERE, NoAnswer, Question, SftpServer, SshOptions,
+    settings,
+};
 use hikyaku_udp::SocketOptions;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Measurements of the path.
@@ -39,14 +41,14 @@ enum Program {
 /// Runs all checks.
 pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Vec<Check>, Path) {
     let mut way = Way { ssh: args.ssh.options(), remote_path: args.remote_path.clone() };
-    let (mut checks, mut found) = login(&way, host);
+    let (mut checks, mut found) = login(&way, host, scope);
     let mut path = Path::default();
     // The tests share the login of the server by which a program was sent, if there is one.
     let _server = match found == Program::Missing {
         true => match sent(args, (&way.ssh, host), scope) {
             Ok(Some((place, server))) => {
                 way = Way { ssh: server.ssh(&way.ssh), remote_path: Some(place) };
-                (checks, found) = login(&way, host);
+                (checks, found) = login(&way, host, scope);
                 Some(server)
             }
             Ok(None) => None,
@@ -106,38 +108,33 @@ fn sent(
 }
 
 /// Logs in and asks the program there for its version.
-fn login(Way { ssh, remote_path }: &Way, host: &Destination) -> (Vec<Check>, Program) {
-    let words = match ssh.start(host, remote_path.as_deref(), "--version") {
-        Ok(words) => words,
-        Err(error) => {
-            return (vec![Check::new(Id::Ssh, State::Fail, error.to_string())], Program::Unknown);
-        }
+fn login(
+    Way { ssh, remote_path }: &Way,
+    host: &Destination,
+    scope: &Scope,
+) -> (Vec<Check>, Program) {
+    let fail = |found: String| (vec![Check::new(Id::Ssh, State::Fail, found)], Program::Unknown);
+    let path = remote_path.as_deref();
+    let question = match Question::to_hikyaku(ssh, (host, path), "--version") {
+        Ok(question) => question.with_errors(Errors::Kept),
+        Err(error) => return fail(error.to_string()),
     };
     let begin = Instant::now();
-    let mut command = Command::new(&words[0]);
-    let output = command.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped()).output();
-    let by_hand = ssh.by_hand(host);
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => {
-            let found = format!(
-                "cannot start {}: {}",
-                words[0].to_string_lossy(),
-                hikyaku_fs::words(&error)
-            );
-            return (vec![Check::new(Id::Ssh, State::Fail, found)], Program::Unknown);
-        }
+    let answer = match question.ask(scope) {
+        Ok(answer) => answer,
+        Err(error @ NoAnswer::Spawn { .. }) => return fail(causes(&error.into())),
+        Err(error) => return fail(format!("{host}: {error}")),
     };
     let seconds = begin.elapsed().as_secs_f64();
-    let (said, code) = (on_one_line(&output.stderr), output.status.code());
+    let (said, code) = (on_one_line(&answer.errors), answer.code);
     if code == Some(NO_CONNECTION) {
         let found = format!("no login to {host}: {said}");
-        let check = Check::new(Id::Ssh, State::Fail, found).with_remedy(by_hand);
+        let check = Check::new(Id::Ssh, State::Fail, found).with_remedy(ssh.by_hand(host));
         return (vec![check.passing()], Program::Unknown);
     }
     let found = format!("a login to {host} and the start of a program take {seconds:.1} s");
     let login = Check::ok(Id::Ssh, found).measured(seconds, "s");
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&answer.text);
     let (program, found) = program(&printed, &said, code, host);
     (vec![login, program], found)
 }

@@ -7,7 +7,6 @@
 //! first by itself ([`Offer::programs`]), so a program is sent once. [`Offer`] is the user's wish. No program is fetched from
 //! anywhere else.
 
-mod asked;
 mod consent;
 mod elf;
 mod glibc;
@@ -22,7 +21,6 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use asked::NoAnswer;
 pub use consent::{Answer, Consent, Hosts, NoConsent};
 pub use elf::{Architecture, Linkage};
 pub use glibc::Version;

@@ -6,16 +6,15 @@
 
 use crate::destination::Destination;
 use crate::dial::Address;
+use crate::several::for_each_host;
 use crate::ssh::{BadRemotePath, Configuration, NO_CONNECTION, NO_SH, NOT_THERE};
 use crate::ssh::{Output, Sharing, Ssh, SshOptions};
 use crate::start::SshFailed;
 use hikyaku_console::{ExitCode, Scope, causes_of, with_remedy};
 use hikyaku_crypto::{Fingerprint, PublicKey};
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -96,9 +95,6 @@ impl LaunchError {
     }
 }
 
-/// Maximum number of concurrent logins: sshd drops connections if more than ten have not logged in (`MaxStartups`), and
-/// with a primary one sshd receives all of them.
-const LOGINS_MAX: usize = 8;
 /// Time for a login: the user may have to type a password.
 const LOGIN: Duration = Duration::from_secs(180);
 /// Time for the end of ssh: it ends immediately after the far side's shell.
@@ -110,23 +106,9 @@ impl Launcher {
     /// Starts a server on each of these hosts for the client with this key, several at once. The results are in the order of
     /// the hosts.
     pub fn launch(&self, hosts: &[String], client: &PublicKey) -> (Fleet, Vec<LaunchError>) {
-        let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..hosts.len()).collect());
-        let done = Mutex::new(Vec::new());
-        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        thread::scope(|scope| {
-            for _ in 0..hosts.len().min(LOGINS_MAX) {
-                scope.spawn(|| {
-                    while let Some(at) = next() {
-                        let launched = self.one(&hosts[at], client, hosts.len());
-                        done.lock().unwrap_or_else(PoisonError::into_inner).push((at, launched));
-                    }
-                });
-            }
-        });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(at, _)| *at);
+        let launched = for_each_host(hosts, |host| self.one(host, client, hosts.len()));
         let (mut fleet, mut failed) = (Vec::new(), Vec::new());
-        for (_, launched) in done {
+        for launched in launched {
             match launched {
                 Ok(launched) => fleet.push(launched),
                 Err(error) => failed.push(error),

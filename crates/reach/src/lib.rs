@@ -8,6 +8,7 @@
 //! by their names only ([`Service`]).
 #![forbid(unsafe_code)]
 
+mod asked;
 mod blocked;
 pub mod bootstrap;
 mod carrier;
@@ -28,6 +29,7 @@ mod pace;
 mod race;
 mod service;
 pub mod settings;
+mod several;
 mod sftp_server;
 mod speaks;
 mod ssh;
@@ -37,6 +39,7 @@ pub mod tcp;
 mod tuning;
 mod watch;
 
+pub use asked::{Answer, Errors, NoAnswer, Question};
 pub use carrier::{
     Carried, Connection, Held, Incoming, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen,
     SendHalf, Stream, Unread,
@@ -51,6 +54,7 @@ pub use near::{Carriers, Commands, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
 pub use pace::{Limit, Pace};
 pub use service::{Loss, PathMemory, Readers, Service};
+pub use several::for_each_host;
 pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, TIMES_ALONE, Versions};
 pub use ssh::{

@@ -31,7 +31,8 @@ impl Fetch {
 
     fn ask(&self, host: &Host, prompts: Prompts) -> Result<PublicKey> {
         let answer = self.login.ask((&host.login, "keys show --server"), &[], prompts)?;
-        let line = answer.text.lines().rev().find(|line| line.starts_with("ed25519:"));
+        let text = String::from_utf8_lossy(&answer.text);
+        let line = text.lines().rev().find(|line| line.starts_with("ed25519:"));
         match line.and_then(|line| line.split_whitespace().next()) {
             Some(key) if answer.code == Some(0) => Ok(key.parse()?),
             _ => Err(Login::missing(&host.login, &answer).unwrap_or_else(|| {

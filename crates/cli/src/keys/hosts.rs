@@ -1,15 +1,12 @@
 //! The hosts that a command about keys names, and work on several of them at the same time.
 
 use super::login::Prompts;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use hikyaku_console::{ExitCode, Settings, misuse, print};
-use hikyaku_reach::Destination;
 use hikyaku_reach::dial::{Address, PORT};
+use hikyaku_reach::{Destination, for_each_host};
 use hikyaku_units::counted;
-use std::collections::VecDeque;
 use std::num::NonZeroU16;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// A host with a daemon.
 #[derive(Clone, Debug)]
@@ -19,9 +16,6 @@ pub(super) struct Host {
     /// Where its daemon listens.
     pub(super) daemon: Address,
 }
-
-/// sshd(8) drops more than ten connections that have not logged in (`MaxStartups`), and with `-J` one sshd sees all.
-const LOGINS_MAX: usize = 8;
 
 /// The hosts of `names`: clusters of the settings, or `[USER@]HOST[:PORT]` with the port of the daemon. `port` is that of all
 /// daemons, if it is given.
@@ -74,23 +68,8 @@ pub(super) fn each(
     work: impl Fn(&Host, Prompts) -> Result<String> + Sync,
 ) -> Result<()> {
     let prompts = if hosts.len() > 1 { Prompts::Refused } else { Prompts::Allowed };
-    let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..hosts.len()).collect());
-    let done = Mutex::new(Vec::new());
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    thread::scope(|scope| {
-        for _ in 0..hosts.len().min(LOGINS_MAX) {
-            scope.spawn(|| {
-                while let Some(at) = next() {
-                    let result = work(&hosts[at], prompts);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
     let mut codes = Vec::new();
-    for (_, result) in done {
+    for result in for_each_host(hosts, |host| work(host, prompts)) {
         match result {
             Ok(text) => print(text)?,
             Err(error) if hosts.len() == 1 => return Err(error),

@@ -5,7 +5,7 @@ use super::comment;
 use super::exchange::{Answer, Request, Was};
 use super::fetch::record;
 use super::hosts::{self, Host};
-use super::login::{self, Login, Prompts};
+use super::login::{Login, Prompts};
 use anyhow::{Context, Error, Result};
 use clap::Args;
 use hikyaku_console::{ExitCode, Folder, causes, misuse, print, with_remedy};
@@ -114,7 +114,7 @@ impl Install {
         let request = Request { line: line.to_owned(), list: self.list.clone() };
         let request = format!("{}\n", serde_json::to_string(&request)?);
         let answer = self.login.ask((login, VERB), request.as_bytes(), prompts)?;
-        let (list, was, key) = match Answer::find(&answer.text) {
+        let (list, was, key) = match Answer::find(&String::from_utf8_lossy(&answer.text)) {
             Some(Answer::Done { list, was, key }) => (list, was, key),
             Some(Answer::Refused { why }) => {
                 return Err(ExitCode::WillFail.error(format!("{login}: {why}")));
@@ -184,7 +184,7 @@ fn rate(text: &str) -> Result<String, ParseUnitError> {
 }
 
 /// The program of the host is missing, or does not know the request.
-fn no_answer(Host { login, .. }: &Host, answer: &login::Answer) -> Error {
+fn no_answer(Host { login, .. }: &Host, answer: &hikyaku_reach::Answer) -> Error {
     Login::missing(login, answer).unwrap_or_else(|| {
         let text = format!("{login}: its hikyaku is too old for this command");
         with_remedy(ExitCode::WillFail.error(text), Some(format!("hikyaku far install {login}")))

@@ -147,7 +147,7 @@ fn a_host_that_answers_something_else_changes_nothing() {
     for (name, script, more, wanted) in [
         ("none", no_program, &[][..], "try: hikyaku far install far"),
         ("old", old, &[], "too old for this command\ntry: hikyaku far install far\n"),
-        ("endless", endless, &[], "too old"),
+        ("endless", endless, &[], "hikyaku: far: the answer is longer than 64 KiB\n"),
         ("no-key", no_key, &[], "too old"),
         ("denied", denied, &list, "| ssh far sudo tee -a '/etc/a list'\n"),
         ("refused", refused, &[], "bad"),

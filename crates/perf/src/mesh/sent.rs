@@ -2,11 +2,10 @@
 
 use super::MeshArgs;
 use super::hosts::Host;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hikyaku_console::{Scope, Tone, say};
 use hikyaku_reach::bootstrap::{Consent, Delivery, Offer};
-use hikyaku_reach::{NOT_THERE, settings};
-use std::process::{Command, Stdio};
+use hikyaku_reach::{NOT_THERE, NoAnswer, Question, settings};
 
 /// The mesh, with the places of the programs that were sent. A host to which none can be sent fails in its tests.
 ///
@@ -20,7 +19,7 @@ pub(super) fn to_hosts(args: &MeshArgs, scope: &Scope) -> Result<MeshArgs> {
         let Some(login) = &host.login else { continue };
         let offer = args.bootstrap.offer(&settings, &login.host)?;
         // Nobody is asked at a hundred hosts.
-        if offer.consent == Consent::Always && !has_hikyaku(&args, host)? {
+        if offer.consent == Consent::Always && !has_hikyaku(&args, host, scope)? {
             host.sent = sent(&args, host, &offer, scope);
         }
     }
@@ -29,12 +28,14 @@ pub(super) fn to_hosts(args: &MeshArgs, scope: &Scope) -> Result<MeshArgs> {
 }
 
 /// Whether a program is found on the host, or another reason than its absence keeps it from starting.
-fn has_hikyaku(args: &MeshArgs, host: &Host) -> Result<bool> {
+fn has_hikyaku(args: &MeshArgs, host: &Host, scope: &Scope) -> Result<bool> {
     let Some(login) = &host.login else { return Ok(true) };
-    let words = args.ssh.start(login, args.remote_path.as_deref(), "--version")?;
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(command.status().context("cannot start ssh")?.code() != Some(NOT_THERE))
+    let path = args.remote_path.as_deref();
+    match Question::to_hikyaku(&args.ssh, (login, path), "--version")?.ask(scope) {
+        Ok(answer) => Ok(answer.code != Some(NOT_THERE)),
+        Err(error @ NoAnswer::Spawn { .. }) => Err(error.into()),
+        Err(NoAnswer::Late | NoAnswer::TooLong) => Ok(true),
+    }
 }
 
 /// Sends a program to the host, and returns where it is.

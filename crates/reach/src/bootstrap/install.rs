@@ -1,12 +1,12 @@
 //! From a remote host without hikyaku to one with it.
 
-use super::asked::{Answer, NoAnswer, ask};
 use super::elf::Linkage;
 use super::glibc::{self, Version};
 use super::place::{Place, for_shell};
 use super::programs::{ChosenBy, Program, Programs};
 use super::store::{self, Draft, NotStored};
 use super::system::{QUESTION, system};
+use crate::asked::{Answer, NoAnswer, Question};
 use crate::destination::Destination;
 use crate::sftp_server::NoSftp;
 use crate::ssh::SshOptions;
@@ -275,7 +275,8 @@ impl Install<'_> {
     }
 
     fn asked(&self, question: &str) -> Result<Answer, NotInstalled> {
-        ask(&self.ssh.plain(self.login, question), self.scope)
+        Question::to_shell(self.ssh, self.login, question)
+            .ask(self.scope)
             .map_err(|source| NotInstalled::NoAnswer { host: self.login.host.clone(), source })
     }
 

@@ -347,7 +347,7 @@ fn what_does_not_run_is_removed() {
         ("exit 126", "does not run a program at ~/.cache/hikyaku/bin (exit code 126)"),
         ("echo hikyaku 1", "does not run a program at ~/.cache/hikyaku/bin (exit code 0)"),
         (other.as_str(), "what far runs is not what was sent to it"),
-        ("head -c 10000000 /dev/zero", "it says more than 64 KiB"),
+        ("head -c 10000000 /dev/zero", "the answer is longer than 64 KiB"),
     ] {
         let scratch = Scratch::new("broken");
         let Some((result, _)) = installed(&scratch, &Case { program: text, ..SOUND }) else {
@@ -365,8 +365,8 @@ fn nothing_is_sent_to_a_machine_that_cannot_run_it() {
         ("echo Linux aarch64", "a Linux on aarch64, for which this host has no program"),
         ("echo Darwin arm64", "says that it is 'Darwin arm64'"),
         ("printf '\\033]0;x\\007\\n'", "says that it is '\\u{1b}]0;x\\u{7}'"),
-        ("head -c 10000000 /dev/zero", "it says more than 64 KiB"),
-        ("exec yes", "it says more than 64 KiB"),
+        ("head -c 10000000 /dev/zero", "the answer is longer than 64 KiB"),
+        ("exec yes", "the answer is longer than 64 KiB"),
         ("exit 1", "says that it is ''"),
     ] {
         let scratch = Scratch::new("unknown");
