@@ -2,27 +2,30 @@
 
 mod gfarm;
 mod help;
-mod list;
 mod s3;
 mod servers;
-mod way;
 
-use crate::engine::{Existing, Options, Patterns, Preserve};
+use crate::engine::{Existing, Patterns, Preserve};
 use crate::guests::Guests;
 use crate::location::{Location, LocationError};
-use crate::patterns::{Allowed, Depth};
+use crate::names::Names;
+use crate::patterns::Depth;
+use crate::plan::{
+    By, CopyPlan, Durable, FarNames, Links, Owners, Report, Resume, Rules, Run, StartServers,
+    Transport as Carriage, Verify, Write,
+};
 use crate::unfinished::{Reader, Wish};
-use anyhow::Result;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 use hikyaku_console::{Audience, Given, OtherArgs};
-use hikyaku_reach::bootstrap::BootstrapArgs;
+use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
+use hikyaku_reach::settings::Typed;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{ScpArgs, SshOptions};
+use hikyaku_reach::{Carriers, ScpArgs, SshOptions, WayPlan};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -231,24 +234,6 @@ struct Transport {
     bootstrap: BootstrapArgs,
 }
 
-/// What carries a copy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub(crate) enum By {
-    /// UDP; where it does not get through, TCP, else ssh; where the far side has no hikyaku, SFTP
-    #[default]
-    Auto,
-    /// UDP only
-    Udp,
-    /// TCP only, by several connections (--pipes)
-    Tcp,
-    /// The connection of ssh
-    Ssh,
-    /// As auto, but never SFTP
-    Native,
-    /// SFTP
-    Sftp,
-}
-
 /// What is said.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -273,7 +258,7 @@ fn standard(location: &mut Location, stream: &str) {
 
 impl CopyArgs {
     /// Sources and target.
-    pub fn locations(&self) -> std::result::Result<(Vec<Location>, Location), LocationError> {
+    fn locations(&self) -> std::result::Result<(Vec<Location>, Location), LocationError> {
         let mut all: Vec<Location> = self
             .paths
             .iter()
@@ -298,98 +283,106 @@ impl CopyArgs {
         Some((wish, reader))
     }
 
-    /// What `ssh` is told.
-    pub fn ssh(&self) -> SshOptions {
-        let scp = &self.scp;
-        SshOptions {
-            batch: scp.batch,
-            quiet: scp.quiet,
-            verbose: scp.verbose,
-            ..self.ssh.options()
-        }
+    /// The copy that the arguments ask for.
+    ///
+    /// # Errors
+    ///
+    /// A source or the target is none.
+    pub(crate) fn plan(&self) -> std::result::Result<CopyPlan, LocationError> {
+        let (sources, target) = self.locations()?;
+        let mut plan = CopyPlan::new(sources, target);
+        plan.rules = self.rules();
+        plan.transport = self.carriage();
+        plan.report = Report {
+            audience: self.audience(),
+            stats_every: self.printing.stats,
+            log_dir: self.printing.log_dir.clone(),
+            manifest: self.safety.manifest.clone(),
+            typed: self.paths.clone(),
+        };
+        plan.given = self.given.clone();
+        Ok(plan)
     }
 
-    /// How the copy is made. A list of files is read: it may come through a pipe, where it comes once.
-    pub(crate) fn options(&self) -> Result<Options> {
-        let archive = self.scp.archive;
-        Ok(Options {
-            recursive: self.scp.recursive || archive,
-            preserve: match (self.scp.preserve || archive, self.scp.times) {
+    fn rules(&self) -> Rules {
+        fn either<T>(is_so: bool, then: T, otherwise: T) -> T {
+            if is_so { then } else { otherwise }
+        }
+        let (scp, choice, safety) = (&self.scp, &self.choice, &self.safety);
+        let archive = scp.archive;
+        Rules {
+            depth: either(scp.recursive || archive, Depth::Tree, Depth::File),
+            preserve: match (scp.preserve || archive, scp.times) {
                 (true, _) => Preserve::All,
                 (false, true) => Preserve::Times,
                 (false, false) => Preserve::Nothing,
             },
-            keep_links: archive,
-            keep_owners: archive,
-            keep_attributes: archive,
-            in_place: self.safety.inplace,
-            durable: !self.safety.no_fsync,
-            fresh: self.safety.fresh,
-            verify: self.safety.verify,
-            limit: self.scp.limit.map(Rate::bits_per_sec),
-            several: self.paths.len() > 2,
-            existing: match (self.choice.ignore_existing, self.choice.update) {
+            links: either(archive, Links::Kept, Links::Followed),
+            owners: either(archive, Owners::Kept, Owners::New),
+            existing: match (choice.ignore_existing, choice.update) {
                 (true, _) => Existing::Kept,
                 (_, true) => Existing::KeptIfNewer,
                 _ => Existing::Replaced,
             },
-            patterns: self.patterns(),
-            rehearsal: self.choice.dry_run,
-            files: match &self.choice.files_from {
-                Some(path) => list::read(path, if self.choice.from0 { 0 } else { b'\n' })?,
-                None => Vec::new(),
+            names: match &choice.files_from {
+                Some(path) => {
+                    Names::InFile { path: path.clone(), end: either(choice.from0, 0, b'\n') }
+                }
+                None => Names::All,
             },
-        })
+            patterns: Patterns { exclude: choice.exclude.clone(), include: choice.include.clone() },
+            far_names: either(scp.trust_names, FarNames::Trusted, FarNames::Checked),
+            write: either(safety.inplace, Write::InPlace, Write::Beside),
+            durable: either(safety.no_fsync, Durable::Cache, Durable::Disk),
+            resume: either(safety.fresh, Resume::Fresh, Resume::Journal),
+            verify: either(safety.verify, Verify::ReadBack, Verify::Arrived),
+            run: either(choice.dry_run, Run::Rehearsal, Run::Copy),
+        }
     }
 
-    /// What is left out.
-    pub(crate) fn patterns(&self) -> Patterns {
-        let (exclude, include) = (self.choice.exclude.clone(), self.choice.include.clone());
-        Patterns { exclude, include }
-    }
-
-    /// How files of a Gfarm file system come.
-    pub(crate) const fn gfarm(&self) -> &gfarm::GfarmArgs {
-        &self.gfarm
-    }
-
-    /// Sources and target as they were typed.
-    pub(crate) fn typed(&self) -> &[OsString] {
-        &self.paths
-    }
-
-    /// Where a log of the copy is wanted.
-    pub(crate) fn log_dir(&self) -> Option<&Path> {
-        self.printing.log_dir.as_deref()
-    }
-
-    /// How often a line of figures is wanted.
-    pub(crate) const fn stats_every(&self) -> Option<Duration> {
-        self.printing.stats
-    }
-
-    /// Where a list of hashes is wanted.
-    pub(crate) fn manifest(&self) -> Option<&Path> {
-        self.safety.manifest.as_deref()
-    }
-
-    /// Whether it is only to be said what would be copied.
-    pub(crate) const fn is_rehearsal(&self) -> bool {
-        self.choice.dry_run
-    }
-
-    /// What carries the copy.
-    pub(crate) fn by(&self) -> By {
-        self.transport.via.unwrap_or_default()
-    }
-
-    /// What may come of these sources.
-    pub(crate) fn allowed(&self, sources: &[Vec<u8>], options: &Options) -> Allowed {
-        let depth = if options.recursive { Depth::Tree } else { Depth::File };
-        match options.files.as_slice() {
-            _ if self.scp.trust_names => Allowed::anything(),
-            [] => Allowed::of(sources, depth),
-            files => Allowed::listed(files, depth),
+    fn carriage(&self) -> Carriage {
+        let (scp, flags) = (&self.scp, &self.transport);
+        let by = flags.via.unwrap_or_default();
+        let is_person = matches!(self.audience(), Audience::Person | Audience::Lines);
+        Carriage {
+            way: WayPlan {
+                ssh: SshOptions {
+                    batch: scp.batch,
+                    quiet: scp.quiet,
+                    verbose: scp.verbose,
+                    ..self.ssh.options()
+                },
+                typed: Typed {
+                    rate: scp.limit,
+                    cipher: flags.cipher.clone(),
+                    policy: flags.policy.clone(),
+                    window: flags.window,
+                    buffer: flags.buffer,
+                    timeout: flags.timeout,
+                    ports: flags.udp_ports.clone(),
+                    udp: flags.no_udp.then_some(false),
+                    remote_path: flags.remote_path.clone(),
+                },
+                carriers: match by {
+                    By::Udp => Some(Carriers::Udp),
+                    By::Tcp => Some(Carriers::Tcp),
+                    By::Ssh => Some(Carriers::Ssh),
+                    By::Auto | By::Native | By::Sftp => None,
+                },
+                pipes: flags.pipes.unwrap_or_default(),
+                bootstrap: flags.bootstrap.clone(),
+                asking: match is_person && !scp.batch {
+                    true => Asking::AtTerminal,
+                    false => Asking::Never,
+                },
+                notes: if scp.quiet { Notes::None } else { Notes::Printed },
+            },
+            by,
+            retry_for: flags.retry_for,
+            start: flags.start_servers.then(|| StartServers { primary: flags.primary.clone() }),
+            daemons: self.parameters(),
+            gfarm_daemons: self.gfarm.daemons(),
+            endpoint: self.s3.endpoint(),
         }
     }
 
@@ -406,15 +399,5 @@ impl CopyArgs {
     /// The number of flags `-v`.
     pub const fn verbosity(&self) -> u8 {
         self.scp.verbose
-    }
-
-    /// Whether nothing is to be said but errors.
-    pub(crate) const fn is_quiet(&self) -> bool {
-        self.scp.quiet
-    }
-
-    /// The options that were typed.
-    pub(crate) const fn given(&self) -> &Given {
-        &self.given
     }
 }

@@ -11,9 +11,9 @@ mod order;
 mod s3;
 mod start;
 
-use crate::args::CopyArgs;
 use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};
+use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures,
@@ -66,7 +66,7 @@ pub(crate) enum Sources {
 
 /// Copies.
 pub(crate) fn run(
-    args: &CopyArgs,
+    plan: &CopyPlan,
     interrupt: &Interrupt,
     transfer: &Transfer,
     recorder: Option<Arc<Recorder>>,
@@ -74,7 +74,7 @@ pub(crate) fn run(
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome { recorder, ..Outcome::default() };
-    let done = Order::new(args, &scope, transfer).and_then(|order| match transfer {
+    let done = Order::new(plan, &scope, transfer).and_then(|order| match transfer {
         Transfer::Down(sources, target) => download(&order, (sources, target), &mut outcome),
         Transfer::Up(sources, target) => to_daemons(&order, (sources, target), &mut outcome),
         Transfer::UpToGfarm(sources, target) => {
@@ -90,7 +90,7 @@ pub(crate) fn run(
     if let Some(recorder) = &outcome.recorder {
         crate::log::end(recorder, code, outcome.counts.files, outcome.counts.sent());
     }
-    if args.audience() == Audience::Program {
+    if plan.report.audience == Audience::Program {
         let error = done.as_ref().err().map(headline);
         let exit = interrupt.exit(code);
         printed(print_end(&outcome.counts, begin.elapsed(), exit, error.as_deref()))?;
@@ -197,7 +197,7 @@ fn follow<T: Send>(
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = order.scope.on_stop(move || told.store(true, Ordering::Relaxed));
-    let mut board = Board::new(order.args.audience(), order.args.stats_every());
+    let mut board = Board::new(order.plan.report.audience, order.plan.report.stats_every);
     let id = board.add(None, Instant::now());
     let main = thread::current();
     let done = thread::scope(|scope| {

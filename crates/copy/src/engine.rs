@@ -34,7 +34,8 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use choice::{Choice, Patterns};
+pub(crate) use choice::Choice;
+pub use choice::Patterns;
 pub(crate) use claims::{Claimant, Claims};
 pub(crate) use failure::{Fatal, kind, kind_of_file};
 pub(crate) use fault::{Fault, close_code, kind_of_close};
@@ -113,7 +114,7 @@ pub(crate) struct Options {
 /// of older programs mean.
 // spec: copy-feature-1
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) enum Preserve {
+pub enum Preserve {
     /// Neither.
     #[default]
     Nothing,
@@ -135,7 +136,7 @@ impl Preserve {
 
 /// What becomes of a file that is at the target already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) enum Existing {
+pub enum Existing {
     /// The new one takes its place.
     #[default]
     Replaced,

@@ -11,8 +11,10 @@ mod location;
 mod log;
 mod manifest;
 mod memory;
+mod names;
 mod outcome;
 mod patterns;
+mod plan;
 mod run;
 mod session;
 mod sftp;
@@ -23,11 +25,18 @@ mod table;
 mod unfinished;
 
 pub use args::CopyArgs;
+pub use engine::{Existing, Patterns, Preserve};
 pub use far::{SERVICE, attend};
 pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;
+pub use names::Names;
 pub use outcome::exit_code;
-pub use run::{run, run_over};
+pub use patterns::Depth;
+pub use plan::{
+    By, CopyPlan, Durable, FarNames, Links, Owners, Report, Resume, Rules, Run, Transport, Verify,
+    Write,
+};
+pub use run::{copy, run};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};
 pub use table::TABLE;

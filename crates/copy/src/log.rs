@@ -1,8 +1,8 @@
 //! `--log-dir`: what a copy looked like, for `hikyaku report`.
 
-use crate::args::CopyArgs;
 use crate::engine::Meter;
 use crate::location::Location;
+use crate::plan::CopyPlan;
 use crate::show::limited_by_word;
 use anyhow::Result;
 use hikyaku_console::{ExitCode, Tone, say};
@@ -17,15 +17,15 @@ use std::time::Instant;
 const TITLE_CHARS_MAX: usize = 300;
 
 /// Begins the log that the user wants, if any.
-pub(crate) fn begin(args: &CopyArgs) -> Result<Option<Arc<Recorder>>> {
-    let Some(dir) = args.log_dir() else { return Ok(None) };
-    let (sources, target) = args.locations()?;
-    let mut local = [&target].into_iter().chain(&sources).filter_map(|location| match location {
-        Location::Local(path) => Some(path),
-        _ => None,
-    });
+pub(crate) fn begin(plan: &CopyPlan) -> Result<Option<Arc<Recorder>>> {
+    let Some(dir) = &plan.report.log_dir else { return Ok(None) };
+    let mut local =
+        [&plan.target].into_iter().chain(&plan.sources).filter_map(|location| match location {
+            Location::Local(path) => Some(path),
+            _ => None,
+        });
     let disk = local.next().and_then(|path| std::path::absolute(path).ok());
-    let recorder = Recorder::create(dir, ("cp", &title(args)), disk)?;
+    let recorder = Recorder::create(dir, ("cp", &title(plan)), disk)?;
     Ok(Some(Arc::new(recorder)))
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn end(recorder: &Recorder, code: ExitCode, files: u64, bytes: u64) {
     }
 }
 
-fn title(args: &CopyArgs) -> String {
-    let paths = args.typed().iter().map(|path| Shown::new(path.as_bytes()).to_string());
+fn title(plan: &CopyPlan) -> String {
+    let paths = plan.report.typed.iter().map(|path| Shown::new(path.as_bytes()).to_string());
     let title = ["cp".to_owned()].into_iter().chain(paths).collect::<Vec<_>>().join(" ");
     title.chars().take(TITLE_CHARS_MAX).collect()
 }

@@ -190,9 +190,10 @@ enum Set {
 }
 
 /// The requested kind of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Depth {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Depth {
     /// A file.
+    #[default]
     File,
     /// A file, or a directory with all that is in it.
     Tree,

@@ -5,13 +5,14 @@ mod opened;
 mod part;
 mod patience;
 
-use crate::args::{By, CopyArgs};
+use crate::args::CopyArgs;
 use crate::cluster::{self, Sources, Transfer};
 use crate::engine::{Choice, Claimant, Claims, End, Meter, Tally};
 use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
+use crate::plan::{By, CopyPlan};
 use crate::session::Refused;
 use crate::sftp::OpenSftp;
 use crate::show::{Hosts, Show, Shown, counts};
@@ -29,7 +30,7 @@ use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash};
 use hikyaku_units::RetryPolicy;
 use opened::Opened;
-use part::{Part, Plan, may_meet, parts};
+use part::{Part, Turn, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -51,34 +52,37 @@ struct Sum {
     recorder: Option<Arc<Recorder>>,
 }
 
-/// Copies what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
+/// Does what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
 /// the caller then ends the process ([`Interrupt::end_by_signal`]).
 pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
-    run_over(args, interrupt, None)
-}
-
-/// The same over a session with the SFTP server of the far side, if there is one: nobody logs in a second time.
-pub fn run_over(
-    args: &CopyArgs,
-    interrupt: &Interrupt,
-    server: Option<OpenSftp<'_>>,
-) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
-    let on_servers = on_servers(args);
-    let (notes, recorder) = match checked(args, &on_servers) {
-        Ok(notes) => (notes, log::begin(args)?),
-        Err(error) => return refused(args, error),
+    match args.plan() {
+        Ok(plan) => copy(&plan, interrupt, None),
+        Err(error) => refused(args.audience(), explained(error)),
+    }
+}
+
+/// Copies. If the caller has a session with the SFTP server of the far side, the copy goes over it, without another login.
+pub fn copy(
+    plan: &CopyPlan,
+    interrupt: &Interrupt,
+    server: Option<OpenSftp<'_>>,
+) -> Result<ExitCode> {
+    let on_servers = on_servers(plan);
+    let (notes, recorder) = match checked(plan, &on_servers) {
+        Ok(notes) => (notes, log::begin(plan)?),
+        Err(error) => return refused(plan.report.audience, error),
     };
-    for note in notes.iter().filter(|_| !args.is_quiet()) {
+    for note in notes.iter().filter(|_| !plan.is_quiet()) {
         say(Tone::Note, note);
     }
     if let Ok(Some(transfer)) = &on_servers {
-        return cluster::run(args, interrupt, transfer, recorder);
+        return cluster::run(plan, interrupt, transfer, recorder);
     }
     let (mut sum, begin) = (Sum { recorder, ..Sum::default() }, Instant::now());
-    let done = on_servers.and_then(|_| run_all((args, server), interrupt, &mut sum));
+    let done = on_servers.and_then(|_| run_all((plan, server), interrupt, &mut sum));
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
@@ -87,7 +91,7 @@ pub fn run_over(
     if let Some(recorder) = &sum.recorder {
         log::end(recorder, code, sum.tally.files, sum.tally.sent());
     }
-    if args.audience() == Audience::Program {
+    if plan.report.audience == Audience::Program {
         let error = done.as_ref().err().map(headline);
         let exit = interrupt.exit(code);
         let counts = counts(&sum.tally);
@@ -105,11 +109,11 @@ pub fn run_over(
 }
 
 /// Refuses what no copy can do, before anybody is asked for a password.
-fn check_possible(args: &CopyArgs) -> Result<()> {
-    Choice::new(&args.patterns())?;
-    let (_, target) = args.locations().map_err(explained)?;
-    let is_output = matches!(&target, Location::Local(path) if descriptor_number(path) == Some(1));
-    match is_output && args.audience() == Audience::Program {
+fn check_possible(plan: &CopyPlan) -> Result<()> {
+    Choice::new(&plan.rules.patterns)?;
+    let target = &plan.target;
+    let is_output = matches!(target, Location::Local(path) if descriptor_number(path) == Some(1));
+    match is_output && plan.report.audience == Audience::Program {
         true => Err(misuse(
             "--json is not possible where the data go to standard output",
             "a file as the target, or leave out --json",
@@ -119,25 +123,23 @@ fn check_possible(args: &CopyArgs) -> Result<()> {
 }
 
 /// What is to be noted of options that have no effect on the ways of this copy.
-fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec<String>> {
-    check_possible(args)?;
+fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec<String>> {
+    check_possible(plan)?;
+    let by = plan.transport.by;
     let ways = match on_servers {
         Ok(Some(transfer)) => vec![transfer.way()],
-        Ok(None) => {
-            let (sources, target) = args.locations().map_err(explained)?;
-            table::ways(&sources, &target, args.by() == By::Sftp)
-        }
+        Ok(None) => table::ways(&plan.sources, &plan.target, by == By::Sftp),
         // The caller tells of it.
         Err(_) => return Ok(Vec::new()),
     };
-    if ways.contains(&Way::Through) && args.by() == By::Sftp {
+    if ways.contains(&Way::Through) && by == By::Sftp {
         return Err(misuse(
             "--via sftp is not possible for a copy between two other machines",
             "copy to this machine first, or leave it out",
         ));
     }
-    let given = args.given().clone();
-    let given = match args.by() {
+    let given = plan.given.clone();
+    let given = match by {
         // They leave UDP out, too.
         By::Tcp | By::Ssh => given.with("no_udp"),
         By::Auto | By::Udp | By::Native | By::Sftp => given,
@@ -146,8 +148,8 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
 }
 
 /// Ends a run that has not begun.
-fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
-    if args.audience() == Audience::Program {
+fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
+    if audience == Audience::Program {
         let code = ExitCode::of(&error, &[exit_code]);
         printed(print_end(
             &Counts::default(),
@@ -160,8 +162,8 @@ fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
 }
 
 /// The transfer from or to servers, if it is one.
-fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
-    let (mut sources, mut target) = args.locations().map_err(explained)?;
+fn on_servers(plan: &CopyPlan) -> Result<Option<Transfer>> {
+    let (mut sources, mut target) = (plan.sources.clone(), plan.target.clone());
     let settings = settings::of_user()?;
     for location in sources.iter_mut().chain([&mut target]) {
         // A user or a port belongs to ssh.
@@ -250,27 +252,26 @@ fn explained(error: LocationError) -> anyhow::Error {
 }
 
 fn run_all(
-    (args, server): (&CopyArgs, Option<OpenSftp<'_>>),
+    (copy, server): (&CopyPlan, Option<OpenSftp<'_>>),
     interrupt: &Interrupt,
     sum: &mut Sum,
 ) -> Result<()> {
-    let (sources, target) = args.locations().map_err(explained)?;
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
     hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
-    if let Location::Local(path) = &target {
+    if let Location::Local(path) = &copy.target {
         check_target(path)?;
     }
-    let (settings, options) = (settings::of_user()?, args.options()?);
-    let parts = parts(sources, target)?;
+    let (settings, options) = (settings::of_user()?, copy.options()?);
+    let parts = parts(copy.sources.clone(), copy.target.clone())?;
     let (mut first, attempt) = (None, Attempt::First);
     let claims = may_meet(&parts, &options).then(Claims::default);
     for (number, mut part) in parts.into_iter().enumerate() {
         let claims = claims.as_ref().map_or(Claimant::only(), |claims| claims.part(number));
         // Of several machines those that can be reached are: the first that cannot gives the reason.
         let (settings, options) = (&settings, &options);
-        let plan = Plan { args, settings, attempt, options, claims, scope, server };
-        match persist(&mut part, plan, sum) {
+        let turn = Turn { copy, settings, attempt, options, claims, scope, server };
+        match persist(&mut part, turn, sum) {
             Ok(()) => {}
             Err(error) if Kept::of(&error).is_some() => return Err(error),
             Err(error) if first.is_none() => first = Some(error),
@@ -280,7 +281,7 @@ fn run_all(
     if let Some(error) = first {
         return Err(error);
     }
-    if let Some(path) = args.manifest() {
+    if let Some(path) = &copy.report.manifest {
         let mut text = Vec::new();
         manifest::write(&mut text, &sum.hashes)?;
         write_whole(path, &text).at(path.display())?;
@@ -295,18 +296,18 @@ const LATER: &str = "the same command continues the copy";
 type Hashes = BTreeMap<Vec<u8>, FileHash>;
 
 /// Copies one part, by several connections if one is lost.
-fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
-    part.check(plan.options)?;
+fn persist(part: &mut Part, mut turn: Turn<'_>, sum: &mut Sum) -> Result<()> {
+    part.check(turn.options)?;
     let policy = match part.host() {
-        Some(host) => plan.args.retries(host, plan.settings)?,
+        Some(host) => turn.copy.retries(host, turn.settings)?,
         // A copy on this machine has no connection that could be lost.
         None => RetryPolicy::COPY.within(Duration::ZERO),
     };
     let mut patience = Patience::new(policy);
     loop {
         let mut progress = Progress::None;
-        let Err(error) = copy(part, &plan, sum, &mut progress) else { return Ok(()) };
-        if plan.scope.stop_cause().is_some() && Kept::of(&error).is_none() {
+        let Err(error) = copy_once(part, &turn, sum, &mut progress) else { return Ok(()) };
+        if turn.scope.stop_cause().is_some() && Kept::of(&error).is_none() {
             // What failed was ended by the signal, such as an ssh that had not logged in.
             return Err(progress.interrupted().into());
         }
@@ -323,10 +324,10 @@ fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
             Tone::Warning,
             format_args!("{why}; trying again in {pause_secs} s (Ctrl-C ends it; {LATER})"),
         );
-        if plan.scope.sleep(pause).is_some() {
+        if turn.scope.sleep(pause).is_some() {
             return Err(progress.interrupted().into());
         }
-        plan.attempt = Attempt::Again;
+        turn.attempt = Attempt::Again;
     }
 }
 
@@ -340,21 +341,22 @@ fn named(error: anyhow::Error, hosts: &Hosts) -> anyhow::Error {
 }
 
 /// Copies by one connection.
-fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) -> Result<()> {
-    let args = plan.args;
-    let meter = if args.manifest().is_some() { Meter::with_hashes() } else { Meter::default() };
+fn copy_once(part: &Part, turn: &Turn<'_>, sum: &mut Sum, progress: &mut Progress) -> Result<()> {
+    let plan = turn.copy;
+    let meter =
+        if plan.report.manifest.is_some() { Meter::with_hashes() } else { Meter::default() };
     let meter = meter.recorded(sum.recorder.clone());
     let (name, direction) = part.flow();
     let recording =
         sum.recorder.as_ref().map(|recorder| Recording::new(recorder, &name, direction));
     part.objections().iter().for_each(|objection| meter.add_failure(End::Here, objection));
-    let mut show = Show::new(args.audience(), args.stats_every(), part.hosts());
+    let mut show = Show::new(plan.report.audience, plan.report.stats_every, part.hosts());
     if part.is_empty() {
         sum.add(&meter, 0, show.finish(&meter, false));
         return Ok(());
     }
-    let mut opened = Opened::of(part, plan)?;
-    if !args.is_quiet() {
+    let mut opened = Opened::of(part, turn)?;
+    if !plan.is_quiet() {
         opened.advice().iter().for_each(|advice| say(Tone::Note, advice));
     }
     let mut failures = 0;
@@ -362,7 +364,7 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
         let shown = thread::current();
         let (meter, opened) = (&meter, &mut opened);
         let worker = scope.spawn(move || {
-            let done = opened.work(part, plan, meter);
+            let done = opened.work(part, turn, meter);
             shown.unpark();
             done
         });
@@ -374,7 +376,7 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
         worker.join()
     });
     recording.iter().for_each(|recording| recording.last(&meter));
-    let is_copied = matches!(done, Ok(Ok(()))) && !args.is_rehearsal();
+    let is_copied = matches!(done, Ok(Ok(()))) && !plan.is_rehearsal();
     sum.add(&meter, failures, show.finish(&meter, is_copied));
     if meter.has_streamed() {
         *progress = Progress::Streamed;

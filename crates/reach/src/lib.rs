@@ -38,6 +38,7 @@ mod talk;
 pub mod tcp;
 mod tuning;
 mod watch;
+mod way_plan;
 
 pub use asked::{Answer, Errors, NoAnswer, Question};
 pub use carrier::{
@@ -65,3 +66,4 @@ pub use start::SshFailed;
 pub use talk::{In, Out, TalkError, Writer, talk};
 pub use tuning::Tuning;
 pub use watch::{Fate, GONE, Gone};
+pub use way_plan::WayPlan;

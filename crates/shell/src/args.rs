@@ -2,15 +2,14 @@
 
 use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::guests::Guests;
+use crate::opening::{By, Opening};
 use crate::shell::Noise;
-use anyhow::Result as Done;
-use clap::{ArgAction, Args, ValueEnum};
-use hikyaku_console::{Given, OtherArgs, Scope, Tone, Way as Carried, say};
-use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
+use clap::{ArgAction, Args};
+use hikyaku_console::{Given, OtherArgs, Way as Carried};
+use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{limit, ports, silence};
-use hikyaku_reach::settings::{self, Chosen, Typed};
-use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Observer, ScpArgs, SshOptions, Way, is_harmless};
+use hikyaku_reach::settings::Typed;
+use hikyaku_reach::{Destination, ScpArgs, SshOptions, WayPlan, is_harmless};
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -150,18 +149,6 @@ Examples:
 In a session, Tab completes commands and names. A link named 'hsftp' to
 hikyaku is this command, with the exit codes of sftp.";
 
-/// What carries a session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub(crate) enum By {
-    /// hikyaku at the far side; where there is none, ssh.
-    #[default]
-    Auto,
-    /// hikyaku at the far side.
-    Native,
-    /// The subsystem `sftp` of ssh.
-    Sftp,
-}
-
 /// What a failure means where commands come through a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Strictness {
@@ -192,12 +179,6 @@ impl SftpArgs {
             By::Sftp => Carried::Sftp,
             By::Auto | By::Native => Carried::Ssh,
         }
-    }
-
-    /// The typed options, without those for finding and sending hikyaku, which already had their effect.
-    pub(crate) fn given_without_hikyaku(&self) -> Given {
-        let ids = ["remote_path", "bootstrap", "far_binary"];
-        ids.iter().fold(self.given.clone(), |given, id| given.without(id))
     }
 
     pub(crate) const fn strictness(&self) -> Strictness {
@@ -244,67 +225,43 @@ impl SftpArgs {
         (requests, transfers.bytes.and_then(bytes).or_else(|| extra(Extra::Bytes)))
     }
 
-    /// What `ssh` is told.
-    pub(crate) fn ssh(&self) -> SshOptions {
+    /// How the session with the machine at `login` is opened.
+    pub(crate) fn opening(&self, login: Destination) -> Opening {
         let mut ssh = self.ssh.options();
         if self.session.compress {
             ssh.options.push("Compression=yes".into());
         }
-        SshOptions {
-            batch: self.session.batch.is_some(),
-            quiet: self.session.quiet,
-            verbose: self.session.verbose,
-            ..ssh
-        }
-    }
-
-    /// What the command line says of the way to `host`, or else the user has set.
-    pub(crate) fn chosen(&self, host: &str) -> Done<Chosen> {
-        let typed = Typed {
-            rate: self.transfers.limit,
-            timeout: self.ours.timeout,
-            ports: self.ours.udp_ports.clone(),
-            udp: self.ours.no_udp.then_some(false),
-            remote_path: self.ours.remote_path.clone(),
-            ..Typed::default()
-        };
-        Ok(typed.or_set(&settings::of_user()?, host)?)
-    }
-
-    /// The offer to a far side at `host` without hikyaku.
-    fn offer(&self, host: &str) -> Done<Offer> {
-        let is_asked = self.session.batch.is_none() && !self.session.quiet;
-        Ok(Offer {
-            asking: if is_asked { Asking::AtTerminal } else { Asking::Never },
-            notes: if self.session.quiet { Notes::None } else { Notes::Printed },
-            otherwise: "go through ssh, which is slower",
-            ..self.ours.bootstrap.offer(&settings::of_user()?, host)?
-        })
-    }
-
-    /// How hikyaku on the far side at `host` is reached. `memory` is what this process may take.
-    pub(crate) fn way(
-        &self,
-        host: &str,
-        (chosen, memory): (Chosen, DataSize),
-        scope: Scope,
-    ) -> Done<Way> {
-        Ok(Way {
-            service: crate::SERVICE,
-            ssh: self.ssh(),
-            remote_path: chosen.remote_path,
-            offer: self.offer(host)?,
-            ports: chosen.ports,
-            carriers: chosen.carriers,
-            pipes: Pipes::Auto,
-            tuning: chosen.tuning,
-            memory,
-            observer: match self.session.verbose {
-                0 => Observer::default(),
-                _ => Observer::new(|step| say(Tone::Note, step)),
+        let session = &self.session;
+        let is_asked = session.batch.is_none() && !session.quiet;
+        let way = WayPlan {
+            ssh: SshOptions {
+                batch: session.batch.is_some(),
+                quiet: session.quiet,
+                verbose: session.verbose,
+                ..ssh
             },
-            scope,
-        })
+            typed: Typed {
+                rate: self.transfers.limit,
+                timeout: self.ours.timeout,
+                ports: self.ours.udp_ports.clone(),
+                udp: self.ours.no_udp.then_some(false),
+                remote_path: self.ours.remote_path.clone(),
+                ..Typed::default()
+            },
+            bootstrap: self.ours.bootstrap.clone(),
+            asking: if is_asked { Asking::AtTerminal } else { Asking::Never },
+            notes: if session.quiet { Notes::None } else { Notes::Printed },
+            ..WayPlan::default()
+        };
+        // Where hikyaku is not found and not sent, these had their effect.
+        let ids = ["remote_path", "bootstrap", "far_binary"];
+        let given = ids.iter().fold(self.given.clone(), |given, id| given.without(id));
+        Opening {
+            by: self.by(),
+            subsystem: session.subsystem.clone(),
+            given,
+            ..Opening::new(login, way)
+        }
     }
 }
 

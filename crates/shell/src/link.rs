@@ -1,7 +1,8 @@
 //! A session's connection: to hikyaku at the far side, to ssh's subsystem, or to a server that runs on this machine.
 
-use crate::args::{By, SftpArgs};
+use crate::args::SftpArgs;
 use crate::line::{unescaped, words};
+use crate::opening::{By, Opening};
 use crate::pipe::{From, To};
 use crate::table::TABLE;
 use crate::target::Target;
@@ -9,13 +10,13 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, Way, headline, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::settings::Chosen;
 use hikyaku_reach::{
-    Agreed, Commands, FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended,
+    Agreed, Commands, Destination, FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended,
+    settings,
 };
 use hikyaku_sftp::Client;
 use hikyaku_units::{DataSize, Rate};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -44,15 +45,6 @@ enum LinkEnd {
     Far { _side: FarSide, agreed: Agreed },
     /// A process: ssh, or the server itself.
     Child(Child),
-}
-
-/// Connects as the arguments say. `memory` is what this process may take; `scope` ends ssh while it logs in.
-///
-/// # Errors
-///
-/// The machine cannot be reached, or has no SFTP server.
-pub fn connect(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Link> {
-    Link::open(args, memory, scope)
 }
 
 impl Link {
@@ -86,54 +78,63 @@ impl Link {
     /// Connects as the arguments say.
     pub(crate) fn open(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Self> {
         let notes = TABLE.check(&args.given, &[args.asked()])?;
-        let mut link = Self::as_asked(args, memory, scope)?;
+        let mut link = match &args.session.direct {
+            Some(command) => Self::direct(command, args.transfers.limit, scope)?,
+            None => {
+                let destination = args.destination.as_deref().unwrap_or_default();
+                let target = Target::of_user(destination.as_bytes())?;
+                Self::connect(&args.opening(target.login), memory, scope)?
+            }
+        };
         link.notes.extend(notes);
         Ok(link)
     }
 
-    fn as_asked(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Self> {
-        if let Some(command) = &args.session.direct {
-            let words = words(command.as_bytes()).ok().filter(|words| !words.is_empty());
-            let words = words.context("-D: not a command")?;
-            let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
-            let carried = (Carrier::Wide, Way::Direct);
-            let link = Self::start(&words.collect::<Vec<_>>(), carried, scope);
-            let mut link = link.map_err(|(error, _)| error)?;
-            link.limit = args.transfers.limit;
-            return Ok(link);
-        }
-        let destination = args.destination.as_deref().unwrap_or_default();
-        let target = Target::of_user(destination.as_bytes())?;
-        let chosen = args.chosen(&target.login.host)?;
-        let limit = chosen.tuning.rate.map(Rate::from_bits_per_sec);
-        let mut link = Self::to(args, &target, (chosen, memory), scope)?;
+    /// The server that a command on this machine starts.
+    fn direct(command: &OsStr, limit: Option<Rate>, scope: &Scope) -> Result<Self> {
+        let words = words(command.as_bytes()).ok().filter(|words| !words.is_empty());
+        let words = words.context("-D: not a command")?;
+        let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
+        let carried = (Carrier::Wide, Way::Direct);
+        let link = Self::start(&words.collect::<Vec<_>>(), carried, scope);
+        let mut link = link.map_err(|(error, _)| error)?;
+        link.limit = limit;
+        Ok(link)
+    }
+
+    /// Opens a session. `memory` is what this process may take; `scope` ends ssh while it logs in.
+    ///
+    /// # Errors
+    ///
+    /// The machine cannot be reached, or has no SFTP server.
+    pub fn connect(opening: &Opening, memory: DataSize, scope: &Scope) -> Result<Self> {
+        let (settings, host) = (settings::of_user()?, &opening.login.host);
+        let plan = &opening.way;
+        let mut way = plan.way((host, &settings), (crate::SERVICE, memory), scope.clone())?;
+        way.offer.otherwise = "go through ssh, which is slower";
+        let mut link = Self::by(opening, &way)?;
         // A far hikyaku keeps it together with this end. Two limits in a row would let less pass than either.
         if matches!(link.end, LinkEnd::Child(_)) {
-            link.limit = limit;
+            link.limit = way.tuning.rate.map(Rate::from_bits_per_sec);
         }
         Ok(link)
     }
 
-    fn to(
-        args: &SftpArgs,
-        target: &Target,
-        (chosen, memory): (Chosen, DataSize),
-        scope: &Scope,
-    ) -> Result<Self> {
-        if args.by() == By::Sftp {
-            return Self::through_ssh(args, target, scope);
+    fn by(opening: &Opening, way: &hikyaku_reach::Way) -> Result<Self> {
+        if opening.by == By::Sftp {
+            return Self::through_ssh(opening, &way.scope);
         }
-        match Self::native(args, target, (chosen, memory), scope) {
-            Err(error) if args.by() == By::Auto && is_the_way_out(&error) => {
-                let host = &target.login.host;
-                let notes = TABLE.check(&args.given_without_hikyaku(), &[Way::Sftp]);
+        match Self::native(&opening.login, way) {
+            Err(error) if opening.by == By::Auto && is_the_way_out(&error) => {
+                let host = &opening.login.host;
+                let notes = TABLE.check(&opening.given, &[Way::Sftp]);
                 let notes = notes.map_err(|refused| {
                     // The remedy stays where the user looks for it.
                     let text = headline(&refused);
                     refused
                         .context(format!("{host} has no hikyaku that can be started, and {text}"))
                 })?;
-                let mut link = Self::through_ssh(args, target, scope)?;
+                let mut link = Self::through_ssh(opening, &way.scope)?;
                 link.notes = notes;
                 link.commands = commands(&error);
                 if error.is::<NoServer>() {
@@ -146,14 +147,8 @@ impl Link {
         }
     }
 
-    fn native(
-        args: &SftpArgs,
-        target: &Target,
-        (chosen, memory): (Chosen, DataSize),
-        scope: &Scope,
-    ) -> Result<Self> {
-        let way = args.way(&target.login.host, (chosen, memory), scope.clone())?;
-        let reached = way.open(&target.login);
+    fn native(login: &Destination, way: &hikyaku_reach::Way) -> Result<Self> {
+        let reached = way.open(login);
         let Reached { connection, agreed, advice, side, .. } = reached.map_err(explained)?;
         let stream = block_on(connection.open_stream()).context("no stream")?;
         let (send, receive) = stream.split();
@@ -174,10 +169,10 @@ impl Link {
         })
     }
 
-    fn through_ssh(args: &SftpArgs, target: &Target, scope: &Scope) -> Result<Self> {
-        let ssh = args.ssh();
-        let mut words = ssh.sftp(&target.login);
-        if let (Some(subsystem), Some(last)) = (&args.session.subsystem, words.last_mut()) {
+    fn through_ssh(opening: &Opening, scope: &Scope) -> Result<Self> {
+        let (ssh, login) = (&opening.way.ssh, &opening.login);
+        let mut words = ssh.sftp(login);
+        if let (Some(subsystem), Some(last)) = (&opening.subsystem, words.last_mut()) {
             last.clone_from(subsystem);
             if subsystem.as_bytes().contains(&b'/') {
                 // A path is a command, and "-s" stands before "--", the host and it.
@@ -186,9 +181,9 @@ impl Link {
         }
         let carried = (Carrier::Ssh, Way::Sftp);
         Self::start(&words, carried, scope).map_err(|(error, status)| {
-            let host = target.login.host.clone();
+            let host = login.host.clone();
             if status.and_then(|status| status.code()) == Some(NO_CONNECTION) {
-                let remedy = format!("try: {}", ssh.by_hand(&target.login));
+                let remedy = format!("try: {}", ssh.by_hand(login));
                 return Error::new(SshFailed::Ended { host }).context(remedy);
             }
             error.context(format!("{host} has no SFTP server"))

@@ -11,16 +11,20 @@ use crate::options::{
     Window,
 };
 use crate::print::Ending;
+use crate::rsh::ssh_options;
 use crate::rsync::Rsync;
 use crate::rule_args::RuleArgs;
+use crate::run::usage;
 use anyhow::Result;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Given, OtherArgs};
+use hikyaku_console::{Given, OtherArgs, Way};
 use hikyaku_reach::bootstrap::BootstrapArgs;
+use hikyaku_reach::options::silence;
+use hikyaku_reach::settings::Typed;
+use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use kept::Kept;
-pub(crate) use limit::Limit;
-use limit::limit;
+use limit::{Limit, limit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -55,7 +59,9 @@ pub struct SyncArgs {
     #[command(flatten)]
     deleting: Deleting,
     #[command(flatten)]
-    pub(crate) far: Far,
+    far: Far,
+    #[command(flatten)]
+    ssh: SshArgs,
     #[command(flatten)]
     _others: OtherArgs<Rsync>,
 }
@@ -164,27 +170,27 @@ struct Deleting {
 /// How the far side is reached.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The far side")]
-pub(crate) struct Far {
+struct Far {
     /// ssh with its options: -e 'ssh -p 2222 -i key'
     #[arg(short = 'e', long, value_name = "COMMAND")]
-    pub(crate) rsh: Option<String>,
+    rsh: Option<String>,
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
-    pub(crate) remote_path: Option<String>,
+    remote_path: Option<String>,
     #[command(flatten)]
-    pub(crate) bootstrap: BootstrapArgs,
+    bootstrap: BootstrapArgs,
     /// Send the data without UDP, as where it is blocked
     #[arg(long)]
-    pub(crate) no_udp: bool,
+    no_udp: bool,
     /// At most this rate (300mbit, 10MB)
     #[arg(long, value_name = "RATE", conflicts_with = "bwlimit", value_parser = parse_limit)]
-    pub(crate) rate: Option<Rate>,
+    rate: Option<Rate>,
     /// At most this rate, as in rsync: a bare number is KiB a second, 5m and 5MB are bytes; 0 is no limit
     #[arg(long, value_name = "KIB", value_parser = limit)]
-    pub(crate) bwlimit: Option<Limit>,
+    bwlimit: Option<Limit>,
     /// Give a connection up that was silent for so many seconds
     #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<u64>,
+    timeout: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
@@ -206,6 +212,39 @@ impl SyncArgs {
     /// The number of flags `-v` that concern the far side.
     pub const fn verbosity(&self) -> u8 {
         self.what.verbose.saturating_sub(1)
+    }
+
+    /// How the far side is reached, for the session and for the copies of contents.
+    ///
+    /// # Errors
+    ///
+    /// The command of `-e` is not understood, or the time of `--timeout` is too short.
+    pub(crate) fn way(&self, way: Way) -> Result<WayPlan> {
+        let far = &self.far;
+        let ssh = match &far.rsh {
+            Some(command) if way != Way::Here => {
+                ssh_options(command).map_err(|error| usage(&error.to_string()))?
+            }
+            _ => SshOptions::default(),
+        };
+        let ssh = self.ssh.over(ssh);
+        // rsync takes 0 for no limit.
+        let timeout = far.timeout.filter(|secs| *secs > 0 && way != Way::Here);
+        let timeout = timeout.map(|secs| silence(&format!("{secs}s"))).transpose();
+        let timeout =
+            timeout.map_err(|error| usage(&format!("--timeout: {error}; try: --timeout 60")))?;
+        Ok(WayPlan {
+            ssh: SshOptions { verbose: self.verbosity(), ..ssh },
+            typed: Typed {
+                rate: far.rate.or_else(|| far.bwlimit.and_then(Limit::rate)),
+                timeout,
+                udp: far.no_udp.then_some(false),
+                remote_path: far.remote_path.clone(),
+                ..Typed::default()
+            },
+            bootstrap: far.bootstrap.clone(),
+            ..WayPlan::default()
+        })
     }
 
     /// What is to be the same.

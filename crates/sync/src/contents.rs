@@ -1,18 +1,12 @@
-//! Contents are copied by `hikyaku cp`, which is given a list of names.
+//! Contents are copied as by `hikyaku cp` with a list of names.
 
-use crate::args::{Limit, SyncArgs};
-use crate::ends::{Place, parsed};
+use crate::args::SyncArgs;
+use crate::ends::Place;
 use crate::options::{Copied as Kept, Options};
-use crate::rsh;
-use crate::run::usage;
-use anyhow::{Context, Result};
-use hikyaku_console::{ExitCode, Interrupt, Way};
-use hikyaku_copy::{CopyArgs, OpenSftp};
-use rustix::fs::{MemfdFlags, memfd_create};
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::AsRawFd;
+use anyhow::Result;
+use hikyaku_console::{Audience, ExitCode, Interrupt, Way};
+use hikyaku_copy::{By, CopyPlan, Depth, Names, OpenSftp, Preserve};
+use hikyaku_reach::bootstrap::{Asking, Notes};
 
 /// What copies contents.
 pub(crate) struct Copying<'a> {
@@ -71,80 +65,42 @@ impl Copying<'_> {
     }
 
     fn part(&self, what: What, files: &[u8], options: &Options) -> Result<Copied> {
-        // The list is in memory, and so is what the copy makes of it; a file of the disk would have to be removed.
-        let mut list = File::from(memfd_create("hikyaku-sync", MemfdFlags::CLOEXEC)?);
-        list.write_all(files).context("cannot keep the list of files")?;
-        let args: CopyArgs = parsed(self.words((what, &list), files, options)?)?;
-        Ok(match hikyaku_copy::run_over(&args, self.interrupt, self.server)? {
+        let plan = self.plan(what, files, options)?;
+        Ok(match hikyaku_copy::copy(&plan, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
     }
 
-    fn words(
-        &self,
-        (what, list): (What, &File),
-        files: &[u8],
-        options: &Options,
-    ) -> Result<Vec<OsString>> {
-        let mut words: Vec<OsString> = vec!["cp".into()];
-        if self.new_name.is_none() {
-            let list = format!("/proc/self/fd/{}", list.as_raw_fd());
-            words.extend(["--files-from".into(), list.into(), "-0".into()]);
-        }
-        words.extend(far_words(self.args, self.way)?);
-        for port in self.ends.iter().filter_map(|place| place.port()) {
-            words.extend(["-P".into(), port.to_string().into()]);
-        }
-        words.extend(match options.copied {
-            Kept::Nothing => None,
-            Kept::Time => Some(OsString::from("--times")),
-            Kept::All => Some("-p".into()),
-        });
-        if what == What::Dirs {
-            words.extend(["-r", "--exclude", "*"].map(OsString::from));
-        }
-        if self.args.is_quiet() {
-            words.push("-q".into());
-        }
-        words.push("--".into());
+    fn plan(&self, what: What, files: &[u8], options: &Options) -> Result<CopyPlan> {
         let names = match self.new_name {
             Some(name) => [files.strip_suffix(b"\0").unwrap_or(files), name],
             None => [&b""[..]; 2],
         };
-        words.extend(self.ends.iter().zip(names).map(|(place, name)| place.word(name)));
-        Ok(words)
+        let [source, target] = self.ends;
+        let mut plan = CopyPlan::new(vec![source.location(names[0])], target.location(names[1]));
+        if self.new_name.is_none() {
+            plan.rules.names = Names::Listed { list: files.to_vec(), end: 0 };
+        }
+        if what == What::Dirs {
+            plan.rules.depth = Depth::Tree;
+            plan.rules.patterns.exclude = vec!["*".to_owned()];
+        }
+        plan.rules.preserve = match options.copied {
+            Kept::Nothing => Preserve::Nothing,
+            Kept::Time => Preserve::Times,
+            Kept::All => Preserve::All,
+        };
+        let mut way = self.args.way(self.way)?;
+        if self.args.is_quiet() {
+            plan.report.audience = Audience::Quiet;
+            (way.ssh.quiet, way.asking, way.notes) = (true, Asking::Never, Notes::None);
+        }
+        plan.transport.way = way;
+        if self.way == Way::Sftp {
+            // Hikyaku cannot be started there. If the connection is lost, the copy makes another one of the same kind.
+            plan.transport.by = By::Sftp;
+        }
+        Ok(plan)
     }
-}
-
-/// Flags that say how data go this way, as both `hikyaku cp` and `hikyaku sftp` take them.
-pub(crate) fn far_words(args: &SyncArgs, way: Way) -> Result<Vec<OsString>> {
-    let far = &args.far;
-    let mut words: Vec<OsString> = Vec::new();
-    if let Some(rate) = far.rate.or_else(|| far.bwlimit.and_then(Limit::rate)) {
-        words.extend(["-l".into(), format!("{}bit", rate.bits_per_sec()).into()]);
-    }
-    words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));
-    if way == Way::Here {
-        return Ok(words);
-    }
-    if let Some(command) = &far.rsh {
-        words.extend(rsh::ssh_words(command).map_err(|error| usage(&error.to_string()))?);
-    }
-    if way == Way::Sftp {
-        // Hikyaku cannot be started there. If the connection is lost, the copy makes another one of the same kind.
-        words.extend(["--via".into(), "sftp".into()]);
-        return Ok(words);
-    }
-    if let Some(secs) = far.timeout.filter(|secs| *secs > 0) {
-        words.extend(["--timeout".into(), format!("{secs}s").into()]);
-    }
-    if let Some(path) = &far.remote_path {
-        words.extend(["--remote-path".into(), path.into()]);
-    }
-    words.extend(far.bootstrap.words());
-    if far.no_udp {
-        words.push("--no-udp".into());
-    }
-    Ok(words)
 }

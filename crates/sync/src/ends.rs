@@ -1,17 +1,15 @@
 //! What the user named: the roots of the two trees, and the session with the machine that is not this one.
 
 use crate::args::SyncArgs;
-use crate::contents::far_words;
 use crate::run::usage;
 use crate::side::{Here, Side, There};
 use anyhow::{Error, Result, ensure};
-use clap::{Args, Command, FromArgMatches};
 use hikyaku_console::{Interrupt, Tone, Way, say, with_remedy};
 use hikyaku_copy::{Location, Remote};
 use hikyaku_fs::{FsError, Shown};
 use hikyaku_reach::settings;
 use hikyaku_sftp::{Attributes, Client, Failed, Kind, Request, Status};
-use hikyaku_shell::{Link, SftpArgs, connect};
+use hikyaku_shell::{Link, Opening};
 use hikyaku_units::DataSize;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -28,25 +26,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The root, or a name in it if that is not empty, as `hikyaku cp` takes it.
-    pub(crate) fn word(&self, name: &[u8]) -> OsString {
+    /// The root, or a name in it if that is not empty.
+    pub(crate) fn location(&self, name: &[u8]) -> Location {
         let slash = if name.is_empty() || self.root.ends_with(b"/") { &b""[..] } else { b"/" };
         let path = [&self.root[..], slash, name].concat();
-        OsString::from_vec(match &self.location {
-            Location::Remote(remote) => {
-                let login = bracketed(&remote.login.to_string());
-                [login.as_bytes(), b":", &path].concat()
-            }
-            _ if path.starts_with(b"/") => path,
-            _ => [b"./", &path[..]].concat(),
-        })
-    }
-
-    /// The port of ssh, if the address has one (`scp://`).
-    pub(crate) fn port(&self) -> Option<u16> {
         match &self.location {
-            Location::Remote(remote) => remote.login.port,
-            _ => None,
+            Location::Remote(Remote { login, .. }) => {
+                Location::Remote(Remote { login: login.clone(), path })
+            }
+            _ if path.starts_with(b"/") => Location::Local(OsString::from_vec(path).into()),
+            _ => Location::Local(OsString::from_vec([b"./", &path[..]].concat()).into()),
         }
     }
 
@@ -106,32 +95,12 @@ pub(crate) fn open_link(
     memory: DataSize,
     interrupt: &Interrupt,
 ) -> Result<Link> {
-    let mut words: Vec<OsString> = vec!["sftp".into()];
-    words.extend(far_words(args, Way::Ssh)?);
-    words.push("--".into());
-    let port = remote.login.port.map(|port| format!(":{port}")).unwrap_or_default();
-    words.push(format!("sftp://{}{port}", bracketed(&remote.login.to_string())).into());
-    let link = connect(&parsed::<SftpArgs>(words)?, memory, &interrupt.scope())?;
+    let opening = Opening::new(remote.login.clone(), args.way(Way::Ssh)?);
+    let link = Link::connect(&opening, memory, &interrupt.scope())?;
     if let Some(advice) = link.advice().filter(|_| !args.is_quiet()) {
         say(Tone::Note, advice);
     }
     Ok(link)
-}
-
-/// Reads words as the arguments of another command.
-pub(crate) fn parsed<T: Args + FromArgMatches>(words: Vec<OsString>) -> Result<T> {
-    let matches = T::augment_args(Command::new("hikyaku")).try_get_matches_from(words)?;
-    Ok(T::from_arg_matches(&matches)?)
-}
-
-/// A login of which an address of IPv6 has brackets.
-fn bracketed(login: &str) -> String {
-    let (user, host) = match login.rsplit_once('@') {
-        Some((user, host)) => (format!("{user}@"), host),
-        None => (String::new(), login),
-    };
-    let is_bare = host.contains(':') && !host.starts_with('[');
-    if is_bare { format!("{user}[{host}]") } else { format!("{user}{host}") }
 }
 
 /// A path on the server; the home directory is where relative ones begin.

@@ -1,17 +1,18 @@
 //! The command of `-e`: words as rsync splits them, and the options of ssh among them.
 
 use anyhow::{Context, Result, bail};
-use std::ffi::OsString;
+use hikyaku_reach::{Family, SshOptions};
 
-/// What `-e` says, as `hikyaku cp` and `hikyaku sftp` take it.
+/// The options of ssh in the command of `-e`.
 ///
 /// # Errors
 ///
 /// There is no command, a quote is not closed, or an option of ssh is none that is known here.
-pub(crate) fn ssh_words(command: &str) -> Result<Vec<OsString>> {
+pub(crate) fn ssh_options(command: &str) -> Result<SshOptions> {
     let all = words(command)?;
     let mut rest = all.iter().map(String::as_str);
-    let mut words: Vec<OsString> = vec!["-S".into(), rest.next().context("-e: no command")?.into()];
+    let program = rest.next().context("-e: no command")?;
+    let mut ssh = SshOptions { program: Some(program.into()), ..SshOptions::default() };
     while let Some(word) = rest.next() {
         let Some((flag, value)) =
             word.split_at_checked(2).filter(|(flag, _)| flag.starts_with('-'))
@@ -19,8 +20,14 @@ pub(crate) fn ssh_words(command: &str) -> Result<Vec<OsString>> {
             bail!(unknown(word));
         };
         if word[1..].chars().all(|letter| "46AqTxCav".contains(letter)) {
-            let kept = word[1..].chars().filter(|letter| "46A".contains(*letter));
-            words.extend(kept.map(|letter| OsString::from(format!("-{letter}"))));
+            for letter in word[1..].chars() {
+                match letter {
+                    '4' => ssh.family = Some(Family::V4),
+                    '6' => ssh.family = Some(Family::V6),
+                    'A' => ssh.forward_agent = true,
+                    _ => {}
+                }
+            }
             continue;
         }
         let mut value = || {
@@ -28,15 +35,22 @@ pub(crate) fn ssh_words(command: &str) -> Result<Vec<OsString>> {
             value.with_context(|| format!("-e: {flag} has no value"))
         };
         match flag {
-            "-i" | "-F" | "-J" | "-o" => words.extend([flag.into(), value()?.into()]),
-            "-p" => words.extend(["-P".into(), value()?.into()]),
-            "-l" => words.extend(["-o".into(), format!("User={}", value()?).into()]),
-            "-c" => words.extend(["-o".into(), format!("Ciphers={}", value()?).into()]),
-            "-m" => words.extend(["-o".into(), format!("MACs={}", value()?).into()]),
+            "-i" => ssh.identities.push(value()?.into()),
+            "-F" => ssh.config = Some(value()?.into()),
+            "-J" => ssh.jump = Some(value()?.into()),
+            "-o" => ssh.options.push(value()?.into()),
+            "-p" => {
+                let port = value()?;
+                let number = port.parse().ok().filter(|port| *port > 0);
+                ssh.port = Some(number.with_context(|| format!("-e: -p {port} is no port"))?);
+            }
+            "-l" => ssh.options.push(format!("User={}", value()?).into()),
+            "-c" => ssh.options.push(format!("Ciphers={}", value()?).into()),
+            "-m" => ssh.options.push(format!("MACs={}", value()?).into()),
             _ => bail!(unknown(word)),
         }
     }
-    Ok(words)
+    Ok(ssh)
 }
 
 fn unknown(word: &str) -> String {
@@ -92,11 +106,21 @@ mod tests {
 
     #[test]
     fn options_of_ssh_are_translated() {
-        let said = |command: &str| ssh_words(command).map(|words| words.join("|".as_ref()));
-        let told = said("ssh -p 22 -4Cq -l me -c aes -J j -oA=b -i 'k 1'").unwrap();
-        assert_eq!(told, "-S|ssh|-P|22|-4|-o|User=me|-o|Ciphers=aes|-J|j|-o|A=b|-i|k 1");
-        for bad in ["", "ssh -p", "ssh host", "ssh -L 1:a:2", "ssh --x"] {
-            assert!(said(bad).is_err(), "{bad}");
+        let read = ssh_options("ssh -p 22 -4Cq -l me -c aes -J j -oA=b -i 'k 1' -F f").unwrap();
+        let wanted = SshOptions {
+            program: Some("ssh".into()),
+            port: Some(22),
+            family: Some(Family::V4),
+            options: ["User=me", "Ciphers=aes", "A=b"].map(Into::into).to_vec(),
+            jump: Some("j".into()),
+            identities: vec!["k 1".into()],
+            config: Some("f".into()),
+            ..SshOptions::default()
+        };
+        assert_eq!(read, wanted);
+        let bad = ["", "ssh -p", "ssh -p 0", "ssh -p x", "ssh host", "ssh -L 1:a:2", "ssh --x"];
+        for bad in bad {
+            assert!(ssh_options(bad).is_err(), "{bad}");
         }
     }
 }

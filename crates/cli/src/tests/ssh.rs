@@ -4,11 +4,12 @@ use super::plain_leaves;
 use clap::Command;
 
 /// The commands that log in to another host, and the letter of ssh's port in each.
-const USERS: [(&str, Option<char>); 12] = [
+const USERS: [(&str, Option<char>); 13] = [
     ("cp", Some('P')),
     ("hscp", Some('P')),
     ("sftp", Some('P')),
     ("hsftp", Some('P')),
+    ("sync", None),
     ("perf", None),
     ("doctor", None),
     ("proxy", Some('p')),

@@ -16,7 +16,7 @@ pub(crate) struct GfarmArgs {
 
 impl GfarmArgs {
     /// The port of the daemons; `None` if they are not to be asked.
-    pub(crate) fn daemons(&self) -> Option<u16> {
+    pub(super) fn daemons(&self) -> Option<u16> {
         self.gfarm_daemons.map(|port| port.unwrap_or(PORT))
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct ServersArgs {
 
 impl CopyArgs {
     /// How data travel between this machine and daemons.
-    pub(crate) fn parameters(&self) -> Parameters {
+    pub(super) fn parameters(&self) -> Parameters {
         let given = &self.servers;
         let usual = ClientParameters::default();
         Parameters {

@@ -29,11 +29,12 @@ fn scps_command_lines_are_understood() {
     }
     let args = parse("-pr -P 22 -v -v a b c:d").unwrap();
     assert!(args.scp.preserve && args.scp.recursive);
-    assert_eq!((args.ssh().port, args.ssh().verbose), (Some(22), 2));
+    let ssh = args.plan().unwrap().transport.way.ssh;
+    assert_eq!((ssh.port, ssh.verbose), (Some(22), 2));
     assert_eq!(args.locations().unwrap().0.len(), 2);
     let old = parse("-C -O a b").unwrap();
     for id in ["compress", "old"] {
-        assert!(old.given().ids().any(|given| given == id), "{id}");
+        assert!(old.given.ids().any(|given| given == id), "{id}");
     }
     let outputs = [("-I", Audience::Lines), ("-Iq", Audience::Quiet), ("-qI", Audience::Lines)];
     for (flags, output) in outputs {

@@ -20,7 +20,7 @@ pub(super) fn beside(
     let Some(kind) = kind else { return Err(error) };
     let (path, text) = (name.as_bytes().to_vec(), headline(&error));
     let message = outcome.add(&Failed { path, kind: Kind::File(kind), text });
-    let mut board = Board::new(order.args.audience(), None);
+    let mut board = Board::new(order.plan.report.audience, None);
     let id = board.add(None, Instant::now());
     let figures = (outcome.counts, PathFigures::default());
     board.update(id, figures, message.as_slice(), Instant::now());

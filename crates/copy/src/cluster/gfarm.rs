@@ -68,7 +68,7 @@ fn one(
     let session = daemons(order, &survey)?;
     let all = Nodes::new(&nodes, &handles, session.as_ref());
     let reached = all.reach(&survey);
-    if order.args.verbosity() > 0 {
+    if order.plan.verbosity() > 0 {
         reached.iter().for_each(|one| say(Tone::Note, one));
     }
     let number = |node: usize| reached.iter().position(|one| one.node == node).map(ServerId);
@@ -159,7 +159,7 @@ fn led(store: &dyn Store, root: &StorePath) -> hikyaku_store::Result<Led> {
 
 /// The daemons on the nodes, if they are wanted.
 fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
-    let Some(port) = order.args.gfarm().daemons().filter(|_| !survey.nodes.is_empty()) else {
+    let Some(port) = order.plan.transport.gfarm_daemons.filter(|_| !survey.nodes.is_empty()) else {
         return Ok(None);
     };
     if survey.led.is_some() {

@@ -1,9 +1,9 @@
 //! What is ordered of a copy from or to servers: the user's choice, and how data travel.
 
 use super::{Sources, Transfer};
-use crate::args::{By, CopyArgs};
 use crate::engine::{Choice as Patterns, Options};
 use crate::log::Direction;
+use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, misuse, say};
@@ -19,7 +19,7 @@ type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
 
 /// A copy as it was ordered.
 pub(super) struct Order<'a> {
-    pub(super) args: &'a CopyArgs,
+    pub(super) plan: &'a CopyPlan,
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
     pub(super) parameters: Parameters,
@@ -37,22 +37,22 @@ pub(super) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    pub(super) fn new(args: &'a CopyArgs, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
+    pub(super) fn new(plan: &'a CopyPlan, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
         transfer.check_sources()?;
-        let options = args.options()?;
+        let options = plan.options()?;
         let patterns = Patterns::new(&options.patterns)?;
         let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
         let (settings, hosts) = (settings::of_user()?, transfer.hosts());
-        let mut parameters = args.parameters();
+        let mut parameters = plan.transport.daemons;
         let client = &mut parameters.client;
         client.rate = client.rate.or(least(&settings, &hosts, &RATE)?);
         client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
-        let mut via = args.via()?;
-        if args.by() == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
+        let mut via = plan.via()?;
+        if plan.transport.by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
         for line in idle_settings(&settings, &hosts, transfer.way())? {
-            if !args.is_quiet() {
+            if !plan.is_quiet() {
                 say(Tone::Note, line);
             }
         }
@@ -62,7 +62,7 @@ impl<'a> Order<'a> {
         };
         let dirs = transfer.written(|ending| ending != Ending::Name);
         let contents = transfer.written(|ending| ending == Ending::Contents);
-        Ok(Self { args, scope, parameters, direction, via, options, leaves_out, dirs, contents })
+        Ok(Self { plan, scope, parameters, direction, via, options, leaves_out, dirs, contents })
     }
 
     /// What is copied.

@@ -3,9 +3,9 @@
 use super::beside::beside;
 use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
-use crate::args::CopyArgs;
 use crate::location::S3Path;
 use crate::outcome::failed;
+use crate::plan::CopyPlan;
 use anyhow::{Error, Result};
 use hikyaku_console::{Tone, begun, say, with_remedy};
 use hikyaku_fan::{
@@ -13,6 +13,7 @@ use hikyaku_fan::{
     StoreServer, Target, Trees, UploadPlan, Why, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath};
 use hikyaku_store_s3::{Meant, S3, S3Error, S3Options, Times};
 use hikyaku_units::counted;
@@ -31,7 +32,7 @@ pub(super) fn all(
     for source in sources {
         let store = match &bucket {
             Some((name, store)) if *name == source.bucket => store.clone(),
-            _ => connect(order.args, source)?,
+            _ => connect(order.plan, source)?,
         };
         bucket = Some((source.bucket.clone(), store.clone()));
         let stopped = store.clone();
@@ -50,7 +51,7 @@ fn one(
     (target, sources, claims): (&Path, usize, &mut Claims),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let (args, choice) = (order.args, order.choice());
+    let (plan, choice) = (order.plan, order.choice());
     let root = remote_path(&source.path).map_err(start::of_session)?;
     let times = if order.modes() == Modes::Kept { Times::Noted } else { Times::Written };
     let meant = match choice.trees {
@@ -59,7 +60,7 @@ fn one(
         Trees::Refused => Meant::Object,
     };
     let survey = store.survey(&root, (meant, times)).map_err(|error| explained(&error, source))?;
-    let connections = args.connections() as usize;
+    let connections = connections(plan) as usize;
     let mut found = store_census(&survey.all, connections);
     let doubles = survey.doubles.iter().cloned();
     found.left_out.extend(doubles.map(|path| LeftOut { path, why: Why::Double }));
@@ -78,7 +79,7 @@ fn one(
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
     let whole_files = || {
-        let is_told = store.ignores_ranges() && !args.is_quiet();
+        let is_told = store.ignores_ranges() && !plan.is_quiet();
         let url = store.url();
         is_told.then(|| {
             format!(
@@ -113,7 +114,7 @@ pub(super) fn upload(
     let mut done = Done::default();
     let sources = hikyaku_fan::Sources::find(sources, &choice, &mut done.failed)
         .map_err(start::of_session)?;
-    let store = connect(order.args, target)?;
+    let store = connect(order.plan, target)?;
     let stopped = store.clone();
     let _stopped = order.scope.on_stop(move || stopped.stop());
     let shown = target.to_string();
@@ -146,22 +147,34 @@ fn implied(plan: &mut UploadPlan) {
     plan.dirs.retain(|(path, _)| !filled.contains(path));
 }
 
-fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {
+/// Connections to the server of a bucket, unless `--pipes` says otherwise. On a path of 100 ms one carries some 100 to 500
+/// Mbit/s, so that sixteen fill a few Gbit/s.
+const CONNECTIONS: u32 = 16;
+
+/// Connections to the server of a bucket.
+const fn connections(plan: &CopyPlan) -> u32 {
+    match plan.transport.way.pipes {
+        Pipes::Fixed(n) => n,
+        Pipes::Auto => CONNECTIONS,
+    }
+}
+
+fn connect(plan: &CopyPlan, path: &S3Path) -> Result<S3> {
     let options = S3Options {
-        endpoint: args.endpoint().map(str::to_owned),
-        uploads: args.connections(),
+        endpoint: plan.transport.endpoint.clone(),
+        uploads: connections(plan),
         recorded: begun(),
         ..S3Options::default()
     };
     let store = S3::connect(&path.bucket, &options).map_err(|error| explained(&error, path))?;
-    if args.verbosity() > 0 {
-        let connections = counted(args.connections(), "connection");
+    if plan.verbosity() > 0 {
+        let connections = counted(connections(plan), "connection");
         say(Tone::Note, format_args!("{}, up to {connections}", store.url()));
     }
     let is_near = ["http://127.", "http://localhost", "http://[::1]"];
     if store.url().starts_with("http://")
         && !is_near.iter().any(|near| store.url().starts_with(near))
-        && !args.is_quiet()
+        && !plan.is_quiet()
     {
         say(
             Tone::Warning,

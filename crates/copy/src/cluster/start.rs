@@ -22,7 +22,7 @@ pub(super) struct Connected {
 /// be there.
 pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected> {
     let mut setup = Setup::of_user(servers).map_err(of_session)?;
-    let Some(launcher) = order.args.launcher(order.scope) else {
+    let Some(launcher) = order.plan.launcher(order.scope) else {
         return Ok(Connected { session: begin(order, setup)?, _servers: None });
     };
     let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
@@ -45,8 +45,8 @@ pub(super) fn session(order: &Order<'_>, servers: &Servers) -> Result<Session> {
 }
 
 fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
-    let (args, via) = (order.args, order.via);
-    (setup.client.via, setup.client.pipes) = (via, args.pipes());
+    let (plan, via) = (order.plan, order.via);
+    (setup.client.via, setup.client.pipes) = (via, plan.transport.way.pipes);
     setup.parameters = order.parameters;
     let own_key = setup.client.own_key();
     let count = setup.servers.len();
@@ -59,7 +59,7 @@ fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
         }
         Err(error) => return Err(of_session(error)),
     };
-    let is_told = !args.is_quiet();
+    let is_told = !plan.is_quiet();
     if let Some(advice) = session.advice().filter(|_| is_told) {
         say(Tone::Note, advice);
     }
@@ -67,7 +67,7 @@ fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
         if is_told {
             announce(&met.address, (met.first_use, met.carrier), via);
         }
-        if met.carrier == Carrier::Udp && args.verbosity() > 0 {
+        if met.carrier == Carrier::Udp && plan.verbosity() > 0 {
             say(Tone::Note, format_args!("{} is reached by UDP", met.address));
         }
     }

@@ -9,9 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The patterns as they were written.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Patterns {
-    pub(crate) exclude: Vec<String>,
-    pub(crate) include: Vec<String>,
+pub struct Patterns {
+    /// Names that are left out (`--exclude`).
+    pub exclude: Vec<String>,
+    /// Names that are copied all the same (`--include`).
+    pub include: Vec<String>,
 }
 
 /// The same, ready for use.

@@ -1,10 +1,10 @@
 //! What carries a part: hikyaku at the far side, or an SFTP server.
 
-use super::part::{Part, Plan};
+use super::part::{Part, Turn};
 use super::patience::Attempt;
-use crate::args::By;
 use crate::engine::Meter;
 use crate::far::Far;
+use crate::plan::By;
 use crate::session::Session;
 use crate::sftp::{self, LoggedIn, Server};
 use crate::table::TABLE;
@@ -23,17 +23,17 @@ pub(super) enum Opened {
 
 impl Opened {
     /// Starts them. Where the far side has no hikyaku, it gets one, or SFTP serves.
-    pub(super) fn of(part: &Part, plan: &Plan<'_>) -> Result<Self> {
-        if let Some(open) = plan.server.filter(|_| plan.attempt == Attempt::First) {
+    pub(super) fn of(part: &Part, turn: &Turn<'_>) -> Result<Self> {
+        if let Some(open) = turn.server.filter(|_| turn.attempt == Attempt::First) {
             return Ok(Self::Sftp(Server::of(open), Vec::new()));
         }
-        let by = plan.args.by();
+        let by = turn.copy.transport.by;
         if by == By::Sftp && part.far().is_some() {
             let remedy = "try: without --via, for the rate of the path, if the host has hikyaku";
-            return Self::sftp(part, plan, None, ("as --via sftp says, data go", remedy));
+            return Self::sftp(part, turn, None, ("as --via sftp says, data go", remedy));
         }
         let spare = Spare::default();
-        let error = match part.open(plan, &spare) {
+        let error = match part.open(turn, &spare) {
             Ok(fars) => return Ok(Self::Fars { fars }),
             Err(error) => error,
         };
@@ -53,14 +53,14 @@ impl Opened {
         // They said where hikyaku was looked for, and that it was to be sent.
         let given = ["remote_path", "bootstrap", "far_binary"]
             .iter()
-            .fold(plan.args.given().clone(), |given, id| given.without(id));
+            .fold(turn.copy.given.clone(), |given, id| given.without(id));
         let notes = TABLE.check(&given, &[Way::Sftp]).map_err(|refused| {
             // The remedy stays where the user looks for it.
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))
         })?;
         let server = spare.take().map(Server::from);
-        match Self::sftp(part, plan, server, (&format!("{why}: data go"), &remedy)) {
+        match Self::sftp(part, turn, server, (&format!("{why}: data go"), &remedy)) {
             Ok(Self::Sftp(server, advice)) => {
                 let advice = advice.into_iter().chain(notes).collect();
                 Ok(Self::Sftp(server.with_commands(commands), advice))
@@ -74,15 +74,21 @@ impl Opened {
     /// By the `server` that has been started, if one has.
     fn sftp(
         part: &Part,
-        plan: &Plan<'_>,
+        turn: &Turn<'_>,
         server: Option<Server>,
         (why, remedy): (&str, &str),
     ) -> Result<Self> {
         let login = &part.far().context("no far side")?.login;
-        let is_first = plan.args.by() == By::Sftp;
+        let is_first = turn.copy.transport.by == By::Sftp;
         let logged_in = if is_first { LoggedIn::NotYet } else { LoggedIn::Before };
         let opened = server.map_or_else(
-            || Server::open((&plan.args.ssh(), login), (logged_in, Login::Alone), plan.scope),
+            || {
+                Server::open(
+                    (&turn.copy.transport.way.ssh, login),
+                    (logged_in, Login::Alone),
+                    turn.scope,
+                )
+            },
             Ok,
         );
         let advice = format!(
@@ -102,15 +108,15 @@ impl Opened {
     }
 
     /// Copies the part.
-    pub(super) fn work(&mut self, part: &Part, plan: &Plan<'_>, meter: &Meter) -> Result<()> {
+    pub(super) fn work(&mut self, part: &Part, turn: &Turn<'_>, meter: &Meter) -> Result<()> {
         match self {
             Self::Fars { fars, .. } => {
                 let sessions = fars.iter_mut().map(|far: &mut Far| far.session.take());
                 let sessions: Vec<Session> =
                     sessions.collect::<Option<_>>().context("no session")?;
-                part.work(sessions, plan, meter)
+                part.work(sessions, turn, meter)
             }
-            Self::Sftp(server, _) => part.work_by_sftp(server, plan, meter),
+            Self::Sftp(server, _) => part.work_by_sftp(server, turn, meter),
         }
     }
 }

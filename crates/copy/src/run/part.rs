@@ -2,13 +2,13 @@
 
 use super::onto::objection;
 use super::patience::Attempt;
-use crate::args::CopyArgs;
 use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, Terms};
 use crate::far::Far;
 use crate::location::{Location, Remote};
 use crate::log::Direction;
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
+use crate::plan::CopyPlan;
 use crate::session::{Order, Session};
 use crate::sftp::{Journal, OpenSftp, Run, Server};
 use crate::show::Hosts;
@@ -38,8 +38,8 @@ pub(super) enum Part {
 
 /// How it is to be copied this time.
 #[derive(Clone, Copy)]
-pub(super) struct Plan<'a> {
-    pub(super) args: &'a CopyArgs,
+pub(super) struct Turn<'a> {
+    pub(super) copy: &'a CopyPlan,
     pub(super) settings: &'a Settings,
     pub(super) attempt: Attempt,
     /// As the command line says: it is read once.
@@ -178,17 +178,17 @@ impl Part {
 
     /// Starts the far sides; where there are two, the one that sends comes first. `spare` gets the SFTP server of an attempt
     /// to send hikyaku that failed.
-    pub(super) fn open(&self, plan: &Plan<'_>, spare: &Spare) -> Result<Vec<Far>> {
-        let options = self.options(plan)?;
+    pub(super) fn open(&self, turn: &Turn<'_>, spare: &Spare) -> Result<Vec<Far>> {
+        let options = self.options(turn)?;
         let open = |remote: &Remote, order: &Order| {
-            let mut way = plan.args.way(&remote.login.host, plan.settings)?;
+            let mut way = turn.copy.way(&remote.login.host, turn.settings)?;
             way.offer.spare = spare.clone();
-            if plan.attempt == Attempt::Again {
+            if turn.attempt == Attempt::Again {
                 way.offer.asking = Asking::Never;
             }
             // Where nobody is at the terminal a question would wait for ever.
-            way.ssh.batch |= plan.attempt == Attempt::Again && !std::io::stdin().is_terminal();
-            way.scope = plan.scope.clone();
+            way.ssh.batch |= turn.attempt == Attempt::Again && !std::io::stdin().is_terminal();
+            way.scope = turn.scope.clone();
             Far::there(&way, &remote.login, order)
         };
         // The end that writes is to know that there is a list, and not what is in it.
@@ -224,20 +224,21 @@ impl Part {
     pub(super) fn work_by_sftp(
         &self,
         server: &Server,
-        plan: &Plan<'_>,
+        turn: &Turn<'_>,
         meter: &Meter,
     ) -> Result<()> {
-        let options = self.options(plan)?;
+        let options = self.options(turn)?;
         let journal = self.sftp_journal(&options);
         // The first signal stops the copy between two blocks, which then writes down how far it is.
-        let _stopped = plan.scope.on_stop(|| {});
+        let _stopped = turn.scope.on_stop(|| {});
         let login = self.far().map(|far| &far.login).filter(|_| options.durable);
-        let settling = login.and_then(|login| server.settling((&plan.args.ssh(), login)));
+        let settling =
+            login.and_then(|login| server.settling((&turn.copy.transport.way.ssh, login)));
         let run = Run {
             server,
             options: &options,
             meter,
-            scope: plan.scope,
+            scope: turn.scope,
             journal: journal.as_ref(),
             settling: settling.as_ref(),
         };
@@ -280,13 +281,13 @@ impl Part {
     }
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.
-    fn options(&self, plan: &Plan<'_>) -> Result<Options> {
-        let mut options = plan.options.clone();
+    fn options(&self, turn: &Turn<'_>) -> Result<Options> {
+        let mut options = turn.options.clone();
         if let Some(host) = self.host() {
-            options.limit = plan.args.way(host, plan.settings)?.tuning.rate;
+            options.limit = turn.copy.way(host, turn.settings)?.tuning.rate;
         }
         // What the attempt before this one has done is not to be done again.
-        options.fresh &= plan.attempt == Attempt::First;
+        options.fresh &= turn.attempt == Attempt::First;
         Ok(options)
     }
 
@@ -316,27 +317,26 @@ impl Part {
     pub(super) fn work(
         &self,
         sessions: Vec<Session>,
-        plan: &Plan<'_>,
+        turn: &Turn<'_>,
         meter: &Meter,
     ) -> Result<()> {
-        let args = plan.args;
         let mut sessions = sessions.into_iter();
-        let first = sessions.next().context("no session")?.ended_with(plan.scope);
-        let options = self.options(plan)?;
+        let first = sessions.next().context("no session")?.ended_with(turn.scope);
+        let options = self.options(turn)?;
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {
                 let roots = Roots::new(sources, &options.files, Descriptors::Users);
-                first.send(&roots, &options, plan.claims, meter)
+                first.send(&roots, &options, turn.claims, meter)
             }
             Self::Get { sources, target, .. } => {
                 let writes = (meter, Descriptors::Users);
-                let asked = args.allowed(sources, &options);
-                first.receive(target, (&asked, plan.claims), &options, writes)
+                let asked = turn.copy.allowed(sources, &options);
+                first.receive(target, (&asked, turn.claims), &options, writes)
             }
             Self::Through { sources, .. } => {
                 let second = sessions.next().context("no second session")?;
-                let allowed = &args.allowed(sources, &options);
-                let terms = Terms { options: &options, allowed, claims: plan.claims };
+                let allowed = &turn.copy.allowed(sources, &options);
+                let terms = Terms { options: &options, allowed, claims: turn.claims };
                 first.through(second, terms, meter)
             }
         }

@@ -13,7 +13,6 @@ use crate::ssh::SshOptions;
 use anyhow::Result;
 use clap::Args;
 use hikyaku_console::{Scope, Settings, Tone, headline, say};
-use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::PathBuf;
 
@@ -107,14 +106,6 @@ impl BootstrapArgs {
     /// See [`NoPrograms`].
     pub fn programs(&self) -> Result<Programs, NoPrograms> {
         self.far_binary.as_deref().map_or_else(|| Ok(Programs::own()), Programs::named)
-    }
-
-    /// The options as another command of hikyaku takes them.
-    pub fn words(&self) -> Vec<OsString> {
-        let consent = self.bootstrap.map(|consent| format!("--bootstrap={consent}").into());
-        let program = self.far_binary.iter();
-        let program = program.flat_map(|path| ["--far-binary".into(), path.clone().into()]);
-        consent.into_iter().chain(program).collect()
     }
 
     /// The options, each with whether it is given.

@@ -113,6 +113,20 @@ impl SshArgs {
         }
     }
 
+    /// These options, for ssh, and those of `others` that they leave open.
+    pub fn over(&self, others: SshOptions) -> SshOptions {
+        let own = self.options();
+        SshOptions {
+            program: own.program.or(others.program),
+            config: own.config.or(others.config),
+            identities: [own.identities, others.identities].concat(),
+            jump: own.jump.or(others.jump),
+            options: [own.options, others.options].concat(),
+            port: own.port.or(others.port),
+            ..others
+        }
+    }
+
     /// Each option as it is typed in a command with these letters, and whether it is given.
     pub fn given(&self, letters: Letters) -> [(&'static str, bool); 6] {
         let given = [

@@ -154,7 +154,11 @@ impl Ends for Rig {
     fn value(&self, row: &Row) -> &'static str {
         match row.id {
             "suffix" => ".bak",
-            "rsh" => "ssh",
+            "rsh" | "ssh_program" => "ssh",
+            "ssh_port" => "22",
+            "identity" | "ssh_config" => "list",
+            "jump" => "hop",
+            "ssh_option" => "LogLevel=ERROR",
             "remote_path" => "none",
             "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "timeout" => "60",

@@ -276,6 +276,10 @@ fn the_command_of_ssh_may_have_quotes() {
         assert_eq!(code, 0, "{rsh}: {error}");
         assert!(ways.scratch.at(&format!("b{number}/f")).exists());
     }
+    let far = ways.far("options");
+    let native = ["-a", "--ssh-config", &path, "--remote-path", "none", "a/", &far];
+    let (code, _, error) = ways.scratch.sync(&native);
+    assert!(code == 0 && ways.scratch.at("options/f").exists(), "{code} {error}");
     let (code, _, error) = ways.scratch.sync(&["-a", "-e", "ssh -F 'x", "a/", "far:c"]);
     assert!(code == 1 && error.contains("not closed"), "{code} {error}");
 }

@@ -22,8 +22,9 @@ fn run(scratch: &Scratch, flags: &str, script: &Script) -> (Option<String>, Vec<
     let words = ["cp", flags, "--files-from", &list, "host:src", "."];
     let words = words.into_iter().filter(|word| !word.is_empty());
     let args = Command::try_parse_from(words).unwrap().args;
-    let options = args.options().unwrap();
-    let allowed = args.allowed(&[b"src".to_vec()], &options);
+    let plan = args.plan().unwrap();
+    let options = plan.options().unwrap();
+    let allowed = plan.allowed(&[b"src".to_vec()], &options);
     let (error, _) = against_asking(script, &target, (&options, &allowed), Sources::Contents);
     (error, listing(&target).into_iter().map(|(path, _)| path).collect())
 }

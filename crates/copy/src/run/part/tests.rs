@@ -1,6 +1,7 @@
 //! Which parts a command line makes, and what is known of them before anybody is asked.
 
 use super::*;
+use crate::args::CopyArgs;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -16,13 +17,13 @@ fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
     let settings = settings.unwrap();
     let limit = |words: &str| {
         let args = Command::try_parse_from(words.split(' ')).unwrap().args;
-        let (sources, target) = args.locations().unwrap();
-        let parts = parts(sources, target).unwrap();
-        let (attempt, options) = (Attempt::First, &args.options().unwrap());
+        let copy = &args.plan().unwrap();
+        let parts = parts(copy.sources.clone(), copy.target.clone()).unwrap();
+        let (attempt, options) = (Attempt::First, &copy.options().unwrap());
         let (claims, scope) = (Claimant::only(), &Scope::default());
-        let (args, settings, server) = (&args, &settings, None);
-        let plan = Plan { args, settings, attempt, options, claims, scope, server };
-        parts[0].options(&plan).unwrap().limit
+        let (settings, server) = (&settings, None);
+        let turn = Turn { copy, settings, attempt, options, claims, scope, server };
+        parts[0].options(&turn).unwrap().limit
     };
     assert_eq!(limit("cp a slow:"), Some(100_000_000));
     assert_eq!(limit("cp slow:a ."), Some(100_000_000));

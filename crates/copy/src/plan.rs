@@ -1,0 +1,316 @@
+//! A copy command by value: its ends, its rules, its transport and its output. The arguments of `hikyaku cp` are turned into
+//! a plan once; `hikyaku sync` makes its plans itself.
+
+use crate::engine::{Existing, Options, Patterns, Preserve};
+use crate::far::SERVICE;
+use crate::location::Location;
+use crate::memory;
+use crate::names::Names;
+use crate::patterns::{Allowed, Depth};
+use anyhow::Result;
+use clap::ValueEnum;
+use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
+use hikyaku_fan::Parameters;
+use hikyaku_reach::bootstrap::Notes;
+use hikyaku_reach::dial::Via;
+use hikyaku_reach::launch::Launcher;
+use hikyaku_reach::settings::RETRY_FOR;
+use hikyaku_reach::{Way, WayPlan};
+use hikyaku_units::{DataSize, Rate, RetryPolicy};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One copy command.
+#[derive(Clone, Debug)]
+pub struct CopyPlan {
+    /// The sources, in the order of the command.
+    pub sources: Vec<Location>,
+    /// The target.
+    pub target: Location,
+    /// The choice of files, and the way of writing them.
+    pub rules: Rules,
+    /// How data go.
+    pub transport: Transport,
+    /// The output, and the log.
+    pub report: Report,
+    /// The options that were typed; none where no user has typed any.
+    pub(crate) given: Given,
+}
+
+/// The choice of files, and the way of writing them.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Whether directories are copied.
+    pub depth: Depth,
+    /// Which times and modes are kept.
+    pub preserve: Preserve,
+    /// Whether links are copied as links.
+    pub links: Links,
+    /// Owners, where the end that writes may set them, and extended attributes of users.
+    pub owners: Owners,
+    /// Files that have the name at the target already.
+    pub existing: Existing,
+    /// Which of the names below the source are copied.
+    pub names: Names,
+    /// Patterns of names that are not copied.
+    pub patterns: Patterns,
+    /// Whether names that the far side sends are compared with those that were asked for.
+    pub far_names: FarNames,
+    /// Where the content is written.
+    pub write: Write,
+    /// Whether the copy waits for the disk.
+    pub durable: Durable,
+    /// The use of data of earlier attempts.
+    pub resume: Resume,
+    /// How contents are checked.
+    pub verify: Verify,
+    /// Whether anything is written.
+    pub run: Run,
+}
+
+/// The treatment of links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Links {
+    /// The file or directory that it leads to.
+    #[default]
+    Followed,
+    /// A link.
+    Kept,
+}
+
+/// Owners and extended attributes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Owners {
+    /// Those of new files.
+    #[default]
+    New,
+    /// Those of the source.
+    Kept,
+}
+
+/// Names that a far side sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FarNames {
+    /// Each must be one that was asked for.
+    #[default]
+    Checked,
+    /// Any name is taken (`-T`).
+    Trusted,
+}
+
+/// Where the content of a file is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Write {
+    /// Into a new file, which then gets the name.
+    #[default]
+    Beside,
+    /// Into the file that has the name.
+    InPlace,
+}
+
+/// When a file counts as written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durable {
+    /// When it is on the disk.
+    #[default]
+    Disk,
+    /// When the kernel has it.
+    Cache,
+}
+
+/// The use of data of earlier attempts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Resume {
+    /// The copy goes on from them.
+    #[default]
+    Journal,
+    /// They are not used.
+    Fresh,
+}
+
+/// How contents are checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Verify {
+    /// By the hashes of the data that arrive.
+    #[default]
+    Arrived,
+    /// Files are read again as well, before they get their names.
+    ReadBack,
+}
+
+/// Whether anything is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Run {
+    /// The files are copied.
+    #[default]
+    Copy,
+    /// It is printed what would be copied.
+    Rehearsal,
+}
+
+/// How data go.
+#[derive(Clone, Debug, Default)]
+pub struct Transport {
+    /// How far sides are reached.
+    pub way: WayPlan,
+    /// The carrier of the copy.
+    pub by: By,
+    /// When a connection is lost, how long another one is tried; `None` is that of the settings.
+    pub(crate) retry_for: Option<Duration>,
+    /// How servers are started for this copy, if they are not daemons.
+    pub(crate) start: Option<StartServers>,
+    /// How data go between this machine and daemons.
+    pub(crate) daemons: Parameters,
+    /// The port of daemons on the nodes of Gfarm, if these are to send the files.
+    pub(crate) gfarm_daemons: Option<u16>,
+    /// The server of a bucket, if it is not Amazon's.
+    #[cfg_attr(not(feature = "s3"), allow(dead_code, reason = "read where buckets are"))]
+    pub(crate) endpoint: Option<String>,
+}
+
+/// Servers that are started through ssh.
+#[derive(Clone, Debug)]
+pub(crate) struct StartServers {
+    /// The host through which all others are logged in to.
+    pub(crate) primary: Option<String>,
+}
+
+/// The carrier of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum By {
+    /// UDP; where it does not get through, TCP, else ssh; where the far side has no hikyaku, SFTP
+    #[default]
+    Auto,
+    /// UDP only
+    Udp,
+    /// TCP only, by several connections (--pipes)
+    Tcp,
+    /// The connection of ssh
+    Ssh,
+    /// As auto, but never SFTP
+    Native,
+    /// SFTP
+    Sftp,
+}
+
+/// The output, and the log.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The reader of the progress.
+    pub audience: Audience,
+    /// How often a line of figures is printed.
+    pub(crate) stats_every: Option<Duration>,
+    /// The directory of a log for `hikyaku report`.
+    pub(crate) log_dir: Option<PathBuf>,
+    /// The file of a list of hashes.
+    pub(crate) manifest: Option<PathBuf>,
+    /// The sources and the target as they were typed, for the title of the log.
+    pub(crate) typed: Vec<OsString>,
+}
+
+impl CopyPlan {
+    /// A copy with the usual rules.
+    pub fn new(sources: Vec<Location>, target: Location) -> Self {
+        let report = Report {
+            audience: Audience::Person,
+            stats_every: None,
+            log_dir: None,
+            manifest: None,
+            typed: Vec::new(),
+        };
+        let (rules, transport, given) = (Rules::default(), Transport::default(), Given::default());
+        Self { sources, target, rules, transport, report, given }
+    }
+
+    /// How the engine copies. A list of names is read: it may come through a pipe, where it comes once.
+    pub(crate) fn options(&self) -> Result<Options> {
+        let rules = &self.rules;
+        let keeps = rules.owners == Owners::Kept;
+        Ok(Options {
+            recursive: rules.depth == Depth::Tree,
+            preserve: rules.preserve,
+            keep_links: rules.links == Links::Kept,
+            keep_owners: keeps,
+            keep_attributes: keeps,
+            in_place: rules.write == Write::InPlace,
+            durable: rules.durable == Durable::Disk,
+            fresh: rules.resume == Resume::Fresh,
+            verify: rules.verify == Verify::ReadBack,
+            limit: self.transport.way.typed.rate.map(Rate::bits_per_sec),
+            several: self.sources.len() > 1,
+            existing: rules.existing,
+            patterns: rules.patterns.clone(),
+            rehearsal: self.is_rehearsal(),
+            files: rules.names.read()?,
+        })
+    }
+
+    /// How the far side at `host` is reached: as the plan says, or as the user has set.
+    pub(crate) fn way(&self, host: &str, settings: &Settings) -> Result<Way> {
+        let memory = DataSize::from_bytes(memory::available());
+        let plan = &self.transport.way;
+        let mut way = plan.way((host, settings), (SERVICE, memory), Scope::default())?;
+        way.offer.otherwise = "go by SFTP, which is slower";
+        Ok(way)
+    }
+
+    /// What may carry a connection to a daemon.
+    ///
+    /// # Errors
+    ///
+    /// The user wants a carrier that leads to no daemon.
+    pub(crate) fn via(&self) -> Result<Via> {
+        Ok(match self.transport.by {
+            By::Ssh | By::Sftp => {
+                let text = "a daemon is reached by UDP or TCP, not through ssh";
+                return Err(misuse(text, "--via auto, udp or tcp"));
+            }
+            By::Tcp => Via::Tcp,
+            By::Udp => Via::Udp,
+            By::Auto | By::Native if self.transport.way.typed.udp == Some(false) => Via::Tcp,
+            By::Auto | By::Native => Via::Auto,
+        })
+    }
+
+    /// How the servers of the copy are started, if the user wants that.
+    pub(crate) fn launcher(&self, scope: &Scope) -> Option<Launcher> {
+        let way = &self.transport.way;
+        self.transport.start.clone().map(|StartServers { primary }| Launcher {
+            ssh: way.ssh.clone(),
+            remote_path: way.typed.remote_path.clone(),
+            primary,
+            scope: scope.clone(),
+        })
+    }
+
+    /// When a copy whose connection to `host` is lost is tried again, and for how long.
+    pub(crate) fn retries(&self, host: &str, settings: &Settings) -> Result<RetryPolicy> {
+        let time = settings.resolve(self.transport.retry_for, &RETRY_FOR, host)?;
+        Ok(time.map_or(RetryPolicy::COPY, |time| RetryPolicy::COPY.within(time)))
+    }
+
+    /// The names that may arrive for these sources.
+    pub(crate) fn allowed(&self, sources: &[Vec<u8>], options: &Options) -> Allowed {
+        match (self.rules.far_names, options.files.as_slice()) {
+            (FarNames::Trusted, _) => Allowed::anything(),
+            (FarNames::Checked, []) => Allowed::of(sources, self.rules.depth),
+            (FarNames::Checked, files) => Allowed::listed(files, self.rules.depth),
+        }
+    }
+
+    /// Whether it is only printed what would be copied.
+    pub(crate) fn is_rehearsal(&self) -> bool {
+        self.rules.run == Run::Rehearsal
+    }
+
+    /// Whether nothing but errors is printed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.transport.way.notes == Notes::None
+    }
+
+    /// The number of flags `-v`.
+    pub(crate) const fn verbosity(&self) -> u8 {
+        self.transport.way.ssh.verbose
+    }
+}

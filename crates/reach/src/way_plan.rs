@@ -1,0 +1,81 @@
+//! What a command line says of the way to a far side, before the host is known. The settings of the host complete it.
+
+use crate::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
+use crate::near::{Carriers, Way};
+use crate::observer::Observer;
+use crate::service::Service;
+use crate::settings::Typed;
+use crate::ssh::SshOptions;
+use crate::tcp::Pipes;
+use anyhow::Result;
+use hikyaku_console::{Scope, Settings, Tone, say};
+use hikyaku_units::DataSize;
+
+/// How far sides are reached.
+#[derive(Clone, Debug)]
+pub struct WayPlan {
+    /// Options of `ssh`. With `-v` the steps of the connection are printed.
+    pub ssh: SshOptions,
+    /// What the settings of a host complete.
+    pub typed: Typed,
+    /// The only carrier; `None` leaves the choice to the settings.
+    pub carriers: Option<Carriers>,
+    /// How many TCP connections carry the data, if TCP does.
+    pub pipes: Pipes,
+    /// The options for a far side without hikyaku.
+    pub bootstrap: BootstrapArgs,
+    /// Whether the user may be asked whether hikyaku is sent.
+    pub asking: Asking,
+    /// Whether anything but errors is printed.
+    pub notes: Notes,
+}
+
+impl Default for WayPlan {
+    fn default() -> Self {
+        Self {
+            ssh: SshOptions::default(),
+            typed: Typed::default(),
+            carriers: None,
+            pipes: Pipes::default(),
+            bootstrap: BootstrapArgs::default(),
+            asking: Asking::AtTerminal,
+            notes: Notes::Printed,
+        }
+    }
+}
+
+impl WayPlan {
+    /// The way to a `service` at `host`. `memory` is that of this process; `scope` ends ssh while it logs in.
+    ///
+    /// # Errors
+    ///
+    /// A setting of the host is wrong, or the program of `--far-binary` cannot be sent.
+    pub fn way(
+        &self,
+        (host, settings): (&str, &Settings),
+        (service, memory): (Service, DataSize),
+        scope: Scope,
+    ) -> Result<Way> {
+        let chosen = self.typed.clone().or_set(settings, host)?;
+        Ok(Way {
+            service,
+            ssh: self.ssh.clone(),
+            remote_path: chosen.remote_path,
+            offer: Offer {
+                asking: self.asking,
+                notes: self.notes,
+                ..self.bootstrap.offer(settings, host)?
+            },
+            ports: chosen.ports,
+            carriers: self.carriers.unwrap_or(chosen.carriers),
+            pipes: self.pipes,
+            tuning: chosen.tuning,
+            memory,
+            observer: match self.ssh.verbose {
+                0 => Observer::default(),
+                _ => Observer::new(|step| say(Tone::Note, step)),
+            },
+            scope,
+        })
+    }
+}
