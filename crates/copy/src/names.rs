@@ -47,7 +47,7 @@ impl Names {
             true => std::io::stdin().read_to_end(&mut bytes),
             false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
         };
-        read.at(&shown)?;
+        read.at(shown)?;
         parse((&bytes, end), &shown)
     }
 }

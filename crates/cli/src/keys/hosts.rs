@@ -1,7 +1,7 @@
 //! The hosts that a command about keys names, and work on several of them at the same time.
 
 use super::login::Prompts;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hikyaku_console::{ExitCode, Settings, misuse, print};
 use hikyaku_reach::dial::{Address, PORT};
 use hikyaku_reach::{Destination, for_each_host};

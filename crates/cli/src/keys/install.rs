@@ -21,6 +21,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Install {
     /// Clusters of the settings, or hosts of daemons: HOST, HOST:PORT or USER@HOST:PORT
     #[arg(required = true, value_name = "HOST|CLUSTER")]
@@ -46,6 +47,13 @@ pub(super) struct Install {
     #[command(flatten)]
     login: Login,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku keys install node1 node2
+      this user's key to two daemons, and their keys to this host
+  hikyaku keys install --root /runs --ro lab
+      all servers of [cluster.lab]: only /runs, only to read";
 
 /// The program of a host that is asked. It answers on standard output; an older one that does not know these words would
 /// print its usage.
