@@ -8,6 +8,7 @@ pub(crate) mod moto;
 pub(crate) mod perf;
 pub(crate) mod proxy;
 pub(crate) mod slow_disk;
+pub(crate) mod web;
 
 use std::fs;
 use std::io::Write;

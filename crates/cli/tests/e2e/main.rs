@@ -46,6 +46,7 @@ mod proxy_transparent;
 mod python;
 mod rates;
 mod reach;
+mod recorded;
 mod reports;
 #[cfg(feature = "s3")]
 mod s3;

@@ -90,6 +90,10 @@ impl Daemon {
 }
 
 impl Daemon {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it as a crash does.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
