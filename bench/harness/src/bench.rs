@@ -20,12 +20,15 @@ use xtask::{NETWORK_TOOLS, Need, ensure_present, is_root, workspace};
 const TOOLS: &[Need] = &[
     Need::new("ping", "iputils-ping"),
     Need::new("setpriv", "util-linux"),
-    Need::new("rsync", "rsync"),
-    Need::new("rclone", "rclone"),
     Need::new("curl", "curl"),
     Need::new("python3", "python3"),
-    Need::new("sshfs", "sshfs"),
     Need::new("fusermount3", "fuse3"),
+];
+/// Programs of others, which two builds of the product are compared without.
+const OTHERS: &[Need] = &[
+    Need::new("rsync", "rsync"),
+    Need::new("rclone", "rclone"),
+    Need::new("sshfs", "sshfs"),
     Need::new("aria2c", "aria2"),
 ];
 
@@ -112,7 +115,8 @@ pub(crate) struct BenchArgs {
     /// Where to keep results.
     #[arg(long, value_name = "DIR", default_value = "bench-results")]
     pub(crate) out: PathBuf,
-    /// Measure each cell of the product with this other build of `hikyaku`, too, in turn, and show the ratio.
+    /// Measure each cell of the product with this other build of `hikyaku`, too, in turn, and show the median ratio with
+    /// its 95 % interval, for which six runs are needed at least.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) beside: Option<PathBuf>,
     /// Measure this build of `hikyaku`, made elsewhere, in place of one that is built here.
@@ -152,6 +156,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         }
         ensure_present(NETWORK_TOOLS)?;
         ensure_present(TOOLS)?;
+        if args.beside.is_none() {
+            ensure_present(OTHERS)?;
+        }
     }
     let mut failures = 0;
     for bench in benches {
