@@ -5,15 +5,11 @@ mod help;
 mod s3;
 mod servers;
 
-use crate::engine::{Existing, Patterns, Preserve};
+use crate::engine::Patterns;
 use crate::guests::Guests;
 use crate::location::{Location, LocationError};
 use crate::names::Names;
-use crate::patterns::Depth;
-use crate::plan::{
-    By, CopyPlan, Durable, FarNames, Links, Owners, Report, Resume, Rules, Run, StartServers,
-    Transport as Carriage, Verify, Write,
-};
+use crate::plan::{By, CopyPlan, FarNames, Report, Rules, StartServers, Transport as Carriage};
 use crate::unfinished::{Reader, Wish};
 use clap::{ArgAction, Args};
 use hikyaku_console::{Audience, Given, OtherArgs};
@@ -22,6 +18,9 @@ use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size}
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, ScpArgs, SshOptions, WayPlan};
+use hikyaku_transfer::{
+    Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
+};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -319,6 +318,7 @@ impl CopyArgs {
             },
             links: either(archive, Links::Kept, Links::Followed),
             owners: either(archive, Owners::Kept, Owners::New),
+            attributes: either(archive, Attributes::Kept, Attributes::Dropped),
             existing: match (choice.ignore_existing, choice.update) {
                 (true, _) => Existing::Kept,
                 (_, true) => Existing::KeptIfNewer,
@@ -336,7 +336,7 @@ impl CopyArgs {
             durable: either(safety.no_fsync, Durable::Cache, Durable::Disk),
             resume: either(safety.fresh, Resume::Fresh, Resume::Journal),
             verify: either(safety.verify, Verify::ReadBack, Verify::Arrived),
-            run: either(choice.dry_run, Run::Rehearsal, Run::Copy),
+            pass: either(choice.dry_run, Pass::DryRun, Pass::Copy),
         }
     }
 

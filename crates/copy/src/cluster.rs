@@ -19,14 +19,12 @@ use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures,
     UPDATE_EVERY, headline, misuse, print_end, printed, unwritten,
 };
-use hikyaku_fan::{
-    Direction, Done, Download, Failed, Meter, Pass, Session, Upload, Watch, remote_path,
-};
+use hikyaku_fan::{Direction, Done, Download, Failed, Meter, Session, Upload, Watch, remote_path};
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
 use hikyaku_store::StorePath;
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{FailureKind, Pass};
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;
 use order::Order;
@@ -228,7 +226,7 @@ fn follow<T: Send>(
             })
         }
         Ok(done) => {
-            let is_rehearsal = order.choice().pass == Pass::Rehearsal;
+            let is_rehearsal = order.choice().pass == Pass::DryRun;
             let ending = if is_rehearsal { Ending::Untold } else { Ending::Done };
             Ok((done, Display { board, id, counts, ending }))
         }

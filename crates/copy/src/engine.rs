@@ -51,10 +51,12 @@ pub(crate) use through::{Party, Terms, through};
 pub(crate) use walk::Roots;
 
 use crate::patterns::Allowed;
-use hikyaku_fan::Older;
 use hikyaku_fs::Kind;
 use hikyaku_reach::{Connection, In, Out};
-use hikyaku_transfer::EntryKind;
+use hikyaku_transfer::{
+    Attributes, Depth, Durable, EntryKind, Existing, Links, OtherSources, Owners, Pass, Preserve,
+    Resume, Verify, Write,
+};
 use serde::{Deserialize, Serialize};
 
 /// Files up to this size go through the stream of messages, one behind the other; larger ones have an
@@ -78,82 +80,36 @@ pub(crate) struct Ends<'a> {
 /// How a copy is made; both ends know it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Options {
-    /// Directories with what is in them.
-    pub(crate) recursive: bool,
-    /// What of the source's metadata is kept.
+    /// Whether directories are copied.
+    pub(crate) depth: Depth,
+    /// Which times and modes are kept.
     pub(crate) preserve: Preserve,
-    /// Links stay links.
-    pub(crate) keep_links: bool,
-    /// Owners, where the end that writes may set them.
-    pub(crate) keep_owners: bool,
+    /// The treatment of links.
+    pub(crate) links: Links,
+    /// The owners of new files.
+    pub(crate) owners: Owners,
     /// Extended attributes of users.
-    pub(crate) keep_attributes: bool,
-    /// Files that are there are written over, in place of making new ones.
-    pub(crate) in_place: bool,
-    /// What is said to be there is on the disk.
-    pub(crate) durable: bool,
-    /// What an earlier attempt left is not taken up.
-    pub(crate) fresh: bool,
-    /// Files are read again before they get their names.
-    pub(crate) verify: bool,
-    /// Which files at the target are left alone.
+    pub(crate) attributes: Attributes,
+    /// Where contents are written.
+    pub(crate) write: Write,
+    /// When a file counts as written.
+    pub(crate) durable: Durable,
+    /// The use of data of earlier attempts.
+    pub(crate) resume: Resume,
+    /// How contents are checked.
+    pub(crate) verify: Verify,
+    /// What happens to files that have the name at the target.
     pub(crate) existing: Existing,
-    /// Say what would be copied, and copy nothing.
-    pub(crate) rehearsal: bool,
+    /// Whether anything is written.
+    pub(crate) pass: Pass,
     /// Only these, relative to the one source; all, if there are none.
     pub(crate) files: Vec<Vec<u8>>,
     /// The most that may be sent, in bits of files per second; for whoever tells what limits.
     pub(crate) limit: Option<u64>,
-    /// There are more sources than those of this end: the target is a directory.
-    pub(crate) several: bool,
+    /// Whether the command has other sources than those of this end.
+    pub(crate) other_sources: OtherSources,
     /// What is left out.
     pub(crate) patterns: Patterns,
-}
-
-/// Which times and modes are kept. The order of the variants is that of the protocol: the first two are what the two bools
-/// of older programs mean.
-// spec: copy-feature-1
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Preserve {
-    /// Neither.
-    #[default]
-    Nothing,
-    /// Both.
-    All,
-    /// Times alone. A far side has it with the feature [`TIMES_ALONE`](hikyaku_reach::TIMES_ALONE).
-    Times,
-}
-
-impl Preserve {
-    pub(crate) const fn times(self) -> bool {
-        matches!(self, Self::All | Self::Times)
-    }
-
-    pub(crate) const fn modes(self) -> bool {
-        matches!(self, Self::All)
-    }
-}
-
-/// What becomes of a file that is at the target already.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Existing {
-    /// The new one takes its place.
-    #[default]
-    Replaced,
-    /// It stays unless it is older than the source.
-    KeptIfNewer,
-    /// It stays.
-    Kept,
-}
-
-impl From<Existing> for Older {
-    fn from(existing: Existing) -> Self {
-        match existing {
-            Existing::Replaced => Self::Replaced,
-            Existing::KeptIfNewer => Self::KeptIfNewer,
-            Existing::Kept => Self::Kept,
-        }
-    }
 }
 
 /// What an entry would be at the target.

@@ -1,6 +1,6 @@
 //! The far side of a copy: a program that ssh has started, or a thread of this one.
 
-use crate::engine::{Claimant, Descriptors, Meter, Options, Preserve, Roots, close_code};
+use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, close_code};
 use crate::home::expanded;
 use crate::outcome::failed;
 use crate::patterns::{Allowed, expand, is_home, is_users_home};
@@ -11,7 +11,7 @@ use hikyaku_reach::{
     Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached,
     Readers, Service, Stream, TIMES_ALONE, Way, here,
 };
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{FailureKind, Preserve};
 use hikyaku_units::Rate;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -25,17 +25,16 @@ mod table;
 mod unfinished;
 
 pub use args::CopyArgs;
-pub use engine::{Existing, Patterns, Preserve};
+pub use engine::Patterns;
 pub use far::{SERVICE, attend};
+pub use hikyaku_transfer::{
+    Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
+};
 pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;
 pub use names::Names;
 pub use outcome::exit_code;
-pub use patterns::Depth;
-pub use plan::{
-    By, CopyPlan, Durable, FarNames, Links, Owners, Report, Resume, Rules, Run, Transport, Verify,
-    Write,
-};
+pub use plan::{By, CopyPlan, FarNames, Report, Rules, Transport};
 pub use run::{copy, run};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};

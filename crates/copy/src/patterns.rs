@@ -6,6 +6,7 @@ use hikyaku_console::misuse;
 use hikyaku_fan::dirs_above;
 use hikyaku_fs::{Kind, Name};
 use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath, doing};
+use hikyaku_transfer::Depth;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -187,16 +188,6 @@ enum Set {
     Contents(Depth),
     /// These paths, the directories above them, and all below them.
     Listed { paths: BTreeSet<Vec<u8>>, parents: BTreeSet<Vec<u8>>, depth: Depth },
-}
-
-/// The requested kind of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Depth {
-    /// A file.
-    #[default]
-    File,
-    /// A file, or a directory with all that is in it.
-    Tree,
 }
 
 impl Allowed {

@@ -1,12 +1,12 @@
 //! A copy command by value: its ends, its rules, its transport and its output. The arguments of `hikyaku cp` are turned into
 //! a plan once; `hikyaku sync` makes its plans itself.
 
-use crate::engine::{Existing, Options, Patterns, Preserve};
+use crate::engine::{Options, Patterns};
 use crate::far::SERVICE;
 use crate::location::Location;
 use crate::memory;
 use crate::names::Names;
-use crate::patterns::{Allowed, Depth};
+use crate::patterns::Allowed;
 use anyhow::Result;
 use clap::ValueEnum;
 use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
@@ -16,6 +16,10 @@ use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
 use hikyaku_reach::{Way, WayPlan};
+use hikyaku_transfer::{
+    Attributes, Depth, Durable, Existing, Links, OtherSources, Owners, Pass, Preserve, Resume,
+    Verify, Write,
+};
 use hikyaku_units::{DataSize, Rate, RetryPolicy};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -47,8 +51,10 @@ pub struct Rules {
     pub preserve: Preserve,
     /// Whether links are copied as links.
     pub links: Links,
-    /// Owners, where the end that writes may set them, and extended attributes of users.
+    /// The owners of new files.
     pub owners: Owners,
+    /// Extended attributes of users.
+    pub attributes: Attributes,
     /// Files that have the name at the target already.
     pub existing: Existing,
     /// Which of the names below the source are copied.
@@ -66,27 +72,7 @@ pub struct Rules {
     /// How contents are checked.
     pub verify: Verify,
     /// Whether anything is written.
-    pub run: Run,
-}
-
-/// The treatment of links.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Links {
-    /// The file or directory that it leads to.
-    #[default]
-    Followed,
-    /// A link.
-    Kept,
-}
-
-/// Owners and extended attributes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Owners {
-    /// Those of new files.
-    #[default]
-    New,
-    /// Those of the source.
-    Kept,
+    pub pass: Pass,
 }
 
 /// Names that a far side sends.
@@ -97,56 +83,6 @@ pub enum FarNames {
     Checked,
     /// Any name is taken (`-T`).
     Trusted,
-}
-
-/// Where the content of a file is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Write {
-    /// Into a new file, which then gets the name.
-    #[default]
-    Beside,
-    /// Into the file that has the name.
-    InPlace,
-}
-
-/// When a file counts as written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Durable {
-    /// When it is on the disk.
-    #[default]
-    Disk,
-    /// When the kernel has it.
-    Cache,
-}
-
-/// The use of data of earlier attempts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Resume {
-    /// The copy goes on from them.
-    #[default]
-    Journal,
-    /// They are not used.
-    Fresh,
-}
-
-/// How contents are checked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Verify {
-    /// By the hashes of the data that arrive.
-    #[default]
-    Arrived,
-    /// Files are read again as well, before they get their names.
-    ReadBack,
-}
-
-/// Whether anything is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Run {
-    /// The files are copied.
-    #[default]
-    Copy,
-    /// It is printed what would be copied.
-    Rehearsal,
 }
 
 /// How data go.
@@ -226,22 +162,24 @@ impl CopyPlan {
     /// How the engine copies. A list of names is read: it may come through a pipe, where it comes once.
     pub(crate) fn options(&self) -> Result<Options> {
         let rules = &self.rules;
-        let keeps = rules.owners == Owners::Kept;
         Ok(Options {
-            recursive: rules.depth == Depth::Tree,
+            depth: rules.depth,
             preserve: rules.preserve,
-            keep_links: rules.links == Links::Kept,
-            keep_owners: keeps,
-            keep_attributes: keeps,
-            in_place: rules.write == Write::InPlace,
-            durable: rules.durable == Durable::Disk,
-            fresh: rules.resume == Resume::Fresh,
-            verify: rules.verify == Verify::ReadBack,
+            links: rules.links,
+            owners: rules.owners,
+            attributes: rules.attributes,
+            write: rules.write,
+            durable: rules.durable,
+            resume: rules.resume,
+            verify: rules.verify,
             limit: self.transport.way.typed.rate.map(Rate::bits_per_sec),
-            several: self.sources.len() > 1,
+            other_sources: match self.sources.len() {
+                0 | 1 => OtherSources::None,
+                _ => OtherSources::Some,
+            },
             existing: rules.existing,
             patterns: rules.patterns.clone(),
-            rehearsal: self.is_rehearsal(),
+            pass: rules.pass,
             files: rules.names.read()?,
         })
     }
@@ -301,7 +239,7 @@ impl CopyPlan {
 
     /// Whether it is only printed what would be copied.
     pub(crate) fn is_rehearsal(&self) -> bool {
-        self.rules.run == Run::Rehearsal
+        self.rules.pass == Pass::DryRun
     }
 
     /// Whether nothing but errors is printed.

@@ -3,6 +3,7 @@
 
 use hikyaku_remote::Seen;
 use hikyaku_store::{Found, Kind, Last, StorePath, Time};
+use hikyaku_transfer::{Depth, Existing, Links, Pass};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -10,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
     /// Whether directories are copied.
-    pub trees: Trees,
+    pub depth: Depth,
     /// Whether a name is left out: its path below the source, and whether it is a directory. A source that is a file has its
     /// own name here. What is below a directory that is left out is left out as well.
     pub leaves_out: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
@@ -21,66 +22,11 @@ pub struct Choice<'a> {
     /// Sources that were written as what is in a directory, as `dir/.`: they have no name of their own at the target.
     pub contents: &'a [StorePath],
     /// Whether a source that is a symbolic link is followed. Links below a source stay links, and a target is followed.
-    pub named_links: NamedLinks,
+    pub named_links: Links,
     /// What happens to files of the same name at the target.
-    pub older: Older,
+    pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
-}
-
-/// Whether directories are transferred.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Trees {
-    /// A directory among the sources is an error.
-    #[default]
-    Refused,
-    /// With everything below them.
-    Copied,
-}
-
-/// What happens to a file or link at the target that differs from the new one of its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Older {
-    /// It is replaced.
-    #[default]
-    Replaced,
-    /// It stays.
-    Kept,
-    /// It stays unless it is older.
-    KeptIfNewer,
-}
-
-impl Older {
-    /// Whether what was changed at `there` stays where something comes that was changed at `new`. As with `cp -u`, only what
-    /// is older gives way: what has the same time stays. The caller tells `new` as the target would hold it: where the
-    /// target holds whole seconds, without what is below them.
-    pub fn keeps(self, new: Time, there: Time) -> bool {
-        match self {
-            Self::Replaced => false,
-            Self::Kept => true,
-            Self::KeptIfNewer => there >= new,
-        }
-    }
-}
-
-/// Whether a source that the user has named is followed if it is a symbolic link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum NamedLinks {
-    /// What it leads to is copied, under the name of the link.
-    #[default]
-    Followed,
-    /// The link is copied.
-    Kept,
-}
-
-/// Whether a transfer writes, or only tells what it would write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Pass {
-    /// Files are copied.
-    #[default]
-    Copy,
-    /// Nothing is written at the target.
-    Rehearsal,
 }
 
 fn nothing(_: &[u8], _: bool) -> bool {
@@ -91,32 +37,32 @@ impl Choice<'_> {
     /// Whether the last name of a source is followed if it is a link. One that was written as a directory is.
     pub(crate) fn last(&self, source: &StorePath) -> Last {
         match self.named_links {
-            NamedLinks::Kept if !self.dirs.contains(source) => Last::Kept,
-            NamedLinks::Kept | NamedLinks::Followed => Last::Followed,
+            Links::Kept if !self.dirs.contains(source) => Last::Kept,
+            Links::Kept | Links::Followed => Last::Followed,
         }
     }
 
     /// Files only, all of them, which replace what is there.
     pub const FILES: Self = Self {
-        trees: Trees::Refused,
+        depth: Depth::File,
         leaves_out: &nothing,
         listed: &[],
         dirs: &[],
         contents: &[],
-        named_links: NamedLinks::Followed,
-        older: Older::Replaced,
+        named_links: Links::Followed,
+        existing: Existing::Replaced,
         pass: Pass::Copy,
     };
     /// The same with directories.
-    pub const TREES: Self = Self { trees: Trees::Copied, ..Self::FILES };
+    pub const TREES: Self = Self { depth: Depth::Tree, ..Self::FILES };
 }
 
 impl fmt::Debug for Choice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Choice")
-            .field("trees", &self.trees)
+            .field("depth", &self.depth)
             .field("listed", &self.listed.len())
-            .field("older", &self.older)
+            .field("existing", &self.existing)
             .field("pass", &self.pass)
             .finish_non_exhaustive()
     }
@@ -159,14 +105,14 @@ pub struct Link {
 }
 
 /// Decides what becomes of a file where `found` has its name.
-pub(crate) fn action(new: Seen, found: Option<&Found>, older: Older) -> Action {
+pub(crate) fn action(new: Seen, found: Option<&Found>, existing: Existing) -> Action {
     let Some(found) = found else { return Action::Write };
-    match (found.kind, older) {
-        (_, Older::Kept) => Action::Stay,
+    match (found.kind, existing) {
+        (_, Existing::Kept) => Action::Stay,
         (Kind::Dir, _) => Action::Refuse(InTheWay::Directory),
         (Kind::Special, _) => Action::Refuse(InTheWay::Special),
         (Kind::File, _) if Seen::from(found) == new => Action::Same,
-        _ if older.keeps(new.modified, found.modified) => Action::Stay,
+        _ if existing.keeps(new.modified, found.modified) => Action::Stay,
         (Kind::File | Kind::Link, _) => Action::Write,
     }
 }
@@ -175,14 +121,14 @@ pub(crate) fn action(new: Seen, found: Option<&Found>, older: Older) -> Action {
 pub(crate) fn action_of_link(
     new: &Link,
     (found, text): (&Found, Option<&[u8]>),
-    older: Older,
+    existing: Existing,
 ) -> LinkAction {
     match found.kind {
-        _ if older == Older::Kept => LinkAction::Stay,
+        _ if existing == Existing::Kept => LinkAction::Stay,
         Kind::Dir => LinkAction::Refuse(InTheWay::Directory),
         Kind::Special => LinkAction::Refuse(InTheWay::Special),
         _ if text == Some(&new.text) => LinkAction::Stay,
-        _ if older.keeps(new.modified, found.modified) => LinkAction::Stay,
+        _ if existing.keeps(new.modified, found.modified) => LinkAction::Stay,
         Kind::File | Kind::Link => LinkAction::Replace,
     }
 }
@@ -230,8 +176,8 @@ impl<'a> Selection<'a> {
         !self.listed.is_empty()
     }
 
-    pub(crate) const fn trees(&self) -> Trees {
-        self.choice.trees
+    pub(crate) const fn depth(&self) -> Depth {
+        self.choice.depth
     }
 
     pub(crate) fn listed(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
@@ -245,7 +191,7 @@ impl<'a> Selection<'a> {
         }
         if self.listed.contains(below) {
             return match is_dir {
-                true if self.trees() == Trees::Refused => Wanted::Tree,
+                true if self.depth() == Depth::File => Wanted::Tree,
                 true => Wanted::Copied,
                 false if (self.choice.leaves_out)(below, false) => Wanted::LeftOut,
                 false => Wanted::Copied,
@@ -253,8 +199,8 @@ impl<'a> Selection<'a> {
         }
         let mut tops = dirs_above(below).filter(|dir| self.listed.contains(dir));
         let is_copied = |top: &[u8]| self.inside(below, top.len() + 1, is_dir) == Wanted::Copied;
-        match self.trees() {
-            Trees::Copied if tops.any(is_copied) => Wanted::Copied,
+        match self.depth() {
+            Depth::Tree if tops.any(is_copied) => Wanted::Copied,
             _ if is_dir && self.above.contains(below) => Wanted::Above,
             _ => Wanted::LeftOut,
         }

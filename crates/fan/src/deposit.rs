@@ -3,7 +3,7 @@
 //! Several threads copy whole files at once, the largest first; the store chooses the machine that gets a file.
 
 use crate::blocked::Blocked;
-use crate::choice::{Action, InTheWay, LinkAction, Older, Pass, action};
+use crate::choice::{Action, InTheWay, LinkAction, action};
 use crate::dress::{DirState, Dress};
 use crate::links;
 use crate::meter::Meter;
@@ -14,6 +14,7 @@ use hikyaku_run_log::FileStage;
 use hikyaku_store::{
     Access, ErrorKind, Finish, Found, Kind, Make, Naming, Store, StoreError, StorePath,
 };
+use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +27,7 @@ pub struct DepositJob<'a> {
     /// Files, directories and links.
     pub plan: &'a UploadPlan,
     /// What happens to files of the same name.
-    pub older: Older,
+    pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
     /// Which permission bits files and directories get.
@@ -52,7 +53,7 @@ const TRIES: usize = 3;
 ///
 /// The machine has no room for another thread.
 pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
-    if job.pass == Pass::Rehearsal {
+    if job.pass == Pass::DryRun {
         return Ok(rehearse(job));
     }
     let mut done = Uploaded::default();
@@ -75,7 +76,7 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
         }
     }
     for (path, link) in job.plan.links.iter().filter(|(path, _)| !blocked.is_above(path)) {
-        let made = links::make(job.store, path, link, job.older);
+        let made = links::make(job.store, path, link, job.existing);
         made.unwrap_or_else(|error| done.fail(path, error.into()));
     }
     let files = job.plan.files.iter().filter(|file| !blocked.is_above(&file.to));
@@ -158,7 +159,7 @@ fn decide(job: &DepositJob<'_>, file: &UploadFile) -> Result<(Action, Option<Fou
         Err(error) if error.kind == ErrorKind::NotFound => None,
         Err(error) => return Err(UploadError::Target(error)),
     };
-    Ok((action(file.seen, found.as_ref(), job.older), found))
+    Ok((action(file.seen, found.as_ref(), job.existing), found))
 }
 
 /// Tells what would be written.
@@ -173,7 +174,7 @@ fn rehearse(job: &DepositJob<'_>) -> Uploaded {
         }
     }
     for (path, link) in job.plan.links.iter().filter(|(path, _)| !blocked.is_above(path)) {
-        match links::decide(job.store, path, link, job.older) {
+        match links::decide(job.store, path, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => {}
             Ok(None | Some((LinkAction::Replace, _))) => told.would.push(path.as_bytes().to_vec()),
             Ok(Some((LinkAction::Refuse(way), _))) => told.fail(path, UploadError::InTheWay(way)),

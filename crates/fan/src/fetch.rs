@@ -6,7 +6,7 @@ mod work;
 
 use crate::blocked::Blocked;
 use crate::census::{Census, File, ServerId};
-use crate::choice::{Action, InTheWay, Older, Pass, action};
+use crate::choice::{Action, InTheWay, action};
 use crate::dress::Dress;
 use crate::links::NoLink;
 use crate::meter::Meter;
@@ -16,6 +16,7 @@ use crate::target::Target;
 use hikyaku_fs::PeerPath;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{ErrorKind, Found, Store, StoreError, StorePath};
+use hikyaku_transfer::{Existing, Pass};
 use run::Run;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -40,7 +41,7 @@ pub struct Job<'a> {
     /// In which order the files take their bytes.
     pub taking: Taking,
     /// What happens to files of the same name.
-    pub older: Older,
+    pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
     /// How data travel. Streams and pauses are for uploads only.
@@ -123,11 +124,11 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     let mut fetched = Fetched::default();
     let made = match job.pass {
         Pass::Copy => dirs::make(job, &mut fetched),
-        Pass::Rehearsal => dirs::rehearse(job, &mut fetched),
+        Pass::DryRun => dirs::rehearse(job, &mut fetched),
     };
     let target = |file| target(job, &made.blocked, file, &mut fetched);
     let targets = job.census.files.iter().map(target).collect();
-    if job.pass == Pass::Rehearsal {
+    if job.pass == Pass::DryRun {
         return Ok(fetched);
     }
     let mut fetched = Run::new(job, targets, fetched).all()?;
@@ -144,9 +145,9 @@ fn target(job: &Job<'_>, blocked: &Blocked, file: &File, fetched: &mut Fetched) 
         return None;
     }
     let found = path.as_ref().ok_or(FetchError::TooLarge).and_then(|path| look(job, path));
-    let decided = found.map(|found| (action(file.seen, found.as_ref(), job.older), found));
+    let decided = found.map(|found| (action(file.seen, found.as_ref(), job.existing), found));
     match decided.map(|(action, found)| (action, path, found)) {
-        Ok((Action::Write, Some(path), _)) if job.pass == Pass::Rehearsal => {
+        Ok((Action::Write, Some(path), _)) if job.pass == Pass::DryRun => {
             fetched.would.push(path.as_bytes().to_vec());
             return None;
         }

@@ -36,10 +36,11 @@ mod tests;
 pub use census::{
     Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
 };
-pub use choice::{Choice, InTheWay, Link, NamedLinks, Older, Pass, Trees, dirs_above};
+pub use choice::{Choice, InTheWay, Link, dirs_above};
 pub use deposit::{DepositJob, deposit};
 pub use dress::{DirMeta, DirState, Dress};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};
+pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
 pub use kind::{Kind, failure_kind};
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use server::{GfarmNode, Server, StoreServer};

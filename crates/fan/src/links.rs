@@ -1,7 +1,8 @@
 //! Symbolic links that are made in a store: what becomes of one whose name is taken.
 
-use crate::choice::{InTheWay, Link, LinkAction, Older, action_of_link};
+use crate::choice::{InTheWay, Link, LinkAction, action_of_link};
 use hikyaku_store::{ErrorKind, Kind, Result, Store, StoreError, StorePath};
+use hikyaku_transfer::Existing;
 
 /// Why a link is not there.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) fn decide(
     store: &dyn Store,
     path: &StorePath,
     link: &Link,
-    older: Older,
+    existing: Existing,
 ) -> Result<Option<(LinkAction, Kind)>> {
     let found = match store.look(path) {
         Ok(found) => found,
@@ -32,7 +33,7 @@ pub(crate) fn decide(
     };
     // A link that cannot be read is another one.
     let text = (found.kind == Kind::Link).then(|| store.read_link(path).ok()).flatten();
-    Ok(Some((action_of_link(link, (&found, text.as_deref()), older), found.kind)))
+    Ok(Some((action_of_link(link, (&found, text.as_deref()), existing), found.kind)))
 }
 
 /// Makes a link, in the place of a file or of another link if one has its name.
@@ -40,13 +41,13 @@ pub(crate) fn make(
     store: &dyn Store,
     path: &StorePath,
     link: &Link,
-    older: Older,
+    existing: Existing,
 ) -> std::result::Result<(), NoLink> {
     match store.make_link(path, &link.text) {
         Err(error) if error.kind == ErrorKind::Exists => {}
         made => return Ok(made?),
     }
-    match decide(store, path, link, older)? {
+    match decide(store, path, link, existing)? {
         Some((LinkAction::Stay, _)) => return Ok(()),
         Some((LinkAction::Refuse(way), _)) => return Err(NoLink::InTheWay(way)),
         Some((LinkAction::Replace, kind)) => store.remove(path, kind)?,

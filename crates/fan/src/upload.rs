@@ -15,13 +15,14 @@ mod state;
 mod there;
 
 use crate::census::ServerId;
-use crate::choice::{InTheWay, Older, Pass};
+use crate::choice::InTheWay;
 use crate::dress::Dress;
 use crate::links::NoLink;
 use crate::meter::Meter;
 use crate::session::ClientParameters;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::StoreError;
+use hikyaku_transfer::{Existing, Pass};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub struct UploadJob<'a> {
     /// Files, directories and links.
     pub plan: &'a UploadPlan,
     /// What happens to files of the same name at the servers.
-    pub older: Older,
+    pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
     /// Which permission bits files and directories get.
@@ -111,7 +112,7 @@ impl From<NoLink> for UploadError {
 pub fn upload(job: &UploadJob<'_>) -> std::io::Result<Uploaded> {
     match job.pass {
         Pass::Copy => run::Run::new(job).all(),
-        Pass::Rehearsal => Ok(there::rehearse(job)),
+        Pass::DryRun => Ok(there::rehearse(job)),
     }
 }
 

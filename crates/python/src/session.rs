@@ -5,7 +5,7 @@ use crate::failure::{of_files, of_session, of_text};
 use crate::setup::Words;
 use crate::wait::{Progress, wait};
 use hikyaku_fan::{
-    Choice, Download, Meter, Modes, Older, SessionError, Streams, Upload, remote_path,
+    Choice, Download, Existing, Meter, Modes, SessionError, Streams, Upload, remote_path,
 };
 use hikyaku_store::StorePath;
 use pyo3::exceptions::PyValueError;
@@ -88,10 +88,10 @@ impl Session {
     ) -> PyResult<Done> {
         let session = self.session(py)?;
         let target = path(py, &to)?;
-        let older = match existing {
-            "replace" => Older::Replaced,
-            "keep" => Older::Kept,
-            "newer" => Older::KeptIfNewer,
+        let existing = match existing {
+            "replace" => Existing::Replaced,
+            "keep" => Existing::Kept,
+            "newer" => Existing::KeptIfNewer,
             other => {
                 let text = format!("existing='{other}': expected 'replace', 'keep' or 'newer'");
                 return Err(PyValueError::new_err(text));
@@ -103,7 +103,7 @@ impl Session {
             session.upload(&Upload {
                 sources: &files,
                 target: &target,
-                choice: &Choice { older, ..Choice::TREES },
+                choice: &Choice { existing, ..Choice::TREES },
                 modes: modes(keep_modes),
                 meter: &meter,
                 stop,

@@ -10,6 +10,7 @@ mod layout;
 mod message;
 mod missing;
 mod proven;
+mod rules;
 mod tree;
 mod version;
 
@@ -28,5 +29,9 @@ pub use message::{
 };
 pub use missing::missing;
 pub use proven::{Hole, Proven};
+pub use rules::{
+    Attributes, Depth, Durable, Existing, Links, OtherSources, Owners, Pass, Preserve, Resume,
+    Verify, Write,
+};
 pub use tree::{FileHash, SegmentHash};
 pub use version::Version;

@@ -53,7 +53,7 @@ pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome
             patience: GONE_MAX,
             dress: what.modes.dress(),
             taking: what.landing.taking,
-            older: order.choice().older,
+            existing: order.choice().existing,
             pass: order.choice().pass,
             parameters: order.parameters,
             meter: &meter,
@@ -91,7 +91,7 @@ pub(super) fn up(
         deposit(&DepositJob {
             store,
             plan,
-            older: order.choice().older,
+            existing: order.choice().existing,
             pass: order.choice().pass,
             dress: order.modes().dress(),
             rate: order.parameters.client.rate,

@@ -7,7 +7,7 @@ use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, misuse, say};
-use hikyaku_fan::{Choice, Modes, NamedLinks, Parameters, Pass, Streams, Trees};
+use hikyaku_fan::{Choice, Modes, Parameters, Streams};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
@@ -68,17 +68,14 @@ impl<'a> Order<'a> {
     /// What is copied.
     pub(super) fn choice(&self) -> Choice<'_> {
         Choice {
-            trees: if self.options.recursive { Trees::Copied } else { Trees::Refused },
+            depth: self.options.depth,
             leaves_out: &*self.leaves_out,
             listed: &self.options.files,
             dirs: &self.dirs,
             contents: &self.contents,
-            named_links: match self.options.keep_links {
-                true => NamedLinks::Kept,
-                false => NamedLinks::Followed,
-            },
-            older: self.options.existing.into(),
-            pass: if self.options.rehearsal { Pass::Rehearsal } else { Pass::Copy },
+            named_links: self.options.links,
+            existing: self.options.existing,
+            pass: self.options.pass,
         }
     }
 

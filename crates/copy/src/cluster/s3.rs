@@ -10,12 +10,13 @@ use anyhow::{Error, Result};
 use hikyaku_console::{Tone, begun, say, with_remedy};
 use hikyaku_fan::{
     Arriving, Claims, Done, Landing, LeftOut, Modes, Renamed, Server, ServerId, SessionError,
-    StoreServer, Target, Trees, UploadPlan, Why, failure_kind, remote_path, store_census, unfit,
+    StoreServer, Target, UploadPlan, Why, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath};
 use hikyaku_store_s3::{Meant, S3, S3Error, S3Options, Times};
+use hikyaku_transfer::Depth;
 use hikyaku_units::counted;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -54,10 +55,10 @@ fn one(
     let (plan, choice) = (order.plan, order.choice());
     let root = remote_path(&source.path).map_err(start::of_session)?;
     let times = if order.modes() == Modes::Kept { Times::Noted } else { Times::Written };
-    let meant = match choice.trees {
+    let meant = match choice.depth {
         _ if source.ending != Ending::Name => Meant::Directory,
-        Trees::Copied => Meant::Either,
-        Trees::Refused => Meant::Object,
+        Depth::Tree => Meant::Either,
+        Depth::File => Meant::Object,
     };
     let survey = store.survey(&root, (meant, times)).map_err(|error| explained(&error, source))?;
     let connections = connections(plan) as usize;

@@ -17,7 +17,9 @@ use crossbeam_queue::SegQueue;
 use hikyaku_fs::Volumes;
 use hikyaku_fs::{Draft, FsError, Manner, Meta, Stream, Token, Zeros, set_attribute};
 use hikyaku_reach::Out;
-use hikyaku_transfer::{Failure, FailureKind, FileHash, FromReceiver, Record, SegmentHash, Whole};
+use hikyaku_transfer::{
+    Durable, Failure, FailureKind, FileHash, FromReceiver, Record, SegmentHash, Verify, Whole,
+};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -159,7 +161,7 @@ impl Disk<'_> {
         let dressed = draft.set_length(plan.size).map(|()| self.dress(&plan, &draft));
         let ready = dressed.and_then(|()| {
             // A file of this size is synced by itself, while other threads write.
-            if self.options.durable { draft.sync() } else { Ok(()) }
+            if self.options.durable == Durable::Disk { draft.sync() } else { Ok(()) }
         });
         if let Err(error) = ready {
             self.void(incoming, &error);
@@ -245,7 +247,7 @@ impl Disk<'_> {
         draft: &Draft,
         is_right: impl FnOnce() -> Result<bool, FsError>,
     ) -> Option<()> {
-        if !self.options.verify || draft.manner() == Manner::Stream {
+        if self.options.verify == Verify::Arrived || draft.manner() == Manner::Stream {
             return Some(());
         }
         match is_right() {

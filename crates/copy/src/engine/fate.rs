@@ -1,11 +1,10 @@
 //! What becomes of an entry where something may be already: one decision for files, links and directories,
 //! for the copy and for its rehearsal.
 
-use super::{Existing, Options};
-use hikyaku_fan::Older;
+use super::Options;
 use hikyaku_fs::{Kind, Manner, Meta};
 use hikyaku_store::Time;
-use hikyaku_transfer::{Entry, EntryKind};
+use hikyaku_transfer::{Entry, EntryKind, Existing, Write};
 
 /// What has an entry's name at the target.
 pub(crate) struct Found {
@@ -60,14 +59,16 @@ pub(crate) fn fate(entry: &Entry, found: Option<&Found>, options: &Options) -> F
         _ if is_newer(entry, found, options) => Fate::Stay,
         (EntryKind::Link(to), _) if found.link.as_ref() == Some(to) => Fate::Stay,
         (EntryKind::Link(_), _) => Fate::Link,
-        (EntryKind::File { .. }, Kind::File) if options.in_place => Fate::Write(Manner::InPlace),
+        (EntryKind::File { .. }, Kind::File) if options.write == Write::InPlace => {
+            Fate::Write(Manner::InPlace)
+        }
         (EntryKind::File { .. }, _) => Fate::Write(Manner::Renamed),
     }
 }
 
 fn is_newer(entry: &Entry, found: &Found, options: &Options) -> bool {
     let time = |(secs, nanos)| Time { secs, nanos };
-    Older::from(options.existing).keeps(time(entry.modified), time(found.meta.modified))
+    options.existing.keeps(time(entry.modified), time(found.meta.modified))
 }
 
 #[cfg(test)]

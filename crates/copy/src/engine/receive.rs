@@ -34,7 +34,8 @@ use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Connection;
 use hikyaku_reach::{In, TalkError};
 use hikyaku_transfer::{
-    Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Layout, Remains, decode,
+    Durable, Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Layout, Pass,
+    Remains, decode,
 };
 use pour::Pouring;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -139,12 +140,12 @@ fn begin(
     let (FromSender::Begin { sources, of, from }, _) = decode::<FromSender>(body)? else {
         return Err(anyhow!("the sender does not begin as it should"));
     };
-    let making = match options.rehearsal {
+    let making = match options.pass == Pass::DryRun {
         true => Making::Nothing,
         false => Making::Allowed(patience(connection)),
     };
     let landing = Landing::open(target, sources, of, (making, descriptors))?;
-    let opened = match options.rehearsal || landing.is_stream() {
+    let opened = match options.pass == Pass::DryRun || landing.is_stream() {
         true => {
             let journal = JournalFile::none(Token::random()?);
             Opened { journal, remains: BTreeMap::new(), attempt: Attempt::First }
@@ -175,7 +176,8 @@ fn scoped(
         }
         drop(names);
         let (every, until) = (scene.writing.sync_every, &stop);
-        let syncer = disk.options.durable.then(|| scope.spawn(move || sync(disk, every, until)));
+        let syncer = (disk.options.durable == Durable::Disk)
+            .then(|| scope.spawn(move || sync(disk, every, until)));
         let teller = scope.spawn(|| tell(disk, &stop));
         let object_jobs = jobs.clone();
         let (manifest, told) = (&manifest, &stop);
@@ -441,7 +443,7 @@ impl Receiver<'_> {
     }
 
     fn entry(&mut self, entry: Entry) -> Result<(), Stopped> {
-        if self.disk.options.rehearsal {
+        if self.disk.options.pass == Pass::DryRun {
             return self.rehearse(&entry);
         }
         match entry.kind {

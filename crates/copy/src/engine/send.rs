@@ -24,7 +24,7 @@ use feed::{Feeder, load};
 use hear::{Asked, Replies, hear, wishes};
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::Out;
-use hikyaku_transfer::{EntryId, FromSender, Proven, Sources};
+use hikyaku_transfer::{EntryId, FromSender, OtherSources, Proven, Sources};
 use hikyaku_units::Rate;
 use knowledge::Knowledge;
 use small::read_small;
@@ -47,7 +47,8 @@ const MOST_FROM: usize = 1000;
 pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
     let Ends { connection, incoming, outgoing, fault, meter, options, claims, .. } = ends;
     // Complaints of the walk come behind it.
-    let sources = if options.several { Sources::Several } else { roots.sources };
+    let sources =
+        if options.other_sources == OtherSources::Some { Sources::Several } else { roots.sources };
     if let Err(error) =
         outgoing.say(&FromSender::Begin { sources, of: roots.of, from: beginning(&roots.from) })
     {

@@ -148,7 +148,12 @@ fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
 }
 
 fn recursive() -> Options {
-    Options { recursive: true, preserve: Preserve::All, fresh: true, ..Options::default() }
+    Options {
+        depth: Depth::Tree,
+        preserve: Preserve::All,
+        resume: Resume::Fresh,
+        ..Options::default()
+    }
 }
 
 /// Every name below, with its content or target.

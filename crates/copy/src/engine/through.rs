@@ -15,7 +15,7 @@ use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Bytes, ReadError, WriteError};
 use hikyaku_reach::{Connection, ObjectReceiver};
 use hikyaku_reach::{In, Out};
-use hikyaku_transfer::{EntryId, FromReceiver, FromSender, Kept, TargetKind, decode};
+use hikyaku_transfer::{EntryId, FromReceiver, FromSender, Kept, Pass, TargetKind, decode};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope};
@@ -156,7 +156,7 @@ fn note(message: &FromSender, terms: Terms<'_>, meter: &Meter) -> anyhow::Result
             Err(anyhow!("the other end sends {shown}, which was not asked for"))
         }
         // In a dry run the receiver may answer each entry.
-        FromSender::Entry(_) if terms.options.rehearsal => {
+        FromSender::Entry(_) if terms.options.pass == Pass::DryRun => {
             meter.add_rehearsed();
             Ok(())
         }

@@ -21,7 +21,7 @@ use super::spot::{Base, Spot};
 use super::version::of_meta;
 use descent::Descent;
 use hikyaku_fs::{Folder, FsError, Kind, Links, Meta, Name, Owner, PeerPath, Special};
-use hikyaku_transfer::Version;
+use hikyaku_transfer::{Depth, Version};
 use roots::{Meeting, Root};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -79,7 +79,10 @@ pub(crate) fn walk(
             return;
         }
     };
-    let links = if options.keep_links { Links::Kept } else { Links::Followed };
+    let links = match options.links {
+        hikyaku_transfer::Links::Kept => Links::Kept,
+        hikyaku_transfer::Links::Followed => Links::Followed,
+    };
     let made = (roots.meeting == Meeting::Perhaps).then(HashMap::new);
     let (last, parents) = (None, BTreeSet::new());
     let mut walker = Walker {
@@ -226,7 +229,7 @@ impl Walker<'_> {
 
     /// A source that is a directory, and all that is in it.
     fn dir(&mut self, spot: Spot, name: Vec<u8>, meta: &Meta) -> Result<(), ReadSource> {
-        if !self.options.recursive {
+        if self.options.depth == Depth::File {
             return Err(ReadSource::Directory);
         }
         if !name.is_empty() {

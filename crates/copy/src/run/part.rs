@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
 use hikyaku_reach::bootstrap::{Asking, Spare};
-use hikyaku_transfer::{Failure, FailureKind};
+use hikyaku_transfer::{Durable, Failure, FailureKind, Pass, Resume};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -231,7 +231,7 @@ impl Part {
         let journal = self.sftp_journal(&options);
         // The first signal stops the copy between two blocks, which then writes down how far it is.
         let _stopped = turn.scope.on_stop(|| {});
-        let login = self.far().map(|far| &far.login).filter(|_| options.durable);
+        let login = self.far().map(|far| &far.login).filter(|_| options.durable == Durable::Disk);
         let settling =
             login.and_then(|login| server.settling((&turn.copy.transport.way.ssh, login)));
         let run = Run {
@@ -255,7 +255,7 @@ impl Part {
 
     /// What earlier attempts of the same copy by SFTP have done.
     fn sftp_journal(&self, options: &Options) -> Option<Journal> {
-        if options.rehearsal {
+        if options.pass == Pass::DryRun {
             return None;
         }
         let local = |path: &Path| absolute(path).ok();
@@ -273,7 +273,7 @@ impl Part {
         let names: Vec<&[u8]> =
             std::iter::once(host.as_bytes()).chain(names.iter().map(Vec::as_slice)).collect();
         let journal = Journal::open(&names)?;
-        if options.fresh {
+        if options.resume == Resume::Fresh {
             journal.remove();
             return Journal::open(&names);
         }
@@ -287,7 +287,9 @@ impl Part {
             options.limit = turn.copy.way(host, turn.settings)?.tuning.rate;
         }
         // What the attempt before this one has done is not to be done again.
-        options.fresh &= turn.attempt == Attempt::First;
+        if turn.attempt == Attempt::Again {
+            options.resume = Resume::Journal;
+        }
         Ok(options)
     }
 

@@ -7,13 +7,13 @@ use super::journal::{Key, Past};
 use super::remote::Known;
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, SMALL};
-use hikyaku_fan::{Dress, Older};
+use hikyaku_fan::Dress;
 use hikyaku_fs::Shown;
 use hikyaku_reach::Limit;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
 use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
 use hikyaku_store_local::Local;
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Durable, Existing, FailureKind};
 use std::collections::VecDeque;
 
 /// Bytes after which the progress of a file is recorded.
@@ -100,9 +100,9 @@ pub(super) fn stays_here(
         }
         _ => false,
     };
-    let older = Older::from(run.options.existing);
-    let is_kept = |secs| older.keeps(Time { secs, nanos: 0 }, found.modified);
-    Ok(is_done || older == Older::Kept || file.found.modified.is_some_and(is_kept))
+    let existing = run.options.existing;
+    let is_kept = |secs| existing.keeps(Time { secs, nanos: 0 }, found.modified);
+    Ok(is_done || existing == Existing::Kept || file.found.modified.is_some_and(is_kept))
 }
 
 /// Reports the result of a dry run for a file.
@@ -159,7 +159,7 @@ fn receive(
         }
         return Err(trouble);
     }
-    if run.options.durable {
+    if run.options.durable == Durable::Disk {
         draft.sync().map_err(stored)?;
     }
     draft.name(Naming::Replace, &finish(run, (store, dress), file)).map_err(stored)
@@ -186,7 +186,7 @@ fn check_unchanged(run: &Run<'_>, file: &Download, handle: &Handle) -> Result<()
 /// Records the length of an unfinished file, which then outlives this process.
 fn keep(run: &Run<'_>, file: &Download, draft: &dyn Draft, bytes: u64) {
     let Some(journal) = run.journal.filter(|_| bytes >= RESUMED_BYTES_MIN) else { return };
-    if !run.options.durable || draft.sync().is_ok() {
+    if run.options.durable == Durable::Cache || draft.sync().is_ok() {
         journal.add(file.key(), &Past::Part { bytes, token: draft.token().0 });
         draft.keep();
     }

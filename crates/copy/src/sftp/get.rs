@@ -20,7 +20,7 @@ use anyhow::Result;
 use hikyaku_fan::Modes;
 use hikyaku_sftp::{Kind, Request};
 use hikyaku_store::{StorePath, Time};
-use hikyaku_transfer::{FailureKind, Sources};
+use hikyaku_transfer::{Depth, FailureKind, OtherSources, Pass, Sources};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -44,7 +44,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         }
     }
     let is_listed = !run.options.files.is_empty();
-    let arriving = match all.len() > 1 || run.options.several {
+    let arriving = match all.len() > 1 || run.options.other_sources == OtherSources::Some {
         _ if is_listed => Sources::Contents,
         true => Sources::Several,
         false => Sources::One,
@@ -85,7 +85,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
             jobs.add(Job::Files(walk.rest()))
         },
         |job| match job {
-            Job::File(file) if run.options.rehearsal => {
+            Job::File(file) if run.options.pass == Pass::DryRun => {
                 rehearse_download(run, &target.store, &file)
             }
             Job::File(file) => download(run, &limit, (&target.store, dress), &file),
@@ -113,7 +113,7 @@ fn new_dir<'a>(
     let ([source], Sources::One) = (sources, arriving) else { return None };
     let name = without_slashes(target.as_os_str().as_bytes());
     let is_new = || fs::symlink_metadata(target).is_err_and(|error| error.kind() == NotFound);
-    if !run.options.recursive || name.len() == target.as_os_str().len() || !is_new() {
+    if run.options.depth == Depth::File || name.len() == target.as_os_str().len() || !is_new() {
         return None;
     }
     let found = run.server.client.attributes(&Request::Stat(source)).ok()?;

@@ -4,11 +4,10 @@ use super::Run;
 use super::fault::{Trouble, here, stored, there};
 use super::file::{draft_path, in_seconds, seconds, times};
 use crate::engine::End;
-use hikyaku_fan::Older;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, Extension, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Found, Store, StorePath, Time};
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Existing, FailureKind, Pass};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -28,9 +27,10 @@ pub(super) fn link_here(
     to: &StorePath,
 ) -> Result<(), Trouble> {
     let text = run.server.client.name(&Request::ReadLink(from)).map_err(there(from))?;
-    let older = Older::from(run.options.existing);
+    let existing = run.options.existing;
     let stays = |found: &Found| {
-        older == Older::Kept || modified.is_some_and(|new| older.keeps(new, found.modified))
+        existing == Existing::Kept
+            || modified.is_some_and(|new| existing.keeps(new, found.modified))
     };
     match store.look(to) {
         Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -44,12 +44,12 @@ pub(super) fn link_here(
             if !is_link && found.kind != hikyaku_store::Kind::File {
                 return Err(in_the_way(End::Here, to.as_bytes()));
             }
-            if !run.options.rehearsal {
+            if run.options.pass == Pass::Copy {
                 store.remove(to, found.kind).map_err(stored)?;
             }
         }
     }
-    if run.options.rehearsal {
+    if run.options.pass == Pass::DryRun {
         run.meter.add_note(Shown::new(to.as_bytes()).to_string());
         return Ok(());
     }
@@ -69,11 +69,11 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         Err(error) if error.is_absent() => None,
         Err(error) => return Err(there(to)(error)),
     };
-    let older = Older::from(run.options.existing);
+    let existing = run.options.existing;
     let stays = |found: &Attributes| {
         let time = found.times.map(|(_, modified)| in_seconds(modified));
         let new = in_seconds(seconds(source.mtime()));
-        older == Older::Kept || time.is_some_and(|time| older.keeps(new, time))
+        existing == Existing::Kept || time.is_some_and(|time| existing.keeps(new, time))
     };
     match found.map(|found| found.kind()) {
         None => {}
@@ -86,7 +86,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         Some(Some(Kind::Link | Kind::File)) => {}
         Some(_) => return Err(in_the_way(End::There, to)),
     }
-    if run.options.rehearsal {
+    if run.options.pass == Pass::DryRun {
         run.meter.add_note(Shown::new(to).to_string());
         return Ok(());
     }

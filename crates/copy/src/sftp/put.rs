@@ -15,7 +15,7 @@ use crate::outcome::of_new_tree;
 use crate::session::Refused;
 use anyhow::Result;
 use hikyaku_sftp::{Kind, Request};
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Depth, FailureKind, OtherSources, Pass};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -35,10 +35,10 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     };
     // What a list names goes into the target, which is made if it is not there.
     let is_listed = !run.options.files.is_empty();
-    let is_several = sources.len() > 1 || run.options.several;
+    let is_several = sources.len() > 1 || run.options.other_sources == OtherSources::Some;
     // As with cp, the new name of a directory may end with a slash.
     let is_new_dir = is_nothing
-        && run.options.recursive
+        && run.options.depth == Depth::Tree
         && matches!(sources, [source] if !is_several && source.is_dir());
     let target = if is_new_dir { without_slashes(&target).to_vec() } else { target };
     if !into && !is_listed && (is_several || target.ends_with(b"/")) {
@@ -90,7 +90,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
             jobs.add(Job::Files(walk.rest()))
         },
         |job| match job {
-            Job::File(file) if run.options.rehearsal => rehearse_upload(run, &file),
+            Job::File(file) if run.options.pass == Pass::DryRun => rehearse_upload(run, &file),
             Job::File(file) => upload(run, &limit, &file),
             Job::Files(files) => upload_together(run, (&limit, &present), &files),
             Job::Link { from, to } => link_there(run, &from, &to),

@@ -3,14 +3,14 @@
 use super::Run;
 use super::fault::{Trouble, there};
 use super::file::no_time;
-use crate::engine::{End, Existing};
+use crate::engine::End;
 use crate::outcome::failed;
 use crate::patterns::{Asked, is_home, is_users_home};
 use anyhow::Result;
 use hikyaku_fs::{Name, Shown};
 use hikyaku_sftp::{Attributes, Entry, Kind, Request};
 use hikyaku_store::Time;
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Existing, FailureKind};
 use std::time::SystemTime;
 
 /// Entries of one directory that are taken.

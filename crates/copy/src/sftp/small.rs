@@ -20,6 +20,7 @@ use hikyaku_reach::Limit;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Folder, Local, Reached};
+use hikyaku_transfer::Durable;
 use std::fs::{File, Metadata};
 use std::mem::take;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -284,7 +285,7 @@ pub(super) fn download_together(
     }
     // Files that have arrived are written, also if the copy ends.
     let group = store(run, target, &whole)?;
-    match whole.len() < SYNCED_TOGETHER_MIN || !run.options.durable {
+    match whole.len() < SYNCED_TOGETHER_MIN || run.options.durable == Durable::Cache {
         true => group.name(run),
         false => landing.add(run, group),
     }
@@ -318,7 +319,7 @@ fn store(
     (store, dress): (&Local, Dress),
     files: &[(&Download, Vec<u8>)],
 ) -> Result<Group, Trouble> {
-    let reached = match run.options.durable {
+    let reached = match run.options.durable == Durable::Disk {
         false => Reached::Kernel,
         true if files.len() < SYNCED_TOGETHER_MIN => Reached::Disk,
         true => Reached::DiskWithOthers,

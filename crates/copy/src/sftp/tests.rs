@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::Tally;
+use hikyaku_transfer::Depth;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
@@ -104,7 +105,7 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
     let server = thread::spawn(move || serve(far, lie));
     let client = Client::start(near.try_clone().unwrap(), near.try_clone().unwrap()).unwrap();
     let session = Server::of(OpenSftp { client: &client, commands: Commands::Refused });
-    let options = Options { recursive: true, ..Options::default() };
+    let options = Options { depth: Depth::Tree, ..Options::default() };
     let (meter, scope) = (Meter::default(), Scope::default());
     let run = Run {
         server: &session,

@@ -8,14 +8,13 @@ use super::file::{
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use super::settle::{Complete, name};
-use crate::engine::{End, Existing};
-use hikyaku_fan::Older;
+use crate::engine::End;
 use hikyaku_fs::Shown;
 use hikyaku_reach::Limit;
 use hikyaku_sftp::{
     Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Durable, Existing, FailureKind};
 use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
 use std::os::unix::ffi::OsStrExt;
@@ -175,9 +174,9 @@ fn stays(
         }
         _ => false,
     };
-    let older = Older::from(run.options.existing);
-    let is_kept = |time| older.keeps(in_seconds(modified), in_seconds(time));
-    Ok(is_done || older == Older::Kept || time.is_some_and(is_kept))
+    let existing = run.options.existing;
+    let is_kept = |time| existing.keeps(in_seconds(modified), in_seconds(time));
+    Ok(is_done || existing == Existing::Kept || time.is_some_and(is_kept))
 }
 
 /// Tells what would become of a file.
@@ -288,7 +287,7 @@ pub(super) fn opening_mode(before: &Metadata) -> u32 {
 
 /// Whether the server syncs files.
 pub(super) fn syncs(run: &Run<'_>) -> bool {
-    run.options.durable && run.server.client.version().has(Extension::Sync)
+    run.options.durable == Durable::Disk && run.server.client.version().has(Extension::Sync)
 }
 
 /// Until when the server is busy with a file.

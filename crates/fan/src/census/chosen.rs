@@ -1,9 +1,10 @@
 //! What of a census is copied.
 
 use super::{Census, LeftOut, Why};
-use crate::choice::{Choice, Selection, Trees, Wanted};
+use crate::choice::{Choice, Selection, Wanted};
 use hikyaku_fs::PeerPath;
 use hikyaku_store::{ErrorKind, Kind, StorePath};
+use hikyaku_transfer::Depth;
 use std::collections::BTreeSet;
 
 impl Census {
@@ -24,7 +25,7 @@ impl Census {
         let is_dir =
             *root == StorePath::ROOT || self.dirs.first().is_some_and(|(path, _)| is_root(path));
         match (is_dir, selection.is_list()) {
-            (true, false) if selection.trees() == Trees::Refused => return Err(ErrorKind::IsDir),
+            (true, false) if selection.depth() == Depth::File => return Err(ErrorKind::IsDir),
             (false, true) => return Err(ErrorKind::NotDir),
             (false, _)
                 if choice.dirs.contains(named)

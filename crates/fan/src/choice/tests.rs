@@ -35,7 +35,7 @@ fn what_is_there_is_replaced_only_if_the_user_does_not_keep_it() {
         (Some(found(Kind::Special, 7, 101)), [Refuse(Special), Stay, Refuse(Special)]),
     ];
     for (found, wanted) in table {
-        let all = [Older::Replaced, Older::Kept, Older::KeptIfNewer];
+        let all = [Existing::Replaced, Existing::Kept, Existing::KeptIfNewer];
         assert_eq!(all.map(|older| action(new, found.as_ref(), older)), wanted, "{found:?}");
     }
 }
@@ -51,11 +51,11 @@ fn only_what_is_older_gives_way_where_newer_is_kept() {
         (time(100, 6), true),
         (time(101, 0), true),
     ] {
-        assert_eq!(Older::KeptIfNewer.keeps(new, there), stays, "{there:?}");
-        assert!(!Older::Replaced.keeps(new, there) && Older::Kept.keeps(new, there));
+        assert_eq!(Existing::KeptIfNewer.keeps(new, there), stays, "{there:?}");
+        assert!(!Existing::Replaced.keeps(new, there) && Existing::Kept.keeps(new, there));
     }
     // A target of whole seconds holds this one as 100.
-    assert!(Older::KeptIfNewer.keeps(time(100, 0), time(100, 0)));
+    assert!(Existing::KeptIfNewer.keeps(time(100, 0), time(100, 0)));
 }
 
 #[test]
@@ -73,9 +73,13 @@ fn a_link_takes_the_place_of_files_and_other_links() {
         (found(Kind::Dir, 3, 99), None, [InTheWay::Directory; 2].map(Refuse)),
         (found(Kind::Special, 3, 99), None, [InTheWay::Special; 2].map(Refuse)),
     ] {
-        let of = |older| action_of_link(&new, (&found, text.map(str::as_bytes)), older);
-        assert_eq!([Older::Replaced, Older::KeptIfNewer].map(of), wanted, "{found:?} {text:?}");
-        assert_eq!(of(Older::Kept), Stay, "{found:?}");
+        let of = |existing| action_of_link(&new, (&found, text.map(str::as_bytes)), existing);
+        assert_eq!(
+            [Existing::Replaced, Existing::KeptIfNewer].map(of),
+            wanted,
+            "{found:?} {text:?}"
+        );
+        assert_eq!(of(Existing::Kept), Stay, "{found:?}");
     }
 }
 
@@ -117,7 +121,7 @@ fn patterns_and_lists_choose_names_below_a_source() {
     ] {
         assert_eq!(selection.of(path.as_bytes(), is_dir), wanted, "{path}");
     }
-    let choice = Choice { trees: Trees::Refused, ..choice };
+    let choice = Choice { depth: Depth::File, ..choice };
     let selection = Selection::new(&choice);
     assert_eq!(selection.of(b"d/deep", true), Tree);
     assert_eq!(selection.of(b"d/deep/x", false), LeftOut);

@@ -22,7 +22,7 @@ pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     let made = dirs(job, fetched, |place, mode| job.store.make_dir(place, mode));
     for (path, link) in &job.census.links {
         let Some(place) = place(job, &made, path) else { continue };
-        if let Err(error) = links::make(&*job.store, &place, link, job.older) {
+        if let Err(error) = links::make(&*job.store, &place, link, job.existing) {
             fetched.failed.push((path.as_bytes().to_vec(), error.into()));
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     });
     for (path, link) in &job.census.links {
         let Some(place) = place(job, &made, path) else { continue };
-        let error = match links::decide(&*job.store, &place, link, job.older) {
+        let error = match links::decide(&*job.store, &place, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => continue,
             Ok(None | Some((LinkAction::Replace, _))) => {
                 fetched.would.push(place.as_bytes().to_vec());

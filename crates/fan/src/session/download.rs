@@ -125,7 +125,7 @@ impl Session {
             patience: GONE_MAX,
             dress: download.modes.dress(),
             taking: landing.taking,
-            older: choice.older,
+            existing: choice.existing,
             pass: choice.pass,
             parameters: self.parameters,
             meter,

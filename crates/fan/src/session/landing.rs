@@ -1,13 +1,12 @@
 //! Where the files of a download go.
 
 use super::{Kind, SessionError};
-use crate::choice::Pass;
 use crate::fetch::Taking;
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
 use hikyaku_store::{ErrorKind, Kind as FileKind, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{FailureKind, Pass};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -148,7 +147,7 @@ impl Landing {
     ) -> Result<Self, SessionError> {
         let opening = match pass {
             Pass::Copy => Opening::Waits(patience.clone()),
-            Pass::Rehearsal => Opening::Never,
+            Pass::DryRun => Opening::Never,
         };
         let opened = Local::of_target(target, NewModes::default(), opening);
         let (store, _) = opened.map_err(cannot_write)?;
@@ -213,7 +212,7 @@ fn look(target: &Path) -> Result<There, SessionError> {
 
 /// A directory for what is in a source, which is made unless nothing is to be written.
 fn contents(target: &Path, pass: Pass) -> Result<(PathBuf, Place), SessionError> {
-    if pass == Pass::Rehearsal {
+    if pass == Pass::DryRun {
         let (dir, place) = new_name(target)?;
         return Ok(match place {
             Place::Renamed(name) => (dir, Place::Below(name)),

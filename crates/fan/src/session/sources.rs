@@ -2,13 +2,13 @@
 
 use super::{Failed, SessionError, unfit};
 use crate::census::{LeftOut, Why};
-use crate::choice::{Choice, Selection, Trees};
+use crate::choice::{Choice, Selection};
 use crate::kind::{Kind, failure_kind};
 use crate::upload::UploadPlan;
 use hikyaku_fs::{Name, Shown};
 use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Depth, FailureKind};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -66,7 +66,7 @@ impl Sources {
 /// Whether a source can be copied as it was chosen.
 fn fits(source: &Source, choice: &Choice<'_>) -> Result<(), ErrorKind> {
     match (source.kind == FileKind::Dir, choice.listed.is_empty()) {
-        (true, true) if choice.trees == Trees::Refused => Err(ErrorKind::IsDir),
+        (true, true) if choice.depth == Depth::File => Err(ErrorKind::IsDir),
         (false, false) => Err(ErrorKind::NotDir),
         _ => Ok(()),
     }

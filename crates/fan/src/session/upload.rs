@@ -79,7 +79,7 @@ impl Session {
             servers: &clients,
             redial: &|server| self.again(server),
             plan: &plan,
-            older: what.choice.older,
+            existing: what.choice.existing,
             pass: what.choice.pass,
             dress: what.modes.dress(),
             parameters: self.parameters.client,

@@ -48,7 +48,7 @@ fn links(run: &Run<'_>, (at, client): (At, &Client)) {
         if run.there.blocked.is_above(place) {
             continue;
         }
-        match run.there.link(at.server, (place, link), run.job.older) {
+        match run.there.link(at.server, (place, link), run.job.existing) {
             Some((LinkAction::Stay, _)) => continue,
             Some((LinkAction::Refuse(way), _)) => {
                 run.failed(place, UploadError::InTheWay(way));

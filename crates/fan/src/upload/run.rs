@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
             if there.blocked.is_above(&file.to) {
                 continue;
             }
-            let at = match there.wish(file, job.older) {
+            let at = match there.wish(file, job.existing) {
                 Wish::Kept => {
                     uploaded.kept += 1;
                     job.meter.add_kept(size);

@@ -43,7 +43,7 @@ fn plan(source: &Arc<dyn Store>, to: &str) -> UploadPlan {
 }
 
 struct Given<'a> {
-    older: Older,
+    existing: Existing,
     redial: &'a (dyn Fn(ServerId) -> Option<Client> + Sync),
     stop: &'a AtomicBool,
     parameters: ClientParameters,
@@ -55,8 +55,8 @@ fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uplo
         servers: &cluster.clients,
         redial: given.redial,
         plan,
-        older: given.older,
-        pass: crate::Pass::Copy,
+        existing: given.existing,
+        pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0o022 },
         parameters: given.parameters,
         patience: Duration::from_millis(300),
@@ -69,7 +69,8 @@ fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uplo
 
 fn uploaded(cluster: &Cluster, plan: &UploadPlan) -> Uploaded {
     let stop = AtomicBool::new(false);
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
+    let given =
+        Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     upload_with(cluster, plan, &given).0
 }
 
@@ -120,8 +121,8 @@ fn older_versions_are_replaced_where_they_are() {
     }
     let cluster = servers(&stores, None);
     let stop = AtomicBool::new(false);
-    for (older, count) in [(Older::Kept, 0), (Older::Replaced, 60)] {
-        let given = Given { older, redial: &|_| None, stop: &stop, parameters: PLAIN };
+    for (existing, count) in [(Existing::Kept, 0), (Existing::Replaced, 60)] {
+        let given = Given { existing, redial: &|_| None, stop: &stop, parameters: PLAIN };
         let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
         assert_eq!((sent.files, sent.kept), (count, 60 - count), "{:?}", sent.failed);
     }
@@ -144,7 +145,8 @@ fn files_of_a_server_that_dies_go_to_the_others() {
         killed.close(1, "killed");
     });
     let stop = AtomicBool::new(false);
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
+    let given =
+        Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
     killer.join().unwrap();
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
@@ -179,8 +181,8 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
         servers: &cluster.clients,
         redial: &redial,
         plan: &plan,
-        older: Older::Replaced,
-        pass: crate::Pass::Copy,
+        existing: Existing::Replaced,
+        pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0 },
         parameters: PLAIN,
         patience: Duration::from_secs(20),
@@ -265,7 +267,8 @@ fn an_upload_that_is_stopped_leaves_whole_files_only() {
         thread::sleep(Duration::from_millis(500));
         told.store(true, Ordering::Relaxed);
     });
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
+    let given =
+        Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
     stopper.join().unwrap();
     assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::Stopped));
@@ -302,7 +305,7 @@ fn a_server_whose_turn_has_not_come_gets_nothing() {
     let cluster = servers(&stores, None);
     let stop = AtomicBool::new(false);
     let parameters = ClientParameters { stagger: HOUR, ..PLAIN };
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters };
+    let given = Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters };
     let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
     assert!(meter.servers()[0].bytes() > 0);
@@ -316,7 +319,7 @@ fn a_stream_that_pauses_sends_no_second_file() {
     let cluster = servers(&stores, None);
     let stop = AtomicBool::new(false);
     let parameters = ClientParameters { pause: HOUR, streams: 2, ..PLAIN };
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters };
+    let given = Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters };
     let sent = thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(500));

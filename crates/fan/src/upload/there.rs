@@ -3,9 +3,10 @@
 use super::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded};
 use crate::blocked::Blocked;
 use crate::census::{ServerId, walk};
-use crate::choice::{Action, InTheWay, Link, LinkAction, Older, action, action_of_link};
+use crate::choice::{Action, InTheWay, Link, LinkAction, action, action_of_link};
 use hikyaku_remote::{Client, Entry, RemoteError};
 use hikyaku_store::{Change, Found, Kind, StorePath};
+use hikyaku_transfer::Existing;
 use std::collections::{HashMap, HashSet};
 use std::thread;
 
@@ -100,11 +101,11 @@ impl There {
         &self,
         server: ServerId,
         (path, link): (&StorePath, &Link),
-        older: Older,
+        existing: Existing,
     ) -> Option<(LinkAction, Kind)> {
         let (_, entry) = self.at(path).iter().find(|(at, _)| *at == server)?;
         let found = entry.found.as_ref().ok()?;
-        Some((action_of_link(link, (found, entry.link.as_deref()), older), found.kind))
+        Some((action_of_link(link, (found, entry.link.as_deref()), existing), found.kind))
     }
 
     /// What a file gets that this server has with the same size and time.
@@ -115,17 +116,17 @@ impl There {
         file: &UploadFile,
     ) -> Option<Change> {
         let found = self.found(server, &file.to)?;
-        let is_same = action(file.seen, Some(found), job.older) == Action::Same;
+        let is_same = action(file.seen, Some(found), job.existing) == Action::Same;
         job.dress.same_file(file.mode, found).filter(|_| is_same)
     }
 
     /// What is to happen to a file.
-    pub(super) fn wish(&self, file: &UploadFile, older: Older) -> Wish {
+    pub(super) fn wish(&self, file: &UploadFile, existing: Existing) -> Wish {
         let (mut others, mut has_it) = (Vec::new(), false);
         for (server, entry) in self.at(&file.to) {
             // What cannot be looked at is told by the server once it is written to.
             let found = entry.found.as_ref().ok();
-            match found.map_or(Action::Write, |found| action(file.seen, Some(found), older)) {
+            match found.map_or(Action::Write, |found| action(file.seen, Some(found), existing)) {
                 Action::Stay | Action::Same => has_it = true,
                 Action::Write => others.push(*server),
                 Action::Refuse(way) => return Wish::Refused(way),
@@ -146,7 +147,7 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
     told.failed.extend(there.in_the_way(job.plan));
     for (path, link) in job.plan.links.iter().filter(|(path, _)| !there.blocked.is_above(path)) {
         let servers = (0..job.servers.len()).map(ServerId);
-        let actions = servers.map(|server| there.link(server, (path, link), job.older));
+        let actions = servers.map(|server| there.link(server, (path, link), job.existing));
         let actions: Vec<_> = actions.map(|one| one.map(|(action, _)| action)).collect();
         let way = actions.iter().find_map(|action| match action {
             Some(LinkAction::Refuse(way)) => Some(*way),
@@ -162,7 +163,7 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
     }
     for file in job.plan.files.iter().filter(|file| !there.blocked.is_above(&file.to)) {
         let path = file.to.as_bytes().to_vec();
-        match there.wish(file, job.older) {
+        match there.wish(file, job.existing) {
             Wish::Kept => {
                 told.kept += 1;
                 job.meter.add_kept(file.seen.size);

@@ -96,7 +96,7 @@ fn files_and_links_are_replaced() {
         assert_eq!(of(&link(b"x"), Some(&there), Existing::Replaced), Fate::Link);
     }
     assert_eq!(of(&link(b"there"), Some(&found(Kind::Link, 0)), Existing::Replaced), Fate::Stay);
-    let options = Options { in_place: true, ..Options::default() };
+    let options = Options { write: Write::InPlace, ..Options::default() };
     let in_place = |kind| fate(&entry(FILE), Some(&found(kind, 0)), &options);
     assert_eq!(in_place(Kind::File), Fate::Write(Manner::InPlace));
     assert_eq!(in_place(Kind::Link), Fate::Write(Manner::Renamed), "a link is not written through");

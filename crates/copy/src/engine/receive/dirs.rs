@@ -4,7 +4,7 @@
 use super::Receiver;
 use super::tree::Tree;
 use hikyaku_fs::{Dir, FsError, Meta, Owner, PeerPath};
-use hikyaku_transfer::Entry;
+use hikyaku_transfer::{Durable, Entry};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ impl Receiver<'_> {
                 self.finish_dir(dress, &path);
             }
         }
-        if !self.disk.options.durable {
+        if self.disk.options.durable == Durable::Cache {
             return Ok(());
         }
         self.landing.sync_made()?;

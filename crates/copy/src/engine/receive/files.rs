@@ -9,8 +9,8 @@ use crate::engine::journal::Remembered;
 use anyhow::anyhow;
 use hikyaku_fs::{Dir, Draft, FsError, Kind, Manner, Meta, Name, Owner, PeerPath, set_attribute};
 use hikyaku_transfer::{
-    Attribute, Entry, EntryKind, FileHash, FromReceiver, Geometry, Part, Proven, Record, Remains,
-    Version,
+    Attribute, Attributes, Entry, EntryKind, FileHash, FromReceiver, Geometry, Owners, Part, Pass,
+    Proven, Record, Remains, Version,
 };
 use std::sync::Arc;
 
@@ -206,7 +206,7 @@ impl Receiver<'_> {
         if bytes.len() as u64 > SMALL {
             return Err(self.disk.fault.report(anyhow!("a small file that is none")));
         }
-        if self.disk.options.rehearsal {
+        if self.disk.options.pass == Pass::DryRun {
             return Err(self.disk.fault.report(anyhow!("the sender sends bytes in a rehearsal")));
         }
         self.disk.pending.add();
@@ -265,14 +265,18 @@ impl Receiver<'_> {
 
     /// Whom it is given to: its owner at the sender, if that is asked for and this end may do it.
     pub(super) fn owner(&self, entry: &Entry) -> Option<Owner> {
-        let may = self.disk.options.keep_owners && rustix::process::geteuid().is_root();
+        let may = self.disk.options.owners == Owners::Kept && rustix::process::geteuid().is_root();
         let (user, group) = entry.owner.filter(|_| may)?;
         Some(Owner { user, group })
     }
 
     /// Those that were asked for.
-    const fn attributes<'e>(&self, entry: &'e Entry) -> &'e [Attribute] {
-        if self.disk.options.keep_attributes { entry.attributes.as_slice() } else { &[] }
+    fn attributes<'e>(&self, entry: &'e Entry) -> &'e [Attribute] {
+        if self.disk.options.attributes == Attributes::Kept {
+            entry.attributes.as_slice()
+        } else {
+            &[]
+        }
     }
 
     /// scp's modes: the source's where they are kept; otherwise a file that was there keeps its own,

@@ -7,7 +7,7 @@ use crate::engine::meter::End;
 use crate::outcome::failed;
 use anyhow::anyhow;
 use hikyaku_fs::{PeerPath, Shown};
-use hikyaku_transfer::{Entry, EntryKind, FailureKind, FromReceiver};
+use hikyaku_transfer::{Depth, Entry, EntryKind, FailureKind, FromReceiver, Links};
 
 impl Receiver<'_> {
     /// Where an entry belongs, unless another part of the copy has made something there.
@@ -32,8 +32,8 @@ impl Receiver<'_> {
         let options = self.disk.options;
         let is_deep = entry.path.contains(&b'/') || entry.kind == EntryKind::Dir;
         let is_link = matches!(entry.kind, EntryKind::Link(_));
-        let is_unasked = (is_deep && !options.recursive && options.files.is_empty())
-            || (is_link && !options.keep_links);
+        let is_unasked = (is_deep && options.depth == Depth::File && options.files.is_empty())
+            || (is_link && options.links == Links::Followed);
         // spec: copy-order-2
         if is_unasked || !self.allowed.admits(&entry.path, kind_of(&entry.kind)) {
             let shown = Shown::new(&entry.path);

@@ -4,7 +4,7 @@ use super::{Receiver, SMALL, Stopped};
 use crate::engine::disk::{Job, Poured};
 use anyhow::anyhow;
 use hikyaku_fs::{FsError, Zeros};
-use hikyaku_transfer::{Entry, EntryId, FileHash};
+use hikyaku_transfer::{Entry, EntryId, FileHash, Pass};
 use std::sync::Arc;
 
 /// The one that is under way.
@@ -21,7 +21,7 @@ struct Open {
 
 impl Receiver<'_> {
     pub(super) fn begin_stream(&mut self, entry: &Entry) -> Result<(), Stopped> {
-        if self.pouring.is_some() || self.disk.options.rehearsal {
+        if self.pouring.is_some() || self.disk.options.pass == Pass::DryRun {
             return Err(self.disk.fault.report(anyhow!("the sender begins a stream out of place")));
         }
         self.disk.meter.set_spent();

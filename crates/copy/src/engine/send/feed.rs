@@ -15,8 +15,8 @@ use crate::engine::walk::{Found, FoundKind};
 use crate::engine::{Options, SMALL};
 use hikyaku_reach::{Out, TalkError};
 use hikyaku_transfer::{
-    Attribute, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Proven, SEGMENT,
-    SegmentIndex, Version,
+    Attribute, Attributes, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Owners, Pass,
+    Proven, SEGMENT, SegmentIndex, Version,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Feeder<'_> {
 
     fn one(&mut self, found: Found) -> Result<(), Stopped> {
         let Found { path, spot, kind, mode, modified, owner, version } = found;
-        let owner = self.options.keep_owners.then_some((owner.user, owner.group));
+        let owner = (self.options.owners == Owners::Kept).then_some((owner.user, owner.group));
         let id = EntryId(self.next);
         self.next += 1;
         let size = match kind {
@@ -69,7 +69,7 @@ impl Feeder<'_> {
                 return self.say(&FromSender::Entry(entry));
             }
             FoundKind::Link(to) => {
-                if self.options.rehearsal {
+                if self.options.pass == Pass::DryRun {
                     self.meter.add_rehearsed();
                 }
                 let (kind, attributes) = (EntryKind::Link(to), Vec::new());
@@ -99,7 +99,7 @@ impl Feeder<'_> {
         }
         let (kind, attributes) = (EntryKind::File { size }, Vec::new());
         let entry = Entry { id, path, mode, modified, version, kind, owner, attributes };
-        if self.options.rehearsal {
+        if self.options.pass == Pass::DryRun {
             self.meter.add_rehearsed();
             return self.say(&FromSender::Entry(entry));
         }
@@ -127,7 +127,7 @@ impl Feeder<'_> {
         entry.kind = EntryKind::File { size: load.file.size() };
         entry.modified = load.source.meta().modified;
         entry.version = of_meta(load.source.meta());
-        if self.options.keep_attributes {
+        if self.options.attributes == Attributes::Kept {
             match load.source.attributes() {
                 Ok(attributes) => entry.attributes = attributes,
                 Err(error) => self.complaints.say(None, spot.failure(&error)),
@@ -220,7 +220,7 @@ impl Feeder<'_> {
     }
 
     fn attributes_of_dir(&self, spot: &Spot) -> Vec<Attribute> {
-        if !self.options.keep_attributes {
+        if self.options.attributes == Attributes::Dropped {
             return Vec::new();
         }
         match spot.folder().and_then(named) {

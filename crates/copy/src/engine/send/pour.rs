@@ -6,7 +6,7 @@ use crate::engine::read::ReadSource;
 use crate::engine::spot::Spot;
 use crate::engine::walk::Spring;
 use hikyaku_fs::{FsError, Kind, Meta};
-use hikyaku_transfer::{Entry, FileHash, FromSender};
+use hikyaku_transfer::{Entry, FileHash, FromSender, Pass};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs::File;
@@ -28,7 +28,7 @@ impl Feeder<'_> {
         spring: Spring,
     ) -> Result<(), Stopped> {
         let before = self.knowledge.wait()?;
-        if self.options.rehearsal {
+        if self.options.pass == Pass::DryRun {
             self.meter.add_rehearsed();
             return self.say(&FromSender::Entry(entry));
         }

@@ -6,7 +6,7 @@ use crate::engine::read::{ReadSource, Source};
 use crate::engine::spot::Spot;
 use crate::engine::version::of_meta;
 use crate::engine::{Options, SMALL};
-use hikyaku_transfer::{Entry, EntryKind, FileHash, FromSender};
+use hikyaku_transfer::{Attributes, Entry, EntryKind, FileHash, FromSender};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +37,7 @@ pub(super) fn read_small(
             if source.meta().size > SMALL {
                 return Err(ReadSource::Changed);
             }
-            if options.keep_attributes {
+            if options.attributes == Attributes::Kept {
                 entry.attributes = source.attributes()?;
             }
             source.read_all()

@@ -1,7 +1,7 @@
 //! A receiver that says more than any honest one: what it makes the sender hold and a person read has an end.
 
 use super::*;
-use hikyaku_transfer::{EntryId, Failure, FailureKind, FromReceiver, SegmentIndex};
+use hikyaku_transfer::{EntryId, Failure, FailureKind, FromReceiver, Pass, SegmentIndex};
 
 /// Runs a sender of one file against a receiver that says this, and nothing else.
 fn against(
@@ -57,8 +57,8 @@ fn a_thousand_messages_are_told_and_the_others_counted() {
 
 #[test]
 fn a_receiver_has_no_word_on_what_it_was_not_told_of() {
-    for rehearsal in [false, true] {
-        let options = Options { rehearsal, ..Options::default() };
+    for pass in [Pass::Copy, Pass::DryRun] {
+        let options = Options { pass, ..Options::default() };
         let (error, meter) = against("flood-notes", &options, |out| {
             for _ in 0..10_000 {
                 let _ = out.say(&FromReceiver::Would { path: b"\nrm -rf".to_vec() });

@@ -2,7 +2,6 @@
 //! asked for is made, and the receiver ends with an error or with one file less.
 
 use super::*;
-use crate::patterns::Depth;
 use hikyaku_transfer::{
     Attribute, Entry, EntryId, EntryKind, FileHash, FromSender, Hole, SegmentHash, SegmentIndex,
     Sources, Version,
@@ -89,7 +88,7 @@ pub(super) fn is_untouched(scratch: &Scratch) -> bool {
 }
 
 fn recursive_and_links() -> Options {
-    Options { keep_links: true, ..recursive() }
+    Options { links: Links::Kept, ..recursive() }
 }
 
 // spec: copy-entry-1
@@ -155,7 +154,7 @@ fn a_link_that_a_liar_makes_is_not_followed_by_what_it_sends_next() {
 #[test]
 fn what_was_not_asked_for_is_refused() {
     let scratch = scene("liar-unasked");
-    let flat = Options { fresh: true, ..Options::default() };
+    let flat = Options { resume: Resume::Fresh, ..Options::default() };
     let cases: [(Script, &Options); 4] = [
         (vec![made(0, b"run7", EntryKind::Dir)], &flat),
         (vec![small(0, b"run7/x")], &flat),
@@ -255,7 +254,7 @@ fn attributes_that_give_rights_are_not_set() {
     entry.attributes =
         vec![attribute(b"security.capability"), attribute(b"trusted.overlay.opaque")];
     let script = vec![(FromSender::Small { entry, hash }, bytes)];
-    let options = Options { keep_attributes: true, ..recursive() };
+    let options = Options { attributes: Attributes::Kept, ..recursive() };
     let (_, failures) = against(&script, &scratch.at("target"), &options);
     assert_eq!(failures.len(), 1, "one is told, the other counted: {failures:?}");
     let file = fs::File::open(scratch.at("target/run7/x")).unwrap();

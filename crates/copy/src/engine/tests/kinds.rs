@@ -1,6 +1,7 @@
 //! Files that are more than bytes, and targets that are other than new files.
 
 use super::*;
+use hikyaku_transfer::{Attributes, Durable, Links, Owners, Preserve, Verify, Write};
 use std::os::unix::fs::FileExt;
 
 /// Bytes of disk that a file takes.
@@ -28,7 +29,7 @@ fn holes_stay_holes_and_are_not_sent() {
     // In place of something that has no holes, and shorter than it.
     fs::write(scratch.at("c"), random(2, 5 << 20)).unwrap();
     file.set_len(4 << 20).unwrap();
-    let options = Options { in_place: true, verify: true, ..Options::default() };
+    let options = Options { write: Write::InPlace, verify: Verify::ReadBack, ..Options::default() };
     let outcome = copy(&[scratch.at("a")], &scratch.at("c"), &options);
     assert!(is_fine(&outcome), "{outcome:?}");
     assert!(fs::read(scratch.at("a")).unwrap() == fs::read(scratch.at("c")).unwrap());
@@ -43,7 +44,7 @@ fn in_place_the_old_file_is_written_over() {
         fs::write(&old, random(2, 4_000_000)).unwrap();
         fs::set_permissions(&old, fs::Permissions::from_mode(0o604)).unwrap();
         fs::hard_link(&old, &link).unwrap();
-        let options = Options { in_place: true, ..Options::default() };
+        let options = Options { write: Write::InPlace, ..Options::default() };
         let outcome = copy(std::slice::from_ref(&new), &old, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         assert!(fs::read(&new).unwrap() == fs::read(&link).unwrap(), "{name}");
@@ -66,7 +67,8 @@ fn a_target_that_is_no_plain_file_is_written_and_stays_what_it_is() {
             let fifo = fifo.clone();
             move || fs::read(fifo).unwrap()
         });
-        let options = Options { durable: true, verify: true, ..Options::default() };
+        let options =
+            Options { durable: Durable::Disk, verify: Verify::ReadBack, ..Options::default() };
         let outcome = copy(&[scratch.at("a")], &fifo, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         assert!(reader.join().unwrap() == random(3, len), "{len}");
@@ -103,15 +105,16 @@ fn attributes_are_kept_where_they_are_asked_for() {
         }
     }
     let of = |path: PathBuf| hikyaku_fs::attributes(fs::File::open(path).unwrap()).unwrap();
-    for keep_attributes in [false, true] {
-        let into = scratch.at(if keep_attributes { "with" } else { "without" });
+    for attributes in [Attributes::Dropped, Attributes::Kept] {
+        let keep = attributes == Attributes::Kept;
+        let into = scratch.at(if keep { "with" } else { "without" });
         fs::create_dir(&into).unwrap();
-        let options = Options { keep_attributes, ..recursive() };
+        let options = Options { attributes, ..recursive() };
         let outcome = copy(std::slice::from_ref(&tree), &into, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         for name in names {
             let kept = vec![(b"user.origin".to_vec(), name.as_bytes().to_vec())];
-            let wanted = if keep_attributes { kept } else { Vec::new() };
+            let wanted = if keep { kept } else { Vec::new() };
             assert_eq!(of(into.join("t").join(name)), wanted, "{name}");
         }
     }
@@ -134,10 +137,12 @@ fn owners_and_times_of_links_are_kept_where_they_are_asked_for() {
     for name in names.iter().filter(|_| may) {
         std::os::unix::fs::lchown(tree.join(name), Some(1234), Some(4321)).unwrap();
     }
-    for (keep, preserve) in [(false, Preserve::Nothing), (true, Preserve::Times)] {
+    let kept = [(Owners::New, Preserve::Nothing), (Owners::Kept, Preserve::Times)];
+    for (owners, preserve) in kept {
+        let keep = owners == Owners::Kept;
         let into = scratch.at(if keep { "with" } else { "without" });
         fs::create_dir(&into).unwrap();
-        let options = Options { keep_owners: keep, preserve, keep_links: true, ..recursive() };
+        let options = Options { owners, preserve, links: Links::Kept, ..recursive() };
         let outcome = copy(std::slice::from_ref(&tree), &into, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         for name in names {

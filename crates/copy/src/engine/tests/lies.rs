@@ -6,8 +6,9 @@ use super::*;
 use fastrand::Rng;
 use hikyaku_fs::Shown;
 use hikyaku_transfer::{
-    Attribute, EntryId, EntryKind, Failure, FailureKind, FileHash, FromReceiver, FromSender, Hole,
-    Kept, PathFigures, SegmentHash, SegmentIndex, Sources, TargetKind, Version, decode,
+    Attribute, Attributes, Depth, EntryId, EntryKind, Failure, FailureKind, FileHash, FromReceiver,
+    FromSender, Hole, Kept, Links, Pass, PathFigures, Preserve, Resume, SegmentHash, SegmentIndex,
+    Sources, TargetKind, Verify, Version, Write, decode,
 };
 
 /// Of each role; a seed that fails is said.
@@ -116,14 +117,14 @@ fn a_sender_that_says_anything_touches_nothing_else() {
         let mut rng = Rng::with_seed(seed);
         let script: Script = (0..rng.usize(1..LONGEST)).map(|_| message(&mut rng)).collect();
         let options = Options {
-            keep_links: rng.bool(),
-            keep_attributes: rng.bool(),
-            recursive: rng.u8(..4) > 0,
+            links: [Links::Followed, Links::Kept][rng.usize(..2)],
+            attributes: [Attributes::Dropped, Attributes::Kept][rng.usize(..2)],
+            depth: if rng.u8(..4) > 0 { Depth::Tree } else { Depth::File },
             preserve: [Preserve::Nothing, Preserve::All, Preserve::Times][rng.usize(..3)],
-            in_place: rng.bool(),
-            verify: rng.bool(),
-            rehearsal: rng.u8(..8) == 0,
-            fresh: true,
+            write: [Write::Beside, Write::InPlace][rng.usize(..2)],
+            verify: [Verify::Arrived, Verify::ReadBack][rng.usize(..2)],
+            pass: if rng.u8(..8) == 0 { Pass::DryRun } else { Pass::Copy },
+            resume: Resume::Fresh,
             ..Options::default()
         };
         let (_, failures) = against(&script, &scratch.at("target"), &options);

@@ -2,9 +2,9 @@
 
 use super::hostile::{Script, against, entry};
 use super::*;
-use hikyaku_transfer::{EntryId, EntryKind, FileHash, FromSender};
+use hikyaku_transfer::{Durable, EntryId, EntryKind, FileHash, FromSender, Verify, Write};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use std::io::Write;
+use std::io::Write as _;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
@@ -29,13 +29,15 @@ fn what_comes_through_a_fifo_arrives_whole_under_every_manner() {
     let scratch = Scratch::new("streams-fifo");
     fifo(&scratch.at("s"));
     for len in [0, 1000, 5_000_001] {
-        for (in_place, verify, durable) in
-            [(false, false, true), (true, false, false), (false, true, false)]
-        {
+        for (write, verify, durable) in [
+            (Write::Beside, Verify::Arrived, Durable::Disk),
+            (Write::InPlace, Verify::Arrived, Durable::Cache),
+            (Write::Beside, Verify::ReadBack, Durable::Cache),
+        ] {
             let target = scratch.at("t");
             fs::write(&target, random(9, 3_000_000)).unwrap();
             let writer = fill(scratch.at("s"), random(1, len));
-            let options = Options { in_place, verify, durable, ..Options::default() };
+            let options = Options { write, verify, durable, ..Options::default() };
             let outcome = copy(&[scratch.at("s")], &target, &options);
             writer.join().unwrap();
             assert!(is_fine(&outcome), "{outcome:?}");

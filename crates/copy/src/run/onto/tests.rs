@@ -1,6 +1,7 @@
 //! Copies that cannot be meant, by name and by link.
 
 use super::*;
+use hikyaku_transfer::Depth;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -17,8 +18,8 @@ fn what_cannot_be_meant_is_found_through_links_and_nothing_else_is() {
     symlink("../f", scratch.join("d/f")).unwrap();
     symlink("a/b", scratch.join("inside")).unwrap();
     symlink("../soft", scratch.join("d/soft")).unwrap();
-    let plain = Options { recursive: true, ..Options::default() };
-    let kept = Options { keep_links: true, ..plain.clone() };
+    let plain = Options { depth: Depth::Tree, ..Options::default() };
+    let kept = Options { links: Links::Kept, ..plain.clone() };
     let objects = |source: &str, target: &str, options| {
         objection(&scratch.join(source), &scratch.join(target), options).is_some()
     };

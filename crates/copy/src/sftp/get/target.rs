@@ -11,7 +11,7 @@ use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Local, NewModes, Opening};
-use hikyaku_transfer::Sources;
+use hikyaku_transfer::{Pass, Sources};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -37,21 +37,25 @@ impl Target {
         let is_missing =
             || fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let is_made = arriving == Sources::Contents && is_missing();
-        if is_made && !run.options.rehearsal {
+        if is_made && run.options.pass == Pass::Copy {
             fs::create_dir(path).map_err(|error| {
                 let error = FsError::io("make the directory", path.as_os_str().as_bytes(), &error);
                 of_target(path, error)
             })?;
         }
         let is_dir = arriving != Sources::One || path.as_os_str().as_bytes().ends_with(b"/");
-        if is_dir && !(is_made && run.options.rehearsal) {
+        if is_dir && !(is_made && run.options.pass == Pass::DryRun) {
             let store = Local::open(path, modes).with_context(cannot)?;
             let store = store.recorded(begun().as_deref());
             return Ok(Self { store, renamed: None, listed: StorePath::ROOT });
         }
         let scope = run.scope.clone();
         let patience = Patience::new(move || scope.stop_cause().is_none());
-        let opening = if run.options.rehearsal { Opening::Never } else { Opening::Waits(patience) };
+        let opening = if run.options.pass == Pass::DryRun {
+            Opening::Never
+        } else {
+            Opening::Waits(patience)
+        };
         let opened = Local::of_target(path, modes, opening);
         let (store, renamed) = opened.map_err(|error| of_target(path, error))?;
         let store = store.recorded(begun().as_deref());

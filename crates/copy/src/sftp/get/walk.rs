@@ -15,7 +15,7 @@ use hikyaku_fan::{DirMeta, DirState, Dress, dirs_above};
 use hikyaku_fs::Name;
 use hikyaku_sftp::{Answer, Attributes, Entry, Failed, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Kind as FileKind, Store, StorePath};
-use hikyaku_transfer::FailureKind;
+use hikyaku_transfer::{Depth, Durable, FailureKind, Links, Pass};
 use std::collections::BTreeSet;
 use std::thread;
 
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
     pub(super) fn source(&mut self, from: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
         let found = self.run.server.client.attributes(&self.look(from)).map_err(there(from))?;
         let is_contents = from.ends_with(b"/.") || split(from).1.is_none();
-        if found.kind() == Some(Kind::Dir) && !self.run.options.recursive {
+        if found.kind() == Some(Kind::Dir) && self.run.options.depth == Depth::File {
             let text = "is a directory, and -r was not given";
             return Err(Trouble::of(End::There, from, FailureKind::IsDirectory, text));
         }
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
 
     /// The real path of the directory `path` that the user named. If links are kept, that is the path itself.
     fn real(&self, path: &[u8], found: &Attributes) -> Option<Vec<u8>> {
-        let is_asked = found.kind() == Some(Kind::Dir) && !self.run.options.keep_links;
+        let is_asked = found.kind() == Some(Kind::Dir) && self.run.options.links == Links::Followed;
         is_asked.then(|| self.run.server.client.name(&Request::RealPath(path)).ok()).flatten()
     }
 
@@ -180,8 +180,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Requests the metadata of a name: links are followed, as in scp, unless they are kept.
-    const fn look<'b>(&self, path: &'b [u8]) -> Request<'b> {
-        if self.run.options.keep_links { Request::LStat(path) } else { Request::Stat(path) }
+    fn look<'b>(&self, path: &'b [u8]) -> Request<'b> {
+        if self.run.options.links == Links::Kept {
+            Request::LStat(path)
+        } else {
+            Request::Stat(path)
+        }
     }
 
     /// A directory above what a list names.
@@ -200,7 +204,7 @@ impl<'a> Walk<'a> {
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         let is_dir = found.kind() == Some(Kind::Dir);
-        if is_dir && !self.run.options.recursive {
+        if is_dir && self.run.options.depth == Depth::File {
             let text = "is a directory, and -r was not given";
             return Err(Trouble::of(End::There, from, FailureKind::IsDirectory, text));
         }
@@ -254,14 +258,14 @@ impl<'a> Walk<'a> {
                 self.pending.push(Pending { from: from.to_vec(), found, to, below, above });
                 Ok(())
             }
-            Some(Kind::Link) if self.run.options.keep_links => {
+            Some(Kind::Link) if self.run.options.links == Links::Kept => {
                 let modified = found.kept_time(self.run, from);
                 jobs.add(Job::Link { from: from.to_vec(), modified, to })
             }
             // An entry without a mode counts as a file.
             Some(Kind::File) | None => {
                 self.run.meter.add_total(1, found.attributes.size.unwrap_or_default());
-                let size = found.attributes.size.filter(|_| !self.run.options.rehearsal);
+                let size = found.attributes.size.filter(|_| self.run.options.pass == Pass::Copy);
                 match self.small.add(Download { from: from.to_vec(), to, found }, size) {
                     Ok(None) => Ok(()),
                     Ok(Some(files)) => jobs.add(Job::Files(files)),
@@ -282,7 +286,7 @@ impl<'a> Walk<'a> {
             Ok(there) if there.kind == FileKind::Dir => DirState::There,
             Ok(_) => return Err(not_a_directory(End::Here, to.as_bytes())),
             Err(error) if error.kind == ErrorKind::NotFound => {
-                if !self.run.options.rehearsal {
+                if self.run.options.pass == Pass::Copy {
                     let mode = self.dress.new_dir(found.attributes.mode.unwrap_or(NEW_DIR));
                     store.make_dir(&to, mode).map_err(stored)?;
                 }
@@ -308,7 +312,7 @@ impl<'a> Walk<'a> {
             // Links are followed, as in scp, unless they are kept. A listing may contain no modes.
             let is_known = match entry.attributes.kind() {
                 Some(Kind::File | Kind::Dir | Kind::Special) => entry.attributes.size.is_some(),
-                Some(Kind::Link) => self.run.options.keep_links,
+                Some(Kind::Link) => self.run.options.links == Links::Kept,
                 None => false,
             };
             found.push((join(&dir.from, &entry.name), below, entry, is_known));
@@ -361,7 +365,7 @@ impl<'a> Walk<'a> {
     /// Gives the directories their modes and times, and brings their names to the disk.
     pub(super) fn finish(self) -> Result<()> {
         let store = &self.target.store;
-        if self.run.options.rehearsal {
+        if self.run.options.pass == Pass::DryRun {
             return Ok(());
         }
         for (path, Directory { from, found, state }) in self.directories.iter().rev() {
@@ -377,7 +381,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        if self.run.options.durable {
+        if self.run.options.durable == Durable::Disk {
             let mut all: BTreeSet<StorePath> =
                 self.directories.into_iter().map(|(path, _)| path).collect();
             all.insert(StorePath::ROOT);

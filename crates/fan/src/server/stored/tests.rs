@@ -7,6 +7,7 @@ use crate::{
 use hikyaku_store::{
     ErrorKind, Fault, Faulty, Found, Kind, Memory, Operation, Store, StorePath, Version, When,
 };
+use hikyaku_transfer::{Existing, Pass};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -50,8 +51,8 @@ fn fetched(
         place: &|path| Some(path.clone().into()),
         dress: crate::Dress::Usual { umask: 0 },
         taking: crate::Taking::AnyOrder,
-        older: crate::Older::Replaced,
-        pass: crate::Pass::Copy,
+        existing: Existing::Replaced,
+        pass: Pass::Copy,
         patience: Duration::from_millis(300),
         parameters: Parameters::default(),
         meter: &meter,

@@ -65,7 +65,7 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
         ("fifo", FILE, Err("left unchanged")),
         ("gone/new", FILE, Err("gone")),
         ("gone", Arriving { renamed: Renamed::Never, ..FILE }, Err("no such directory")),
-        ("made", Arriving { pass: Pass::Rehearsal, ..LIST }, Ok("made/b")),
+        ("made", Arriving { pass: Pass::DryRun, ..LIST }, Ok("made/b")),
         ("gone", BESIDE, Err("no such directory")),
         ("made", LIST, Ok("b")),
         ("dir", BESIDE, Ok("b")),
