@@ -71,7 +71,7 @@ pub enum Attributes {
     Kept,
 }
 
-/// What happens to a file or link at the target whose name a new one has.
+/// The treatment of a file or link at the target that has the name of a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Existing {
     /// It is replaced.

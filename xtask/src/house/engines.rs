@@ -29,8 +29,10 @@ const CREATES: &[&str] = &["Request::Open", ".create(true)"];
 const STORAGE: &[&str] =
     &["struct Draft", "trait Draft", "impl Draft for", "impl store::Draft for"];
 /// Crates that give names and are no engines, each for this reason.
-const EXEMPT: &[(&str, &str)] =
-    &[("remote", "its server carries out single requests of a client, which has the engine")];
+const EXEMPT: &[(&str, &str)] = &[
+    ("remote", "its server carries out single requests of a client, which has the engine"),
+    ("sftp", "it sends single requests for its callers, which have the engines"),
+];
 
 /// The files of each engine that move bytes or give names.
 pub(super) fn engines(all: &[Code<'_>], walks: &[Place]) -> Vec<Place> {

@@ -6,8 +6,11 @@ use std::collections::BTreeSet;
 
 /// Letters that have ssh's, scp's or sftp's meaning: port, key, jump host, configuration, option, program.
 const LETTERS: &str = "PiJFoS";
-/// So many of them make a set.
-const LETTERS_MIN: usize = 3;
+/// Fields of the same meanings, which have long names only.
+const FIELDS: [&str; 6] =
+    ["ssh_port:", "identity:", "jump:", "ssh_config:", "ssh_option:", "ssh_program:"];
+/// So many letters or fields make a set.
+const SET_MIN: usize = 3;
 
 /// Every struct with a set, as its file and name.
 pub(super) fn sets(all: &[Code<'_>]) -> Vec<Place> {
@@ -15,7 +18,10 @@ pub(super) fn sets(all: &[Code<'_>]) -> Vec<Place> {
     for code in all {
         for block in code.blocks("struct ") {
             let name = word_at(&code.text, block.start + "struct ".len());
-            if letters(&code.text[block.clone()], &code.whole[block]).len() >= LETTERS_MIN {
+            let text = &code.text[block.clone()];
+            let fields = FIELDS.iter().filter(|field| text.contains(*field)).count();
+            let is_set = letters(text, &code.whole[block]).len().max(fields) >= SET_MIN;
+            if is_set && text.contains("#[arg(") {
                 sets.push(Place { name: name.to_owned(), files: vec![code.path.to_owned()] });
             }
         }

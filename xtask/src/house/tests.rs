@@ -164,6 +164,17 @@ fn three_of_the_flags_of_ssh_make_a_set() {
     assert_eq!(found_in(set), ["ssh-flag-sets: Ssh"]);
     assert!(found_in(&set.replace("short = 'J'", "short = 'x'")).is_empty());
     assert!(found_in(&set.replace("identity:", "verbose:")).is_empty());
+    let long = "#[derive(clap::Args)]
+        pub struct Ssh {
+            #[arg(long, value_name = \"PORT\")]
+            ssh_port: Option<u16>,
+            #[arg(long)]
+            identity: Vec<PathBuf>,
+            #[arg(long)]
+            jump: Option<String>,
+        }";
+    assert_eq!(found_in(long), ["ssh-flag-sets: Ssh"]);
+    assert!(found_in(&long.replace("#[arg(long", "#[serde(long")).is_empty());
 }
 
 #[test]

@@ -100,7 +100,12 @@ fn calls_about_names_do_not_grow() {
                 assert!(output.status.success(), "{way} {source}: {said}");
                 let title = format!("calls cp {way}, {source}, {}", begin.name());
                 counts.add(&title, calls(&near_log, "client", &ground.path("near")));
-                counts.add(&title, calls(&far_log, "daemon", &ground.path("served")));
+                let mut of_daemon = calls(&far_log, "daemon", &ground.path("served"));
+                if (way, source) == ("down", "small") {
+                    // The client may request a file twice, if the first answer is late.
+                    of_daemon.retain(|call| call != "daemon openat2");
+                }
+                counts.add(&title, of_daemon);
             }
         }
     }
