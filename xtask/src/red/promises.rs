@@ -26,14 +26,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "choice, files that are kept",
         CHOICE,
-        ("(_, Older::Kept) => Action::Stay,", "(Kind::Dir, Older::Kept) => Action::Stay,"),
+        ("(_, Existing::Kept) => Action::Stay,", "(Kind::Dir, Existing::Kept) => Action::Stay,"),
         FAN,
         "what_is_there_is_replaced_only_if_the_user_does_not_keep_it",
     ),
     weak(
         "choice, newer files",
-        CHOICE,
-        ("KeptIfNewer => there >= new", "KeptIfNewer => there < new"),
+        "crates/transfer/src/rules.rs",
+        ("KeptIfNewer => old >= new", "KeptIfNewer => old < new"),
         FAN,
         "what_is_there_is_replaced_only_if_the_user_does_not_keep_it",
     ),
@@ -47,7 +47,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "choice, links that are kept",
         CHOICE,
-        ("Older::Kept => LinkAction::Stay,", "Older::Kept => LinkAction::Replace,"),
+        ("Existing::Kept => LinkAction::Stay,", "Existing::Kept => LinkAction::Replace,"),
         FAN,
         "a_link_replaces_only_what_the_user_does_not_keep",
     ),

@@ -337,10 +337,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "a list's names",
-        "crates/copy/src/args.rs",
+        "crates/copy/src/plan.rs",
         (
-            "            files => Allowed::listed(files, depth),",
-            "            _ => Allowed::anything(),",
+            "(FarNames::Checked, files) => Allowed::listed(files, self.rules.depth),",
+            "(FarNames::Checked, _) => Allowed::anything(),",
         ),
         COPY,
         "a_liar_that_was_asked_for_a_list_writes_nothing_else",
@@ -348,7 +348,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "a link in the place of a source",
         "crates/copy/src/engine/walk.rs",
-        ("if options.keep_links { Links::Kept }", "if options.several { Links::Kept }"),
+        (
+            "hikyaku_transfer::Links::Kept => Links::Kept,",
+            "hikyaku_transfer::Links::Kept => Links::Followed,",
+        ),
         COPY,
         "a_source_exchanged_for_a_link_is_never_followed",
     ),

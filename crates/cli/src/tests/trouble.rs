@@ -26,7 +26,7 @@ fn each_message_on_the_page_about_trouble_is_in_the_source() {
 fn parts(message: &str) -> Vec<String> {
     let words: Vec<&str> = message.split(' ').collect();
     let parts = words
-        .split(|word| PLACEHOLDERS.contains(&word.trim_end_matches(',')))
+        .split(|word| PLACEHOLDERS.contains(&word.trim_end_matches([',', ':'])))
         .map(|words| words.join(" "));
     parts.filter(|part| !part.is_empty()).collect()
 }

@@ -18,8 +18,8 @@ fn errors_of_the_command_line_have_one_shape() {
         ("hikyaku cp --excludd x a b", "no option --excludd", "--exclude"),
         ("hikyaku cp a", "too few values for SOURCE TARGET...", "hikyaku help cp"),
         ("hikyaku cp --streams 9 a b", "--streams: must be from 1 to 4", "hikyaku help cp"),
-        ("hikyaku cp -P 0 a b:", "-P: must be from 1 to 65535", "hikyaku help cp"),
-        ("hikyaku cp -P x a b:", "-P: not a whole number", "hikyaku help cp"),
+        ("hikyaku cp -P 0 a b:", "--ssh-port: must be from 1 to 65535", "hikyaku help cp"),
+        ("hikyaku cp -P x a b:", "--ssh-port: not a whole number", "hikyaku help cp"),
         ("hikyaku view --ahead 0 a", "--ahead: must be 1 or more", "hikyaku help view"),
         ("hikyaku serve --root d --images x", "--images: not a whole number", "hikyaku help serve"),
         (
