@@ -171,7 +171,7 @@ async fn serve(connection: Connection, stream: Stream, rights: Rights) -> Result
     loop {
         tokio::select! {
             stream = gateway.connection.accept_stream() => {
-                let Ok(stream) = stream else { return Ok(()) };
+                let Ok(stream) = stream else { break };
                 flows.spawn(carry(gateway.clone(), stream));
             }
             Some(_) = flows.join_next(), if !flows.is_empty() => {}
@@ -183,11 +183,14 @@ async fn serve(connection: Connection, stream: Stream, rights: Rights) -> Result
                     Some(asked) => {
                         listeners.spawn(listen::run(gateway.clone(), asked, say.clone()));
                     }
-                    None => return Ok(()),
+                    None => break,
                 }
             }
         }
     }
+    // A listener removes its socket when its task is dropped. The process may end as soon as this function returns.
+    listeners.shutdown().await;
+    Ok(())
 }
 
 /// Connects a flow and relays it.

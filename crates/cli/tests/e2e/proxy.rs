@@ -420,9 +420,11 @@ fn listeners_of_the_far_side_and_unix_sockets_carry_what_ports_carry() {
         assert!(lines[5].ends_with("of far (SOCKS proxy)"), "{lines:?}");
         by_socks_of_the_far_side(number(&lines[5]), port);
         kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
-        wait_until("the end of the sockets", || {
-            [&near, &far].iter().all(|path| !std::path::Path::new(path).exists())
-        });
+        for (end, path) in [("near", &near), ("far", &far)] {
+            wait_until(&format!("the end of the socket of the {end} side"), || {
+                !std::path::Path::new(path).exists()
+            });
+        }
     }
 }
 
