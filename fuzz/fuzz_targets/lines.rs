@@ -6,8 +6,9 @@ use hikyaku_crypto::{Fingerprint, Secret};
 use hikyaku_fs::Kind;
 use hikyaku_net::Target;
 use hikyaku_reach::{Destination, Greeting, Hello, Start};
+use hikyaku_transfer::Depth;
 use libfuzzer_sys::fuzz_target;
-use patterns::{Allowed, Depth};
+use patterns::Allowed;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
