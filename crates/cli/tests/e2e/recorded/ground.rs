@@ -66,6 +66,11 @@ impl Ground {
         (self.from, self.to) = (from, to);
     }
 
+    /// A file of the source.
+    pub(super) fn source(&self, name: &str) -> PathBuf {
+        self.from.join(name)
+    }
+
     /// Makes the source, and an empty target.
     pub(super) fn fill(&self) {
         for dir in [&self.from, &self.to] {
