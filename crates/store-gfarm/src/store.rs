@@ -11,7 +11,8 @@ use hikyaku_fs::{Name, Token as Copy};
 use hikyaku_gfarm::{CallError, Code, Metadata};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Item,
-    Kind, Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
+    Kind, Latency, Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token,
+    Writes, doing,
 };
 
 impl Gfarm {
@@ -48,6 +49,8 @@ impl Store for Gfarm {
             modes: true,
             times: true,
             replicas: true,
+            writes: Writes::Runs,
+            latency: Latency::RoundTrip,
             ..Abilities::default()
         }
     }

@@ -275,6 +275,7 @@ impl Store for Local {
             take_up: true,
             replicas: false,
             unnamed: true,
+            ..Abilities::default()
         }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::error::S3Error;
 use crate::objects::{Condition, Depth, Page};
+use crate::parts::OPEN_MAX;
 use crate::settings::{Login, Origin, Settings};
 use crate::wire::Wire;
-use hikyaku_store::{Abilities, Begun, Left, Note, left_over};
+use hikyaku_store::{Abilities, Begun, Latency, Left, Note, Writes, left_over};
 use object_store::aws::{
     AmazonS3Builder, AwsCredential, AwsCredentialProvider, resolve_bucket_region,
 };
@@ -140,7 +141,13 @@ impl S3 {
                 Err(error) => return Err(error),
                 Ok(_) => {}
             }
-            let mut abilities = Abilities::default();
+            let mut abilities = Abilities {
+                writes: Writes::Window {
+                    bytes: (OPEN_MAX as u64 - 1) * (u64::from(PART_MIB) << 20),
+                },
+                latency: Latency::RoundTrip,
+                ..Abilities::default()
+            };
             if options.conditions == Conditions::Tried {
                 abilities.name_if_absent = heeds_conditions(&wire).await?;
             }

@@ -32,7 +32,7 @@ pub(crate) enum NotHere {
 }
 
 /// Parts that are not whole: a writer from the begin to the end has one.
-const OPEN_MAX: usize = 16;
+pub(crate) const OPEN_MAX: usize = 16;
 /// Parts of an upload (Amazon S3 user guide, "Multipart upload limits").
 const PARTS_MAX: u64 = 10_000;
 

@@ -29,6 +29,53 @@ pub struct Abilities {
     pub replicas: bool,
     /// A file that is open is used as before after its name was removed.
     pub unnamed: bool,
+    /// The order in which a draft takes its bytes.
+    pub writes: Writes,
+    /// How the store recognizes another content of a file.
+    pub versions: Versions,
+    /// Whether each call costs a round trip.
+    pub latency: Latency,
+}
+
+/// The order in which a draft takes its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Writes {
+    /// Any: ranges by several threads at once.
+    #[default]
+    Anywhere,
+    /// From the first byte to the last.
+    InOrder,
+    /// Any, and runs of consecutive bytes by one thread are much cheaper.
+    Runs,
+    /// Any within this many bytes from the first byte that is missing: what is ahead of it is held in memory.
+    Window {
+        /// The bytes.
+        bytes: u64,
+    },
+    /// The store cannot be written to.
+    Never,
+}
+
+/// How a store recognizes another content of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Versions {
+    /// [`Version`](crate::Version): equal versions mean equal bytes.
+    #[default]
+    Strong,
+    /// By size and modification time only. Two contents of one size that were written within one tick of the clock are not distinguished.
+    SizeAndTime,
+    /// Not at all.
+    Nothing,
+}
+
+/// Whether each call costs a round trip, so that batches are worth collecting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Latency {
+    /// The storage is on this machine.
+    #[default]
+    Local,
+    /// It is behind a network.
+    RoundTrip,
 }
 
 /// One ability, for an error message. The order is part of the server's protocol.

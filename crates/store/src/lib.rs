@@ -1,7 +1,11 @@
 //! Storage as the rest of the product sees it.
 //!
 //! A [`Store`] is a tree of files, directories and symbolic links: a directory of this machine, a Gfarm file system, a
-//! bucket. The copy engine, the storage server and the mount work on a `Store` and do not know which one.
+//! bucket. Code that copies files works on any `Store`.
+//!
+//! A store behind a long path hides round trips: [`Store::walk`] lists a whole tree, [`Store::batch`] does many small
+//! operations, [`Store::own_fetchers`] opens channels that read large files, and a [`Draft`] may still be writing when
+//! [`Draft::write_at`] has returned.
 //!
 //! # Rules
 //!
@@ -29,20 +33,25 @@
 #![forbid(unsafe_code)]
 
 mod abilities;
+mod batch;
 mod begun;
 mod error;
 mod faulty;
+mod fetch;
 mod found;
 mod lead;
 mod memory;
 mod path;
 mod store;
 pub mod testing;
+mod walk;
 
-pub use abilities::{Abilities, Ability};
+pub use abilities::{Abilities, Ability, Latency, Versions, Writes};
+pub use batch::{Op, Put, Reply, do_one};
 pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
+pub use fetch::{Cut, Cutting, FetchError, Fetcher, FetcherTraits, Segment, Wanted};
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, lead};
 pub use memory::Memory;
@@ -51,3 +60,4 @@ pub use store::{
     Access, Attribute, Change, Cursor, Draft, Extent, Finish, Item, Make, Naming, Open, Page,
     Place, Replace, Store, SyncScope, Token,
 };
+pub use walk::{ContentToken, Entry, walk_by_listing};

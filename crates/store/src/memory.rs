@@ -65,6 +65,7 @@ impl Store for Memory {
             take_up: true,
             replicas: false,
             unnamed: true,
+            ..Abilities::default()
         }
     }
 

@@ -1,11 +1,15 @@
 //! The traits that every storage engine implements.
 
 use crate::abilities::Abilities;
+use crate::batch::{Op, Reply, do_one};
 use crate::error::Result;
+use crate::fetch::Fetcher;
 use crate::found::{Found, Kind, Owner, Space, Time, Version};
 use crate::path::StorePath;
+use crate::walk::{Entry, walk_by_listing};
 use hikyaku_fs::Name;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 /// A tree of files, directories and links. See the rules R1 to R8 in the documentation of this crate.
 pub trait Store: Send + Sync {
@@ -95,6 +99,37 @@ pub trait Store: Send + Sync {
     /// Makes changes of these directories durable: names that were created, renamed or removed in
     /// them survive a power failure.
     fn sync(&self, dirs: &[StorePath]) -> Result<()>;
+
+    /// Everything at and below `root`, a directory before its entries, until `each` breaks. Links are reported with their text
+    /// and not followed. An entry that cannot be read is reported with its error, and so is a directory that was not listed to
+    /// its end; the walk goes on. A path is reported once, apart from that error. Default: directory by directory
+    /// ([`walk_by_listing`]). A store behind a long path sends fewer requests.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::look`] for `root`, or the store is lost during the walk.
+    fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
+        walk_by_listing(self, root, each)
+    }
+
+    /// Independent operations. `each` is called exactly once for every operation with its index, in any order, on the calling
+    /// thread. Operations on one path take effect in their order; others in any. Default: one after the other ([`do_one`]). A
+    /// store behind a long path sends many at once.
+    fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
+        for (index, op) in ops.iter().enumerate() {
+            each(index, do_one(self, op));
+        }
+    }
+
+    /// Channels of the store's own that read files, at most `count`. Empty if it has none; then files are read by
+    /// [`Open::stream`].
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached.
+    fn own_fetchers(&self, _count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
+        Ok(Vec::new())
+    }
 }
 
 /// An open file.
@@ -157,7 +192,9 @@ const STREAM_BLOCK_BYTES: u64 = 1 << 20;
 /// A file that is being written and has no name yet. If it is dropped without a name, it is
 /// removed, unless [`Draft::keep`] was called.
 pub trait Draft: Send + Sync {
-    /// Writes all of `bytes` at `at`. Several threads may write at once.
+    /// Writes all of `bytes` at `at`. Several threads may write at once, in the order that [`Abilities::writes`] names. The
+    /// bytes are copied, and they may still be on their way when the call returns: a later call then reports a failure, at
+    /// the latest [`Draft::sync`] or [`Draft::name`].
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
 
     /// Reads back what was written, for verification.
