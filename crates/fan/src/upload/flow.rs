@@ -1,5 +1,6 @@
 //! How much may be under way to one server, and how fast it takes it.
 
+use super::queue::Pace;
 use std::time::Duration;
 
 /// What is under way to a server. Time is that since the begin of the transfer.
@@ -13,6 +14,9 @@ pub(super) struct Flow {
     window: u64,
     /// Bytes a second, once it is known.
     rate: Option<f64>,
+    pace: Pace,
+    /// Whether there was a time without work in the present measurement.
+    was_idle: bool,
     /// When the present measurement began, and what was answered since.
     since: Duration,
     answered: u64,
@@ -25,6 +29,9 @@ pub(super) struct Flow {
 const WINDOW_BYTES_MIN: u64 = 8 << 20;
 /// A rate is measured over this time at least, and over a round trip.
 const MEASURED: Duration = Duration::from_millis(250);
+/// A rate is settled when a measurement during which bytes were always under way is not above the one before by more than
+/// this factor. A connection doubles its rate in each round trip at its begin.
+const SETTLED_FACTOR: f64 = 1.25;
 /// What may be under way beside what the path holds.
 const AHEAD: Duration = Duration::from_secs(1);
 
@@ -35,6 +42,8 @@ impl Flow {
             outstanding: 0,
             window: WINDOW_BYTES_MIN,
             rate: None,
+            pace: Pace::Rising,
+            was_idle: false,
             since: now,
             answered: 0,
             idle_since: now,
@@ -50,6 +59,7 @@ impl Flow {
     pub(super) fn sent(&mut self, bytes: u64, now: Duration) {
         if self.outstanding == 0 {
             // The time without work is not counted.
+            self.was_idle = true;
             self.since += now.saturating_sub(self.idle_since);
         }
         self.outstanding += bytes;
@@ -67,11 +77,20 @@ impl Flow {
             return;
         }
         let rate = self.answered as f64 / time.as_secs_f64();
+        let is_busy = self.outstanding > 0 && !std::mem::take(&mut self.was_idle);
+        if is_busy && self.rate.is_some_and(|before| rate <= before * SETTLED_FACTOR) {
+            self.pace = Pace::Settled;
+        }
         self.rate = Some(rate);
         self.since = now;
         self.answered = 0;
         let window = rate * (2 * self.round_trip + AHEAD).as_secs_f64();
         self.window = WINDOW_BYTES_MIN.max(window as u64);
+    }
+
+    /// Whether the rate can be compared with those of other servers.
+    pub(super) const fn pace(&self) -> Pace {
+        self.pace
     }
 
     /// Bytes a second, if it was measured. A server that is silent has less with time.

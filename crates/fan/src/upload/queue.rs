@@ -4,9 +4,21 @@
 //! follows from what is left and from the rates of all servers. A file that is too large for that goes to the server that
 //! would be done with it first. So a slow server gets no file that would hold up the end, and small files are left for the
 //! end, where they even out what the large ones left uneven.
+//!
+//! A server whose rate is not known, and for which no file is left, gets a trial: it takes a large file that another server
+//! is sending, until its rate is known. Then the server that is done sooner keeps the file, and the other one removes its
+//! draft. So a few large files reach the fastest of many servers, whichever got them at the begin.
 
 use crate::census::ServerId;
 use std::collections::BTreeSet;
+
+mod rate;
+mod trial;
+
+pub(super) use rate::{Load, Pace};
+use rate::{end, seconds};
+pub(super) use trial::Judged;
+use trial::TRIAL_BYTES_MAX;
 
 /// The number of a task: to bring one file to one server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,8 +33,12 @@ pub(super) struct Task {
     /// The only server that may have it; `None` for any.
     pub(super) only: Option<ServerId>,
     pub(super) stage: Stage,
-    /// Counts how often it was begun, to tell late answers from those that matter.
-    pub(super) attempt: u32,
+    /// Servers that send it as a trial.
+    trials: Vec<Sending>,
+    /// Servers whose trial ended without a result. They get no second one.
+    refused: Vec<ServerId>,
+    /// Counts how often it was begun.
+    attempts: u32,
 }
 
 /// How far a task is.
@@ -30,21 +46,27 @@ pub(super) struct Task {
 pub(super) enum Stage {
     /// No server has it.
     Waiting,
-    /// It is sent to this server, which has not written so many bytes of it.
-    At { server: ServerId, left: u64 },
+    /// It is sent to a server.
+    At(Sending),
     /// The file has its name there, or never will.
     Over,
 }
 
-/// What a server has to do, and how fast it is.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Load {
-    /// Bytes of files that it was given and that are not written.
-    pub(super) backlog: u64,
-    /// Bytes a second, if that is known.
-    pub(super) rate: Option<f64>,
-    /// Files of this size or more do not fit there.
-    pub(super) full_from: u64,
+/// A server that is sent a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sending {
+    pub(super) server: ServerId,
+    /// Bytes of the file that the server has not written.
+    pub(super) left: u64,
+    /// Distinguishes late answers of an earlier attempt.
+    pub(super) attempt: u32,
+}
+
+impl Task {
+    fn begin(&mut self, server: ServerId) -> Sending {
+        self.attempts += 1;
+        Sending { server, left: self.size, attempt: self.attempts }
+    }
 }
 
 /// The tasks.
@@ -66,19 +88,50 @@ pub(super) struct Queue {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Given {
     pub(super) id: TaskId,
-    /// Where it was before.
-    pub(super) before: Stage,
+    pub(super) attempt: u32,
+    /// The server that it was taken from.
+    pub(super) before: Option<Sending>,
 }
 
-/// A file is taken over from a slow server only if that saves this much time, and a third.
-const SAVED_SECONDS_MIN: f64 = 1.0;
-const SAVED_FACTOR: f64 = 1.5;
+/// A sending that has ended without its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GivenBack {
+    /// It was a trial.
+    Trial(Sending),
+    /// It was not. A trial may go on in its place.
+    Main { sending: Sending, heir: Option<Sending> },
+}
+
+/// What was sent of a file that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Sent {
+    pub(super) main: Option<Sending>,
+    pub(super) trials: Vec<Sending>,
+}
+
+/// What a sending may do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// It sends more.
+    GoOn,
+    /// It is a trial that has sent enough: it waits until it is judged.
+    Wait,
+    /// The server is not to get the file any more.
+    Over,
+}
 
 impl Queue {
     /// The tasks for these files: number, size, and the only server that may have it.
     pub(super) fn new(files: Vec<(usize, u64, Option<ServerId>)>, servers: usize) -> Self {
-        let task =
-            |(file, size, only)| Task { file, size, only, stage: Stage::Waiting, attempt: 0 };
+        let task = |(file, size, only)| Task {
+            file,
+            size,
+            only,
+            stage: Stage::Waiting,
+            trials: Vec::new(),
+            refused: Vec::new(),
+            attempts: 0,
+        };
         let tasks: Vec<Task> = files.into_iter().map(task).collect();
         let only = vec![Vec::new(); servers];
         let mut queue = Self { open: tasks.len(), tasks, only, ..Self::default() };
@@ -113,23 +166,32 @@ impl Queue {
     /// The next task for a server. `loads` are those of all servers, `None` of those that are gone.
     pub(super) fn take(&mut self, server: ServerId, loads: &[Option<Load>]) -> Option<Given> {
         let own = loads.get(server.0).copied().flatten()?;
-        let id = match self.only[server.0].pop() {
-            Some(id) => id,
-            None => match self.best(server, loads) {
-                Some(place) => {
-                    let id = self.free.remove(place);
-                    self.free_bytes -= self.tasks[id.0].size;
-                    id
-                }
-                None if self.free.is_empty() => self.taken_over(server, own, loads)?,
-                None => return None,
-            },
-        };
+        if let Some(id) = self.only[server.0].pop() {
+            return Some(self.give(id, server));
+        }
+        if let Some(place) = self.best(server, loads) {
+            let id = self.free.remove(place);
+            self.free_bytes -= self.tasks[id.0].size;
+            return Some(self.give(id, server));
+        }
+        if !self.free.is_empty() || own.backlog > 0 {
+            return None;
+        }
+        match own.pace {
+            Pace::Settled => self.taken_over(server, own, loads).map(|id| self.give(id, server)),
+            Pace::Rising => self.on_trial(server, own, loads),
+        }
+    }
+
+    fn give(&mut self, id: TaskId, server: ServerId) -> Given {
         let task = &mut self.tasks[id.0];
-        task.attempt += 1;
-        let before = std::mem::replace(&mut task.stage, Stage::At { server, left: task.size });
+        let sending = task.begin(server);
+        let before = match std::mem::replace(&mut task.stage, Stage::At(sending)) {
+            Stage::At(before) => Some(before),
+            Stage::Waiting | Stage::Over => None,
+        };
         self.given.insert(id);
-        Some(Given { id, before })
+        Given { id, attempt: sending.attempt, before }
     }
 
     /// The place in `free` of the largest file, about, that this server should take. The largest file of all is always
@@ -160,50 +222,77 @@ impl Queue {
         Some(place)
     }
 
-    /// A file that another server is much slower with than this one would be from its beginning.
-    fn taken_over(&self, server: ServerId, own: Load, loads: &[Option<Load>]) -> Option<TaskId> {
-        let rate = own.rate?;
-        let is_slow = |task: &Task| match task.stage {
-            Stage::At { server: at, left } if at != server && task.only.is_none() && left > 0 => {
-                let there = loads.get(at.0).copied().flatten();
-                let here = (own.backlog + task.size) as f64 / rate.max(1.0);
-                let seconds =
-                    there.and_then(|load| Some(load.backlog as f64 / load.rate?.max(1.0)));
-                task.size < own.full_from
-                    && seconds
-                        .is_some_and(|seconds| seconds > here * SAVED_FACTOR + SAVED_SECONDS_MIN)
-            }
-            _ => false,
-        };
-        let slow = self.given.iter().copied().filter(|id| is_slow(&self.tasks[id.0]));
-        slow.max_by_key(|id| self.tasks[id.0].size)
-    }
-
-    /// Notes that bytes of a task were written; returns how many of them count.
-    pub(super) fn written(&mut self, id: TaskId, bytes: u64) -> u64 {
-        match &mut self.tasks[id.0].stage {
-            Stage::At { left, .. } => {
-                let counted = bytes.min(*left);
-                *left -= counted;
-                counted
-            }
-            Stage::Waiting | Stage::Over => 0,
+    /// What a sending may do next.
+    pub(super) fn turn(&self, id: TaskId, attempt: u32) -> Turn {
+        let task = &self.tasks[id.0];
+        match task.stage {
+            Stage::At(main) if main.attempt == attempt => Turn::GoOn,
+            Stage::At(_) => match task.trials.iter().find(|trial| trial.attempt == attempt) {
+                Some(trial) if task.size - trial.left >= TRIAL_BYTES_MAX => Turn::Wait,
+                Some(_) => Turn::GoOn,
+                None => Turn::Over,
+            },
+            Stage::Waiting | Stage::Over => Turn::Over,
         }
     }
 
-    /// A task that a server has, or that waits nowhere any more, has ended.
-    pub(super) fn end(&mut self, id: TaskId) {
-        let before = std::mem::replace(&mut self.tasks[id.0].stage, Stage::Over);
-        self.open -= usize::from(before != Stage::Over);
-        self.given.remove(&id);
+    /// Whether an attempt is a trial.
+    pub(super) fn is_trial(&self, id: TaskId, attempt: u32) -> bool {
+        self.tasks[id.0].trials.iter().any(|trial| trial.attempt == attempt)
     }
 
-    /// A task waits again: its server is gone, or cannot take it.
-    pub(super) fn give_back(&mut self, id: TaskId) {
-        self.given.remove(&id);
+    /// Notes that bytes of a task were written. Returns how many of them count for the server, and how many for the transfer:
+    /// those of a trial count when it has won.
+    pub(super) fn written(&mut self, id: TaskId, attempt: u32, bytes: u64) -> (u64, u64) {
         let task = &mut self.tasks[id.0];
+        if let Stage::At(main) = &mut task.stage
+            && main.attempt == attempt
+        {
+            let counted = bytes.min(main.left);
+            main.left -= counted;
+            return (counted, counted);
+        }
+        match task.trials.iter_mut().find(|trial| trial.attempt == attempt) {
+            Some(trial) => {
+                let counted = bytes.min(trial.left);
+                trial.left -= counted;
+                (counted, 0)
+            }
+            None => (0, 0),
+        }
+    }
+
+    /// A task has ended: the file has its name, or never will.
+    pub(super) fn end(&mut self, id: TaskId) -> Sent {
+        let task = &mut self.tasks[id.0];
+        let before = std::mem::replace(&mut task.stage, Stage::Over);
+        let trials = std::mem::take(&mut task.trials);
+        self.open -= usize::from(before != Stage::Over);
+        self.given.remove(&id);
+        let main = if let Stage::At(main) = before { Some(main) } else { None };
+        Sent { main, trials }
+    }
+
+    /// A server does not send a file any more: it is gone, or cannot take it. The file waits again, unless it was a trial or
+    /// another server tries it.
+    pub(super) fn give_back(&mut self, id: TaskId, attempt: u32) -> Option<GivenBack> {
+        let task = &mut self.tasks[id.0];
+        if let Some(place) = task.trials.iter().position(|trial| trial.attempt == attempt) {
+            let trial = task.trials.remove(place);
+            task.refused.push(trial.server);
+            return Some(GivenBack::Trial(trial));
+        }
+        let Stage::At(sending) = task.stage else { return None };
+        if sending.attempt != attempt {
+            return None;
+        }
+        let heir = task.trials.pop();
+        if let Some(heir) = heir {
+            task.stage = Stage::At(heir);
+            return Some(GivenBack::Main { sending, heir: Some(heir) });
+        }
+        self.given.remove(&id);
         task.stage = Stage::Waiting;
-        task.attempt += 1;
         match task.only {
             Some(server) => self.only[server.0].push(id),
             None => {
@@ -214,12 +303,18 @@ impl Queue {
                 self.free_bytes += key.0;
             }
         }
+        Some(GivenBack::Main { sending, heir: None })
     }
 
-    /// The tasks that are sent to a server.
-    pub(super) fn at(&self, server: ServerId) -> Vec<TaskId> {
-        let is_there = |id: &TaskId| matches!(self.tasks[id.0].stage, Stage::At { server: at, .. } if at == server);
-        self.given.iter().copied().filter(is_there).collect()
+    /// The tasks that are sent to a server, and their attempts.
+    pub(super) fn at(&self, server: ServerId) -> Vec<(TaskId, u32)> {
+        let there = |id: &TaskId| {
+            let task = &self.tasks[id.0];
+            let main = if let Stage::At(main) = task.stage { Some(main) } else { None };
+            let mut all = main.iter().chain(&task.trials);
+            all.find(|sending| sending.server == server).map(|sending| (*id, sending.attempt))
+        };
+        self.given.iter().filter_map(there).collect()
     }
 
     /// Takes out the waiting tasks that fit on none of the servers that are there. The caller ends them.
@@ -240,29 +335,6 @@ impl Queue {
             |(number, task): (usize, &Task)| (task.stage != Stage::Over).then_some(TaskId(number));
         self.tasks.iter().enumerate().filter_map(open).collect()
     }
-}
-
-/// Seconds until a server would be done with a file of this size beside what it has; `None` if it is gone or full.
-fn seconds(loads: &[Option<Load>], server: usize, size: u64) -> Option<f64> {
-    let load = loads.get(server).copied().flatten().filter(|load| size < load.full_from)?;
-    let rate = load.rate.unwrap_or_else(|| usual_rate(loads));
-    Some((load.backlog + size) as f64 / rate.max(1.0))
-}
-
-/// Seconds until all servers together would be done with what they have and so many bytes more.
-fn end(loads: &[Option<Load>], more: u64) -> f64 {
-    let usual = usual_rate(loads);
-    let there = || loads.iter().flatten();
-    let left = there().map(|load| load.backlog).sum::<u64>() + more;
-    let rate: f64 = there().map(|load| load.rate.unwrap_or(usual)).sum();
-    left as f64 / rate.max(1.0)
-}
-
-/// The median of the known rates, for a server whose rate is not known. Without any, all count as equal.
-fn usual_rate(loads: &[Option<Load>]) -> f64 {
-    let mut rates: Vec<f64> = loads.iter().flatten().filter_map(|load| load.rate).collect();
-    rates.sort_unstable_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or(1.0)
 }
 
 #[cfg(test)]

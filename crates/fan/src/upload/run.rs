@@ -2,7 +2,7 @@
 
 use super::dirs;
 use super::flow::Flow;
-use super::queue::{Given, Queue, Stage, Task, TaskId};
+use super::queue::{Given, GivenBack, Judged, Queue, Sending, Stage, Task, TaskId, Turn};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
 use super::{UploadError, UploadFile, UploadJob, Uploaded};
@@ -180,6 +180,7 @@ impl<'a> Run<'a> {
             if checked.elapsed() >= LOOK {
                 checked = Instant::now();
                 self.check_reach(&mut state);
+                self.judge(&mut state);
             }
             if !state.queue.is_empty() {
                 self.retry(&mut state, scope, say)?;
@@ -225,15 +226,13 @@ impl<'a> Run<'a> {
             let now = self.now();
             if state.links[at.server.0].flow.has_room() {
                 let loads = state.loads(now);
-                if let Some(Given { id, before }) = state.queue.take(at.server, &loads) {
-                    let State { queue, links, .. } = &mut *state;
-                    let task = queue.task(id);
-                    links[at.server.0].backlog += task.size;
-                    if let Stage::At { server, left } = before {
-                        links[server.0].backlog -= left;
-                        self.job.meter.take_back(server, task.size - left);
+                if let Some(Given { id, attempt, before }) = state.queue.take(at.server, &loads) {
+                    let (file, size) = (state.queue.task(id).file, state.queue.task(id).size);
+                    state.links[at.server.0].backlog += size;
+                    if let Some(before) = before {
+                        self.uncount(&mut state, id, before);
                     }
-                    let attempt = Attempt { id, number: task.attempt, file: task.file };
+                    let attempt = Attempt { id, number: attempt, file };
                     state.busy += 1;
                     return Some(attempt);
                 }
@@ -255,15 +254,12 @@ impl<'a> Run<'a> {
         self.limit.wait(bytes, || self.is_stopped() || self.state().is_over);
         let mut state = self.state();
         loop {
-            let task = state.queue.task(attempt.id);
-            if state.is_over
-                || state.links[at.server.0].epoch != at.epoch
-                || task.attempt != attempt.number
-            {
+            let turn = state.queue.turn(attempt.id, attempt.number);
+            if state.is_over || state.links[at.server.0].epoch != at.epoch || turn == Turn::Over {
                 return false;
             }
             let flow = &mut state.links[at.server.0].flow;
-            if flow.has_room() {
+            if turn == Turn::GoOn && flow.has_room() {
                 flow.sent(bytes, self.now());
                 return true;
             }
@@ -288,13 +284,10 @@ impl<'a> Run<'a> {
     }
 
     fn written(&self, state: &mut State, at: At, attempt: Attempt, bytes: u64) {
-        if state.queue.task(attempt.id).attempt != attempt.number {
-            return;
-        }
-        let counted = state.queue.written(attempt.id, bytes);
+        let (counted, progress) = state.queue.written(attempt.id, attempt.number, bytes);
         state.links[at.server.0].backlog -= counted;
-        self.job.meter.add_written(counted);
-        self.job.meter.add_moved(at.server, counted);
+        self.job.meter.add_written(progress);
+        self.job.meter.add_moved(at.server, progress);
     }
 
     fn ended(
@@ -303,7 +296,7 @@ impl<'a> Run<'a> {
         (at, attempt): (At, Attempt),
         result: Result<(), UploadError>,
     ) {
-        if state.queue.task(attempt.id).attempt != attempt.number {
+        if state.queue.turn(attempt.id, attempt.number) == Turn::Over {
             return;
         }
         let file = &self.job.plan.files[attempt.file];
@@ -312,8 +305,10 @@ impl<'a> Run<'a> {
                 if let Some((dir, _)) = file.to.split() {
                     state.links[at.server.0].touched.insert(dir);
                 }
-                state.forget(at.server, attempt.id);
-                state.queue.end(attempt.id);
+                let sent = state.queue.end(attempt.id);
+                for sending in sent.main.iter().chain(&sent.trials) {
+                    state.links[sending.server.0].backlog -= sending.left;
+                }
                 state.tasks[attempt.file] -= 1;
                 if state.tasks[attempt.file] == 0 {
                     state.uploaded.files += 1;
@@ -330,19 +325,25 @@ impl<'a> Run<'a> {
             })) if state.fits_elsewhere(at.server, attempt.id) => {
                 let link = &mut state.links[at.server.0];
                 link.full_from = link.full_from.min(file.seen.size);
-                self.take_back(state, at.server, attempt.id);
+                self.take_back(state, attempt.id, attempt.number);
             }
-            Err(error) => {
-                self.take_back_bytes(state, at.server, attempt.id);
-                self.fail(state, attempt.id, error);
+            Err(_) if state.queue.is_trial(attempt.id, attempt.number) => {
+                self.take_back(state, attempt.id, attempt.number);
             }
+            Err(error) => self.fail(state, attempt.id, error),
         }
     }
 
     /// A file's task has failed for good; what else is to be done for the file is not done.
     fn fail(&self, state: &mut State, id: TaskId, error: UploadError) {
         let file = state.queue.task(id).file;
-        state.queue.end(id);
+        let sent = state.queue.end(id);
+        for trial in sent.trials {
+            state.links[trial.server.0].backlog -= trial.left;
+        }
+        if let Some(main) = sent.main {
+            self.uncount(state, id, main);
+        }
         // Tasks of the same file for other servers go on: each replaces an older version.
         if std::mem::replace(&mut state.tasks[file], FAILED) < FAILED / 2 {
             let UploadFile { to, seen, .. } = &self.job.plan.files[file];
@@ -352,15 +353,43 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The task waits again, and what was written of it does not count.
-    fn take_back(&self, state: &mut State, server: ServerId, id: TaskId) {
-        self.take_back_bytes(state, server, id);
-        state.queue.give_back(id);
+    /// A server does not send a file any more, which waits again unless a trial of it goes on.
+    fn take_back(&self, state: &mut State, id: TaskId, attempt: u32) {
+        match state.queue.give_back(id, attempt) {
+            Some(GivenBack::Trial(trial)) => state.links[trial.server.0].backlog -= trial.left,
+            Some(GivenBack::Main { sending, heir }) => {
+                self.uncount(state, id, sending);
+                heir.iter().for_each(|heir| self.count(state, id, *heir));
+            }
+            None => {}
+        }
     }
 
-    fn take_back_bytes(&self, state: &mut State, server: ServerId, id: TaskId) {
-        let written = state.forget(server, id);
-        self.job.meter.take_back(server, written);
+    /// What was written by a sending does not count any more.
+    fn uncount(&self, state: &mut State, id: TaskId, sending: Sending) {
+        state.links[sending.server.0].backlog -= sending.left;
+        self.job.meter.take_back(sending.server, state.queue.task(id).size - sending.left);
+    }
+
+    /// What was written by a trial counts from now on.
+    fn count(&self, state: &State, id: TaskId, sending: Sending) {
+        let written = state.queue.task(id).size - sending.left;
+        self.job.meter.add_written(written);
+        self.job.meter.add_moved(sending.server, written);
+    }
+
+    /// Ends trials whose servers' rates are known.
+    fn judge(&self, state: &mut State) {
+        let loads = state.loads(self.now());
+        for Judged { id, loser, winner } in state.queue.judge(&loads) {
+            match winner {
+                Some(winner) => {
+                    self.uncount(state, id, loser);
+                    self.count(state, id, winner);
+                }
+                None => state.links[loser.server.0].backlog -= loser.left,
+            }
+        }
     }
 
     /// A connection is lost: others get its files.
@@ -371,8 +400,8 @@ impl<'a> Run<'a> {
         client.connection().close(hikyaku_net::code::APPLICATION, "the connection is given up");
         link.epoch += 1;
         link.retry_later();
-        for id in state.queue.at(at.server) {
-            self.take_back(state, at.server, id);
+        for (id, attempt) in state.queue.at(at.server) {
+            self.take_back(state, id, attempt);
         }
         self.job.meter.set_lost(at.server, true);
         if state.uploaded.lost.iter().all(|(lost, _)| *lost != at.server) {
@@ -433,7 +462,7 @@ impl<'a> Run<'a> {
             self.fail(state, id, UploadError::Server(error));
         }
         let can_go_on = |task: &Task| match (task.stage, task.only) {
-            (Stage::At { .. }, _) => true,
+            (Stage::At(_), _) => true,
             (_, Some(only)) => loads[only.0].is_some(),
             (_, None) => loads.iter().any(Option::is_some),
         };

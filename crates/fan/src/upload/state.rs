@@ -1,7 +1,7 @@
 //! What is known of an upload and its servers while it runs.
 
 use super::flow::Flow;
-use super::queue::{Load, Queue, Stage, TaskId};
+use super::queue::{Load, Queue, TaskId};
 use super::run::{At, Run};
 use super::{UploadError, Uploaded};
 use crate::census::ServerId;
@@ -52,8 +52,8 @@ impl State {
     pub(super) fn loads(&self, now: Duration) -> Vec<Option<Load>> {
         let load = |link: &Link| {
             let Link { backlog, full_from, .. } = *link;
-            let rate = link.flow.rate(now);
-            link.client.is_some().then_some(Load { backlog, rate, full_from })
+            let (rate, pace) = (link.flow.rate(now), link.flow.pace());
+            link.client.is_some().then_some(Load { backlog, rate, pace, full_from })
         };
         self.links.iter().map(load).collect()
     }
@@ -63,14 +63,6 @@ impl State {
         if link.epoch == at.epoch {
             link.flow.answered(bytes, now);
         }
-    }
-
-    /// A task is not at the server any more. Returns the bytes of it that were written there.
-    pub(super) fn forget(&mut self, server: ServerId, id: TaskId) -> u64 {
-        let task = self.queue.task(id);
-        let Stage::At { left, .. } = task.stage else { return 0 };
-        self.links[server.0].backlog -= left;
-        task.size - left
     }
 
     /// Whether another server that is there may have room for the file.

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod model;
+
 /// The next task of a server.
 fn take(queue: &mut Queue, server: usize, loads: &[Option<Load>]) -> Option<TaskId> {
     queue.take(ServerId(server), loads).map(|given| given.id)
@@ -10,7 +12,7 @@ fn take(queue: &mut Queue, server: usize, loads: &[Option<Load>]) -> Option<Task
 const MB: u64 = 1_000_000;
 
 fn load(backlog: u64, rate: f64) -> Option<Load> {
-    Some(Load { backlog, rate: Some(rate), full_from: u64::MAX })
+    Some(Load { backlog, rate: Some(rate), pace: Pace::Settled, full_from: u64::MAX })
 }
 
 fn queue(sizes: &[u64]) -> Queue {
@@ -37,45 +39,11 @@ fn a_slow_server_gets_no_file_that_a_fast_one_is_done_with_sooner() {
     assert_eq!(take(&mut queue, 0, &loads), Some(TaskId(0)));
 }
 
-/// Runs servers with these rates until all is sent; returns the seconds that it took.
+/// Runs servers with these rates, in bytes a second, until all is sent; returns the seconds that it took.
 fn simulate(sizes: &[u64], rates: &[f64]) -> f64 {
-    let files = sizes.iter().enumerate().map(|(number, size)| (number, *size, None));
-    let mut queue = Queue::new(files.collect(), rates.len());
-    let mut at: Vec<Option<(TaskId, f64)>> = vec![None; rates.len()];
-    let mut known = vec![None; rates.len()];
-    let (mut now, step) = (0.0, 0.002);
-    while !queue.is_empty() {
-        assert!(now < 1e5, "{} are left", queue.open);
-        for server in 0..rates.len() {
-            let loads: Vec<_> = (0..rates.len())
-                .map(|n| {
-                    let backlog = at[n].map_or(0, |(_, left)| left as u64);
-                    Some(Load { backlog, rate: known[n], full_from: u64::MAX })
-                })
-                .collect();
-            // What was taken over is not sent any more.
-            if let Some((id, _)) = at[server]
-                && !matches!(queue.task(id).stage, Stage::At { server: s, .. } if s.0 == server)
-            {
-                at[server] = None;
-            }
-            if at[server].is_none() {
-                at[server] =
-                    take(&mut queue, server, &loads).map(|id| (id, queue.task(id).size as f64));
-            }
-            let Some((id, left)) = &mut at[server] else { continue };
-            known[server] = Some(rates[server]);
-            *left -= rates[server] * step;
-            queue.written(*id, (rates[server] * step) as u64);
-            if *left <= 0.0 {
-                let id = *id;
-                at[server] = None;
-                queue.end(id);
-            }
-        }
-        now += step;
-    }
-    now
+    let lines: Vec<_> =
+        rates.iter().map(|rate| model::Line { rate: *rate, round_trip: 0.0 }).collect();
+    model::upload(sizes, &lines)
 }
 
 #[test]
@@ -100,12 +68,11 @@ fn a_large_file_at_a_slow_server_is_taken_over() {
 fn what_is_given_back_is_taken_by_another() {
     let mut queue = queue(&[3 * MB, 5 * MB]);
     let loads = [load(0, 1e6), load(0, 1e6)];
-    let id = take(&mut queue, 0, &loads).unwrap();
-    assert_eq!(queue.at(ServerId(0)), [id]);
-    assert_eq!(queue.written(id, 7 * MB), 5 * MB);
-    let attempt = queue.task(id).attempt;
-    queue.give_back(id);
-    assert!(queue.task(id).attempt > attempt);
+    let Given { id, attempt, .. } = queue.take(ServerId(0), &loads).unwrap();
+    assert_eq!(queue.at(ServerId(0)), [(id, attempt)]);
+    assert_eq!(queue.written(id, attempt, 7 * MB), (5 * MB, 5 * MB));
+    assert!(queue.give_back(id, attempt).is_some());
+    assert_eq!(queue.turn(id, attempt), Turn::Over);
     let loads = [None, load(0, 1e6)];
     assert_eq!(take(&mut queue, 0, &loads), None, "it is gone");
     assert_eq!(take(&mut queue, 1, &loads), Some(id));
@@ -123,7 +90,7 @@ fn a_file_for_one_server_goes_there_only() {
     assert_eq!(take(&mut queue, 0, &loads), Some(TaskId(1)));
     assert_eq!(take(&mut queue, 0, &loads), None);
     assert_eq!(take(&mut queue, 1, &loads), Some(TaskId(0)));
-    queue.give_back(TaskId(0));
+    queue.give_back(TaskId(0), 1).unwrap();
     assert_eq!(take(&mut queue, 0, &loads), None);
 }
 
@@ -135,6 +102,6 @@ fn a_full_server_gets_only_what_fits() {
     assert_eq!(queue.too_large(&[full(4 * MB), load(0, 1e6)]), []);
     assert_eq!(take(&mut queue, 0, &[full(4 * MB), load(0, 1e3)]), None);
     assert_eq!(take(&mut queue, 1, &[full(4 * MB), load(0, 1e3)]), Some(TaskId(1)));
-    queue.give_back(TaskId(1));
+    queue.give_back(TaskId(1), 1).unwrap();
     assert_eq!(queue.too_large(&[full(4 * MB), full(2 * MB)]), [TaskId(1)]);
 }
