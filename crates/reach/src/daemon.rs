@@ -67,6 +67,7 @@ pub const STORE: Offered<'static> = Offered {
         PICKS,
         REPORTS,
         SUCCESSORS,
+        UNSIZED_UPLOADS,
         UPLOADS,
         WITHDRAWALS,
         WRITES,
@@ -95,6 +96,9 @@ pub const GIVE_UPS: &str = "give-ups";
 /// The feature of a server that takes uploads: whole small files, and large ones in pieces.
 // spec: store-feature-4
 pub const UPLOADS: &str = "uploads";
+/// The feature of a server that takes uploads whose size and metadata come after their bytes.
+// spec: store-feature-10
+pub const UNSIZED_UPLOADS: &str = "unsized-uploads";
 /// The feature of a server that is told which processes of a client have ended.
 // spec: store-feature-8
 pub const SUCCESSORS: &str = "successors";

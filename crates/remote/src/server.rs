@@ -79,10 +79,10 @@ pub enum Writes {
 }
 
 impl Default for Limits {
-    /// Four objects at once, 1,024 waiting, 8 streams, no changes, 16 drafts.
+    /// Four objects at once, 1,024 waiting, 8 streams, no changes, 128 drafts.
     fn default() -> Self {
         let writes = Writes::Refused;
-        Self { gives: 4, waiting: 1024, streams: 8, writes, drafts: 16 }
+        Self { gives: 4, waiting: 1024, streams: 8, writes, drafts: 128 }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::error::RemoteError;
 use crate::message::{NewFile, Put, Reply, Request, RequestId};
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::{Out, talk};
-use hikyaku_store::Found;
+use hikyaku_store::{Found, StorePath};
 use hikyaku_transfer::FileHash;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -107,6 +107,28 @@ impl Uploads {
         done: impl FnOnce(Result<Found, RemoteError>) + Send + 'static,
     ) {
         self.ask(Put::Finish { draft }, &[], done, found);
+    }
+
+    /// Begins a draft whose size and metadata come by [`Uploads::finish_as`]. `expected` is its size, if that is known. `done`
+    /// hears whether the server takes it; its bytes may be sent before. The server must have the feature `unsized-uploads`.
+    pub fn begin_unsized(
+        &self,
+        path: &StorePath,
+        expected: Option<u64>,
+        done: impl FnOnce(Result<(), RemoteError>) + Send + 'static,
+    ) -> RequestId {
+        let path = path.as_bytes().to_vec();
+        self.ask(Put::BeginUnsized { path, expected }, &[], done, nothing)
+    }
+
+    /// The same as [`Uploads::finish`] for a draft that was begun by [`Uploads::begin_unsized`], which becomes `file`.
+    pub fn finish_as(
+        &self,
+        draft: RequestId,
+        file: NewFile,
+        done: impl FnOnce(Result<Found, RemoteError>) + Send + 'static,
+    ) {
+        self.ask(Put::FinishAs { draft, file }, &[], done, found);
     }
 
     /// Ends a draft of which nothing is wanted.

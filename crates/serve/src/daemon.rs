@@ -14,7 +14,7 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED, NOT_SERVED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, LEASES, Offered, STORE, UPLOADS, WITHDRAWALS, WRITES, offer,
+    FORWARD, IMAGES, LEASES, Offered, STORE, UNSIZED_UPLOADS, UPLOADS, WITHDRAWALS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
@@ -368,7 +368,7 @@ fn features(has_images: bool, has_leases: bool, changes: Changes) -> Vec<&'stati
     let is_offered = |feature: &&str| match *feature {
         IMAGES => has_images,
         LEASES => has_leases,
-        UPLOADS => changes != Changes::Nothing,
+        UNSIZED_UPLOADS | UPLOADS => changes != Changes::Nothing,
         WITHDRAWALS | WRITES => changes == Changes::Everything,
         _ => true,
     };

@@ -1,7 +1,7 @@
 //! Messages of uploads: whole small files, and large ones in pieces.
 
 use super::RequestId;
-use hikyaku_store::Time;
+use hikyaku_store::{Time, Version};
 use hikyaku_transfer::FileHash;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,24 @@ pub enum Put {
         /// The draft.
         draft: RequestId,
     },
+    /// A draft is begun whose size and metadata come by [`Put::FinishAs`]. Its number is that of this request. Answered by
+    /// [`Reply::Done`](super::Reply::Done).
+    // spec: store-put-6
+    BeginUnsized {
+        /// The path of the file.
+        path: Vec<u8>,
+        /// The bytes that are expected, if that is known. The server makes sure that it has room for them.
+        expected: Option<u64>,
+    },
+    /// All bytes of a draft that was begun by [`Put::BeginUnsized`] have been sent, and it gets its name and these metadata.
+    /// Answered as [`Put::Finish`].
+    // spec: store-put-7
+    FinishAs {
+        /// The draft.
+        draft: RequestId,
+        /// The file. Its path is that of the draft, and its size the number of bytes that were sent.
+        file: NewFile,
+    },
 }
 
 /// A file that is to be made.
@@ -87,6 +105,9 @@ pub enum Taken {
     Replaced,
     /// It stays, and the new one is refused as `Exists`.
     Kept,
+    /// It is replaced if it has this version; otherwise the new one is refused as `Changed`. Only servers that know
+    /// [`Put::FinishAs`] know it.
+    ReplacedIf(Version),
 }
 
 impl Put {
@@ -95,7 +116,12 @@ impl Put {
         match self {
             Self::Small { file, .. } => file.size,
             Self::Bytes { length, .. } => *length as u64,
-            Self::Begin { .. } | Self::Zeros { .. } | Self::Finish { .. } | Self::Drop { .. } => 0,
+            Self::Begin { .. }
+            | Self::BeginUnsized { .. }
+            | Self::Zeros { .. }
+            | Self::Finish { .. }
+            | Self::FinishAs { .. }
+            | Self::Drop { .. } => 0,
         }
     }
 }

@@ -111,6 +111,7 @@ fn name(draft: Box<dyn Draft>, file: &NewFile) -> Result<Found> {
     let naming = match file.taken {
         Taken::Replaced => hikyaku_store::Naming::Replace,
         Taken::Kept => hikyaku_store::Naming::IfAbsent,
+        Taken::ReplacedIf(version) => hikyaku_store::Naming::IfVersion(version),
     };
     let mode = file.mode.map(|mode| mode & MODE);
     draft.name(naming, &Finish { mode, modified: file.modified, ..Finish::default() })

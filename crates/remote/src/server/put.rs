@@ -24,8 +24,9 @@ struct Begun<'a> {
 /// How far a draft is. After an error nothing of it is kept; what follows is refused with the same error.
 struct Written {
     draft: Box<dyn Draft>,
-    file: NewFile,
     path: StorePath,
+    /// The file, unless its size and metadata come after its bytes.
+    file: Option<NewFile>,
     bytes: u64,
 }
 
@@ -40,6 +41,15 @@ impl Drop for Place<'_> {
 
 /// Bytes that are reserved for a file before they come: a client that only tells sizes must not fill the disk.
 const RESERVED_BYTES_MAX: u64 = 1 << 30;
+/// Drafts of a client for which bytes are reserved, for the same reason.
+const RESERVED_DRAFTS_MAX: usize = 16;
+
+/// Whether room is reserved for a draft.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reserve {
+    Space,
+    Nothing,
+}
 
 /// What a client did that no client does.
 type Broken = &'static str;
@@ -65,15 +75,10 @@ impl<'a> Drafts<'a> {
                 Err(error) => Err(error),
             },
             Put::Begin { file, data } => {
-                let place = Place(&session.drafts);
-                if session.drafts.fetch_add(1, Ordering::Relaxed) >= session.limits.drafts {
-                    return Err("too many files are uploaded at once");
-                }
-                let state = begin(session, file, data);
-                let done = state.as_ref().map(drop).map_err(Clone::clone);
-                self.0.insert(teller.id, Begun { state, _place: place });
-                done
+                self.begin(session, teller.id, |room| begin(session, file, data, room))?
             }
+            Put::BeginUnsized { path, expected } => self
+                .begin(session, teller.id, |room| begin_unsized(session, &path, expected, room))?,
             Put::Bytes { draft, at, hash, .. } => {
                 let begun = self.0.get_mut(&draft).ok_or(UNKNOWN)?;
                 begun.write(at, bytes, hash)
@@ -83,12 +88,15 @@ impl<'a> Drafts<'a> {
             }
             Put::Finish { draft } => {
                 let begun = self.0.remove(&draft).ok_or(UNKNOWN)?;
-                match begun.whole() {
-                    Ok(Written { draft, file, path, .. }) => {
-                        let content = Content::Draft(draft);
-                        session.naming.put(Whole { content, file, path, teller });
-                        return Ok(Ok(()));
-                    }
+                match begun.whole(None) {
+                    Ok(whole) => return Ok(Ok(whole.name(session, teller))),
+                    Err(error) => Err(error),
+                }
+            }
+            Put::FinishAs { draft, file } => {
+                let begun = self.0.remove(&draft).ok_or(UNKNOWN)?;
+                match begun.whole(Some(file)) {
+                    Ok(whole) => return Ok(Ok(whole.name(session, teller))),
                     Err(error) => Err(error),
                 }
             }
@@ -102,20 +110,38 @@ impl<'a> Drafts<'a> {
             Err(error) => teller.refuse(&error),
         })
     }
+
+    /// Begins the draft of this number, if the client may have one more.
+    fn begin(
+        &mut self,
+        session: &'a Session,
+        id: RequestId,
+        begin: impl FnOnce(Reserve) -> Result<Written>,
+    ) -> std::result::Result<Result<()>, Broken> {
+        let place = Place(&session.drafts);
+        let before = session.drafts.fetch_add(1, Ordering::Relaxed);
+        if before >= session.limits.drafts {
+            return Err("too many files are uploaded at once");
+        }
+        let reserve = if before < RESERVED_DRAFTS_MAX { Reserve::Space } else { Reserve::Nothing };
+        let state = begin(reserve);
+        let done = state.as_ref().map(drop).map_err(Clone::clone);
+        self.0.insert(id, Begun { state, _place: place });
+        Ok(done)
+    }
 }
 
 const UNKNOWN: Broken = "bytes of a file whose upload was not begun";
 
-/// The path of a file that may be written; it is no directory, device, FIFO or socket, nor, unless it is to be replaced,
-/// there.
+/// The path of a file that may be written; it is no directory, device, FIFO or socket.
 // spec: store-write-1
-fn writable(session: &Session, file: &NewFile) -> Result<StorePath> {
-    let path = store_path(&file.path)?;
+fn writable(session: &Session, path: &[u8], taken: Taken) -> Result<StorePath> {
+    let path = store_path(path)?;
     let fail = |kind| Err(StoreError::new("write", &path, kind));
     if session.limits.writes == Writes::Refused {
         return fail(ErrorKind::ReadOnly);
     }
-    match (session.store.look(&path), file.taken) {
+    match (session.store.look(&path), taken) {
         (Ok(found), _) if found.kind == Kind::Dir => fail(ErrorKind::IsDir),
         (Ok(found), _) if found.kind == Kind::Special => fail(ErrorKind::SPECIAL),
         (Ok(_), Taken::Kept) => fail(ErrorKind::Exists),
@@ -125,7 +151,7 @@ fn writable(session: &Session, file: &NewFile) -> Result<StorePath> {
 }
 
 fn small(session: &Session, file: &NewFile, bytes: &[u8], hash: FileHash) -> Result<StorePath> {
-    let path = writable(session, file)?;
+    let path = writable(session, &file.path, file.taken)?;
     check(&path, bytes, hash)?;
     Ok(path)
 }
@@ -143,20 +169,43 @@ fn check(path: &StorePath, bytes: &[u8], hash: FileHash) -> Result<()> {
 }
 
 // spec: store-put-2
-fn begin(session: &Session, file: NewFile, data: u64) -> Result<Written> {
-    let path = writable(session, &file)?;
-    let fail = |kind| Err(StoreError::new("write", &path, kind));
+fn begin(session: &Session, file: NewFile, data: u64, reserve: Reserve) -> Result<Written> {
+    let path = writable(session, &file.path, file.taken)?;
     if Geometry::new(file.size).is_none() {
-        return fail(ErrorKind::TooLarge);
-    }
-    // If the store cannot report its free space, the write itself finds a full disk.
-    if session.store.space().is_ok_and(|space| space.free < data) {
-        return fail(ErrorKind::NoSpace);
+        return Err(StoreError::new("write", &path, ErrorKind::TooLarge));
     }
     // Holes would be filled by what is reserved.
-    let size = (data >= file.size).then_some(file.size.min(RESERVED_BYTES_MAX));
-    let draft = session.store.create(&path, &Make { size, ..Make::default() })?;
-    Ok(Written { draft, file, path, bytes: 0 })
+    let size = (data >= file.size).then_some(file.size);
+    let draft = create(session, &path, (data, size), reserve)?;
+    Ok(Written { draft, file: Some(file), path, bytes: 0 })
+}
+
+// spec: store-put-6
+fn begin_unsized(
+    session: &Session,
+    path: &[u8],
+    expected: Option<u64>,
+    reserve: Reserve,
+) -> Result<Written> {
+    // Whether a file of the name stays is told with the metadata.
+    let path = writable(session, path, Taken::Replaced)?;
+    let draft = create(session, &path, (expected.unwrap_or(0), expected), reserve)?;
+    Ok(Written { draft, file: None, path, bytes: 0 })
+}
+
+/// Begins a draft of which so many bytes are not in holes, if there is room for them, and reserves room for `size`.
+fn create(
+    session: &Session,
+    path: &StorePath,
+    (data, size): (u64, Option<u64>),
+    reserve: Reserve,
+) -> Result<Box<dyn Draft>> {
+    // If the store cannot report its free space, the write itself finds a full disk.
+    if session.store.space().is_ok_and(|space| space.free < data) {
+        return Err(StoreError::new("write", path, ErrorKind::NoSpace));
+    }
+    let size = size.filter(|_| reserve == Reserve::Space).map(|size| size.min(RESERVED_BYTES_MAX));
+    session.store.create(path, &Make { size, ..Make::default() })
 }
 
 impl Begun<'_> {
@@ -182,10 +231,9 @@ impl Begun<'_> {
         work: impl FnOnce(&Written) -> Result<()>,
     ) -> Result<()> {
         let written = self.state.as_mut().map_err(|error| error.clone())?;
-        let fits = at == written.bytes && length <= written.file.size - written.bytes;
-        let done = match fits {
-            true => work(written),
-            false => Err(StoreError::new("write", &written.path, ErrorKind::System(22))),
+        let done = match written.fits(at, length) {
+            Ok(()) => work(written),
+            Err(kind) => Err(StoreError::new("write", &written.path, kind)),
         };
         match done {
             Ok(()) => written.bytes += length,
@@ -194,13 +242,47 @@ impl Begun<'_> {
         self.state.as_ref().map(drop).map_err(Clone::clone)
     }
 
-    /// The draft, if all its bytes have come.
+    /// The file, if all its bytes have come. `named` is the file of a draft whose metadata come after its bytes.
     // spec: store-put-4
-    fn whole(self) -> Result<Written> {
-        let written = self.state?;
-        match written.bytes == written.file.size {
-            true => Ok(written),
-            false => Err(StoreError::new("name", &written.path, ErrorKind::System(22))),
+    // spec: store-put-7
+    fn whole(self, named: Option<NewFile>) -> Result<Finished> {
+        let Written { draft, path, file, bytes } = self.state?;
+        let file = match (file, named) {
+            (Some(file), None) => Some(file),
+            (None, Some(file)) if file.path == path.as_bytes() => Some(file),
+            _ => None,
+        };
+        match file.filter(|file| file.size == bytes) {
+            Some(file) => Ok(Finished { draft, path, file }),
+            None => Err(StoreError::new("name", &path, ErrorKind::System(22))),
         }
+    }
+}
+
+impl Written {
+    /// Whether these are the next bytes, and the file can have them.
+    fn fits(&self, at: u64, length: u64) -> std::result::Result<(), ErrorKind> {
+        let end = self.bytes.checked_add(length).filter(|_| at == self.bytes);
+        let end = end.ok_or(ErrorKind::System(22))?;
+        match &self.file {
+            Some(file) if end > file.size => Err(ErrorKind::System(22)),
+            None if Geometry::new(end).is_none() => Err(ErrorKind::TooLarge),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A draft all of whose bytes are here, and its file.
+struct Finished {
+    draft: Box<dyn Draft>,
+    path: StorePath,
+    file: NewFile,
+}
+
+impl Finished {
+    /// Another thread names it and answers.
+    fn name(self, session: &Session, teller: Teller) {
+        let Self { draft, path, file } = self;
+        session.naming.put(Whole { content: Content::Draft(draft), file, path, teller });
     }
 }

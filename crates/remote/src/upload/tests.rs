@@ -5,7 +5,9 @@ use crate::message::{SMALL_BYTES_MAX, Taken};
 use crate::tests::{answer, path, put, random, with_limits};
 use crate::{Limits, Writes};
 use hikyaku_net::CloseReason;
-use hikyaku_store::{Access, ErrorKind, Fault, Faulty, Kind, Memory, Operation, Store, Time, When};
+use hikyaku_store::{
+    Access, ErrorKind, Fault, Faulty, Kind, Memory, Operation, Store, Time, Version, When,
+};
 
 const TIME: Time = Time { secs: 1_000_000, nanos: 7 };
 const WRITABLE: Writes = Writes::Allowed;
@@ -313,5 +315,80 @@ fn bytes_of_a_file_that_was_not_begun_end_the_connection() {
     with(store, WRITABLE, |_, uploads| {
         let sent = answer(|done| uploads.bytes(RequestId(77), 0, b"x", done));
         assert!(sent.unwrap_err().is_of_server());
+    });
+}
+
+// spec: store-feature-10
+// spec: store-put-6
+#[test]
+fn a_file_gets_its_size_and_metadata_after_its_bytes() {
+    let store: Arc<dyn Store> = Arc::new(Memory::with_room(1 << 30));
+    put(&*store, "a", b"old");
+    store.make_dir(&path("d"), 0o755).unwrap();
+    with(store.clone(), WRITABLE, |_, uploads| {
+        let bytes = random(1, 2 * PIECE + 5);
+        for expected in [None, Some(1), Some(1 << 20)] {
+            let draft = uploads.begin_unsized(&path("a"), expected, drop);
+            pieces(uploads, draft, &bytes);
+            uploads.zeros(draft, bytes.len() as u64, 1000, drop);
+            let file = new("a", bytes.len() + 1000);
+            let found = answer(|done| uploads.finish_as(draft, file, done)).unwrap();
+            assert_eq!((found.size, found.modified), (bytes.len() as u64 + 1000, TIME));
+            assert_eq!(found.mode, 0o751, "no set-id bits");
+            assert!(get(&*store, "a").unwrap() == [&bytes[..], &[0; 1000]].concat());
+        }
+        let begin = |at: &str, expected| {
+            let mut draft = None;
+            let done =
+                answer(|done| draft = Some(uploads.begin_unsized(&path(at), expected, done)));
+            uploads.discard(draft.unwrap());
+            kind(done)
+        };
+        assert_eq!(begin("a", Some(1 << 40)), Some(ErrorKind::NoSpace));
+        assert_eq!(begin("d", None), Some(ErrorKind::IsDir));
+        assert_eq!(begin("nothing/a", None), Some(ErrorKind::NotFound));
+        let draft = uploads.begin_unsized(&path("a"), None, drop);
+        uploads.bytes(draft, 0, b"x", drop);
+        let told = answer(|done| uploads.zeros(draft, 1, u64::MAX - 1, done));
+        assert_eq!(kind(told), Some(ErrorKind::TooLarge));
+        uploads.discard(draft);
+    });
+    with(store, Writes::Refused, |_, uploads| {
+        let begun = answer(|done| {
+            uploads.begin_unsized(&path("b"), None, done);
+        });
+        assert_eq!(kind(begun), Some(ErrorKind::ReadOnly));
+    });
+}
+
+// spec: store-put-7
+#[test]
+fn a_draft_gets_the_name_only_if_its_end_fits_its_begin() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    put(&*store, "a", b"old");
+    with(store.clone(), WRITABLE, |_, uploads| {
+        let begun = || {
+            let draft = uploads.begin_unsized(&path("a"), None, drop);
+            uploads.bytes(draft, 0, b"new", drop);
+            draft
+        };
+        let finish = |draft, file| kind(answer(|done| uploads.finish_as(draft, file, done)));
+        let invalid = Some(ErrorKind::System(22));
+        for size in [2, 4] {
+            assert_eq!(finish(begun(), new("a", size)), invalid);
+        }
+        assert_eq!(finish(begun(), new("b", 3)), invalid);
+        assert_eq!(kind(answer(|done| uploads.finish(begun(), done))), invalid);
+        let draft = uploads.begin(new("a", 3), 3, drop);
+        uploads.bytes(draft, 0, b"new", drop);
+        assert_eq!(finish(draft, new("a", 3)), invalid);
+        let kept = NewFile { taken: Taken::Kept, ..new("a", 3) };
+        assert_eq!(finish(begun(), kept), Some(ErrorKind::Exists));
+        let version = store.look(&path("a")).unwrap().version.unwrap();
+        let only = |version| NewFile { taken: Taken::ReplacedIf(version), ..new("a", 3) };
+        assert_eq!(finish(begun(), only(Version([7; 32]))), Some(ErrorKind::Changed));
+        assert_eq!(get(&*store, "a").unwrap(), b"old");
+        assert_eq!(finish(begun(), only(version)), None);
+        assert_eq!(get(&*store, "a").unwrap(), b"new");
     });
 }
