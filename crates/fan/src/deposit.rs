@@ -8,13 +8,12 @@ use crate::dress::{DirState, Dress};
 use crate::links;
 use crate::meter::Meter;
 use crate::upload::{UploadError, UploadFile, UploadPlan, Uploaded};
-use hikyaku_reach::Limit;
 use hikyaku_remote::Seen;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::{
     Access, ErrorKind, Finish, Found, Kind, Make, Naming, Store, StoreError, StorePath,
 };
-use hikyaku_transfer::{Existing, Pass};
+use hikyaku_transfer::{Existing, Limit, Pass};
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -7,9 +7,10 @@
 
 mod streams;
 
-use crate::pace::{Pace, Paces};
+use crate::pace::Paces;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{AppCode, CloseReason, OpenError, Rate, Run};
+use hikyaku_transfer::Pace;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};

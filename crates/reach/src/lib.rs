@@ -53,7 +53,6 @@ pub use local::here;
 pub use meet::{DoorError, Invitation, MeetError};
 pub use near::{Carriers, Commands, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
-pub use pace::{Limit, Pace};
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use several::for_each_host;
 pub use sftp_server::{Login, NoSftp, SftpServer};

@@ -1,126 +1,23 @@
-//! Limits of the rate of payload.
+//! Limits of the rates of connections ([`Pace`]), whatever carries them.
 //!
-//! A [`Pace`] is one limit. All connections that have it keep it together, whatever carries them: each piece of payload gets
-//! the next free time slot of its length, and waits for the start of that slot. The bytes of a sender wait before they are
-//! given to the carrier. Received bytes wait before they are given to the reader, so the carrier's flow control holds the
-//! other end back.
+//! The bytes of a sender wait before they are given to the carrier. Received bytes wait before they are given to the reader, so
+//! the carrier's flow control holds the other end back.
 
 mod timer;
 
 use bytes::Bytes;
-use hikyaku_net::Rate;
-use hikyaku_units::DataSize;
+use hikyaku_transfer::Pace;
+use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// A piece of payload is at most what may pass in this time, so that pieces are evenly spaced.
 const PIECE_TIME: Duration = Duration::from_millis(20);
 /// A piece has this size at least, however low the rate is.
 const PIECE_BYTES_MIN: usize = 256;
-/// Payload that follows an idle time may pass at once, as far as it would have passed in this time.
-const BURST_TIME: Duration = Duration::from_millis(50);
-/// A slot that cannot be reached, as at rate zero, begins after this time.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
-/// A thread that waits looks this often whether nothing is wanted any more.
-const LOOK_OF_THREAD: Duration = Duration::from_millis(100);
 /// A piece that waits looks this often whether its connection has ended.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// A limit of the rate of payload, which one or several connections keep together.
-#[derive(Debug)]
-pub struct Pace {
-    rate: Rate,
-    slots: Mutex<Slots>,
-}
-
-impl Pace {
-    /// A limit of `rate`.
-    pub fn new(rate: Rate) -> Self {
-        Self { rate, slots: Mutex::default() }
-    }
-
-    /// The limit.
-    pub const fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    /// Gives the next time slot, of so many bytes. Returns its start, until which whoever moves them has to wait.
-    pub fn reserve(&self, now: Instant, bytes: usize) -> Instant {
-        lock(&self.slots).reserve(now, self.rate, bytes)
-    }
-
-    /// Waits until the slot of so many bytes is over, or `is_over` holds: a piece may be as long as a second, and has passed
-    /// only then.
-    pub fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
-        let now = Instant::now();
-        let due = {
-            let mut slots = lock(&self.slots);
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            slots.reserve(now, self.rate, bytes);
-            slots.end.unwrap_or(now)
-        };
-        while !is_over() {
-            let left = due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            thread::sleep(left.min(LOOK_OF_THREAD));
-        }
-    }
-
-    /// When the next slot would start.
-    pub fn next(&self, now: Instant) -> Instant {
-        lock(&self.slots).next(now)
-    }
-}
-
-/// A limit that may not be set: those who move bytes together wait for their time, if it is.
-#[derive(Debug)]
-pub struct Limit(Option<Pace>);
-
-impl Limit {
-    /// A limit of `rate`; none without a rate.
-    pub fn new(rate: Option<Rate>) -> Self {
-        Self(rate.map(Pace::new))
-    }
-
-    /// Whether bytes may be moved now, without a wait.
-    pub fn is_open(&self) -> bool {
-        let now = Instant::now();
-        self.0.as_ref().is_none_or(|pace| pace.next(now) <= now)
-    }
-
-    /// Waits until so many bytes may have been moved, or `is_over` holds.
-    pub fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
-        if let Some(pace) = &self.0 {
-            pace.wait(bytes, is_over);
-        }
-    }
-}
-
-/// The time slots of a limit. Pure: the time is an argument.
-#[derive(Debug, Default)]
-struct Slots {
-    /// The end of the last slot that was given.
-    end: Option<Instant>,
-}
-
-impl Slots {
-    fn next(&self, now: Instant) -> Instant {
-        let earliest = now.checked_sub(BURST_TIME).unwrap_or(now);
-        self.end.map_or(now, |end| end.max(earliest))
-    }
-
-    /// Gives the next slot, of so many bytes. Returns its start.
-    fn reserve(&mut self, now: Instant, rate: Rate, bytes: usize) -> Instant {
-        let start = self.next(now);
-        let length = rate.time_for(DataSize::from_bytes(bytes as u64));
-        self.end = Some(start.checked_add(length.min(NEVER)).unwrap_or(start));
-        start
-    }
-}
 
 /// The limits of one connection, in both directions.
 #[derive(Default)]
@@ -152,7 +49,7 @@ impl Limits {
     }
 
     fn least(&self) -> Option<Rate> {
-        self.each().map(|pace| pace.rate).min()
+        self.each().map(|pace| pace.rate()).min()
     }
 }
 

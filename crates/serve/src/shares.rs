@@ -1,7 +1,8 @@
 //! Limits that all sessions of one key share: the rate of its connections, and the number of its flows.
 
 use hikyaku_crypto::Fingerprint;
-use hikyaku_reach::{Connection, Pace};
+use hikyaku_reach::Connection;
+use hikyaku_transfer::Pace;
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

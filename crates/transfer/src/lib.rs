@@ -1,5 +1,5 @@
 //! The data model of a copy, without I/O: the segments of a file and their hashes, the journal of
-//! proven segments, and the messages between sender and receiver.
+//! proven segments, and the messages between sender and receiver; and the limits of its rate.
 #![forbid(unsafe_code)]
 
 mod assembly;
@@ -9,6 +9,7 @@ mod journal;
 mod layout;
 mod message;
 mod missing;
+mod pace;
 mod proven;
 mod rules;
 mod tree;
@@ -28,6 +29,7 @@ pub use message::{
     frame_len, framed,
 };
 pub use missing::missing;
+pub use pace::{Limit, Pace};
 pub use proven::{Hole, Proven};
 pub use rules::{
     Attributes, Depth, Durable, Existing, Links, OtherSources, Owners, Pass, Preserve, Resume,

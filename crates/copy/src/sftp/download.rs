@@ -9,11 +9,10 @@ use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, SMALL};
 use hikyaku_fan::Dress;
 use hikyaku_fs::Shown;
-use hikyaku_reach::Limit;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
 use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
 use hikyaku_store_local::Local;
-use hikyaku_transfer::{Durable, Existing, FailureKind};
+use hikyaku_transfer::{Durable, Existing, FailureKind, Limit};
 use std::collections::VecDeque;
 
 /// Bytes after which the progress of a file is recorded.

@@ -16,11 +16,10 @@ use super::upload::{
 };
 use crate::engine::End;
 use hikyaku_fan::Dress;
-use hikyaku_reach::Limit;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Folder, Local, Reached};
-use hikyaku_transfer::Durable;
+use hikyaku_transfer::{Durable, Limit};
 use std::fs::{File, Metadata};
 use std::mem::take;
 use std::os::unix::fs::{FileExt, MetadataExt};

@@ -10,11 +10,10 @@ use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use super::settle::{Complete, name};
 use crate::engine::End;
 use hikyaku_fs::Shown;
-use hikyaku_reach::Limit;
 use hikyaku_sftp::{
     Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };
-use hikyaku_transfer::{Durable, Existing, FailureKind};
+use hikyaku_transfer::{Durable, Existing, FailureKind, Limit};
 use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
 use std::os::unix::ffi::OsStrExt;

@@ -1,6 +1,6 @@
 //! The rate of a server that cannot be told one: what reads from it waits.
 
-use hikyaku_reach::Limit;
+use hikyaku_transfer::Limit;
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Slots, and the limits of connections over pipes.
+//! The limits of connections over pipes.
 
 use super::*;
 use crate::carrier::Connection;
@@ -7,39 +7,6 @@ use hikyaku_net::blocking::block_on;
 use hikyaku_pipes::{Config, Pipe};
 use std::os::unix::net::UnixStream;
 use std::thread;
-
-#[test]
-fn slots_follow_each_other_and_an_idle_time_gives_a_small_burst() {
-    let rate = Rate::from_bits_per_sec(8_000_000);
-    let begin = Instant::now();
-    let mut slots = Slots::default();
-    let starts = |slots: &mut Slots, now: Instant, count: u32| -> Vec<u128> {
-        let start = |_| slots.reserve(now, rate, 10_000).saturating_duration_since(now);
-        (0..count).map(start).map(|time| time.as_millis()).collect()
-    };
-    assert_eq!(starts(&mut slots, begin, 4), [0, 10, 20, 30]);
-    // A second of idle time allows 50 ms of payload at once.
-    let later = begin + Duration::from_secs(1);
-    assert_eq!(starts(&mut slots, later, 8), [0, 0, 0, 0, 0, 0, 10, 20]);
-}
-
-#[test]
-fn a_rate_of_zero_lets_nothing_pass_and_does_not_overflow() {
-    let (mut slots, now) = (Slots::default(), Instant::now());
-    slots.reserve(now, Rate::ZERO, 1);
-    assert!(slots.reserve(now, Rate::ZERO, 1) > now + NEVER / 2);
-}
-
-#[test]
-fn a_thread_waits_for_the_time_of_what_it_moves_or_until_nothing_is_wanted() {
-    let pace = Pace::new(Rate::from_bits_per_sec(8_000_000));
-    let begin = Instant::now();
-    pace.wait(200_000, || false);
-    pace.wait(200_000, || false);
-    assert!(begin.elapsed() >= Duration::from_millis(400));
-    pace.wait(1_000_000_000_000, || true);
-    assert!(begin.elapsed() < Duration::from_secs(3600));
-}
 
 /// Two ends of a connection over a socket pair.
 fn connections() -> [Connection; 2] {
@@ -108,19 +75,4 @@ fn a_piece_that_waits_ends_with_its_connection() {
     let writer = thread::spawn(move || block_on(object.write_chunk(vec![7; 1000].into())).is_err());
     server.close(7, "over");
     assert!(writer.join().unwrap());
-}
-
-#[test]
-fn what_has_no_limit_is_not_waited_for() {
-    let limit = Limit::new(None);
-    let begin = Instant::now();
-    limit.wait(u64::MAX, || false);
-    assert!(limit.is_open());
-    let limit = Limit::new(Some(Rate::from_bits_per_sec(8_000_000)));
-    assert!(limit.is_open());
-    // Whoever reserves a slot and does not wait for it leaves the limit closed to others.
-    limit.wait(1_000_000, || true);
-    assert!(!limit.is_open());
-    limit.wait(1, || begin.elapsed() > Duration::from_secs(30));
-    assert!(begin.elapsed() >= Duration::from_millis(900));
 }
