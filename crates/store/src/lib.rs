@@ -28,6 +28,12 @@
 //!   [`ErrorKind::Unsupported`] and does not pretend.
 //! - **R8, holes.** Where [`Abilities::holes`] is set, ranges that were never written take no room and
 //!   [`Open::extents`] reports them as [`Extent::Hole`]. Elsewhere they are zeros and reported as data.
+//! - **R9, walks.** [`Store::walk`] reports a directory before its entries, each path once and what [`Store::look`] reports
+//!   of it, follows no link, and goes on after an entry or a directory that it cannot read, which it reports.
+//! - **R10, batches.** [`Store::batch`] returns exactly one result for each operation. Operations on one path take effect in
+//!   their order, and a failed one does not affect the others.
+//! - **R11, order of bytes.** A draft takes bytes in the order that [`Abilities::writes`] names. Of another order it makes
+//!   the right file or an error, never another file.
 //!
 //! Calls block, as system calls do. A caller that must not wait makes them on a thread of its own.
 #![forbid(unsafe_code)]

@@ -11,7 +11,7 @@ use hikyaku_fs::Name;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// A tree of files, directories and links. See the rules R1 to R8 in the documentation of this crate.
+/// A tree of files, directories and links. See the rules R1 to R11 in the documentation of this crate.
 pub trait Store: Send + Sync {
     /// The abilities of the store. They do not change while the store is open.
     fn abilities(&self) -> Abilities;

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a case that cannot go on has failed")]
 
+mod batches;
 mod drafts;
 mod entries;
 mod errors;
@@ -12,7 +13,10 @@ mod files;
 mod parallel;
 mod property;
 mod recovery;
+mod walks;
+mod writes;
 
+use crate::abilities::Writes;
 use crate::error::ErrorKind;
 use crate::found::{Found, Kind};
 use crate::path::StorePath;
@@ -34,6 +38,20 @@ pub trait Rig {
     fn seeds(&self) -> u64 {
         40
     }
+
+    /// Makes a directory impossible to list. Returns whether the rig can do that.
+    fn forbid(&self, _dir: &StorePath) -> Forbidden {
+        Forbidden::NotHere
+    }
+}
+
+/// Whether a rig can make a directory impossible to list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forbidden {
+    /// Listing the directory fails.
+    Done,
+    /// The rig has no means, for example because its user may read everything. The case passes.
+    NotHere,
 }
 
 /// A case of the suite.
@@ -43,13 +61,16 @@ struct Case {
 }
 
 /// All cases.
-const GROUPS: [&[Case]; 7] = [
+const GROUPS: [&[Case]; 10] = [
     entries::CASES,
     files::CASES,
     drafts::CASES,
     errors::CASES,
     recovery::CASES,
     parallel::CASES,
+    writes::CASES,
+    walks::CASES,
+    batches::CASES,
     property::CASES,
 ];
 
@@ -82,6 +103,15 @@ fn put(store: &dyn Store, at: &str, bytes: &[u8]) -> Found {
     let draft = store.create(&path(at), &Make::default()).unwrap();
     draft.write_at(0, bytes).unwrap();
     draft.name(Naming::Replace, &Finish::default()).unwrap()
+}
+
+/// Whether a draft of the store takes ranges of its first `span` bytes in any order.
+fn takes_any_order(store: &dyn Store, span: u64) -> bool {
+    match store.abilities().writes {
+        Writes::Anywhere | Writes::Runs => true,
+        Writes::Window { bytes } => span <= bytes,
+        Writes::InOrder | Writes::Never => false,
+    }
 }
 
 /// All bytes of a file.

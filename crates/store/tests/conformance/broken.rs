@@ -1,13 +1,15 @@
 //! Stores in memory that violate one rule each, which the suite must detect.
 
+mod calls;
+
 use hikyaku_fs::Name;
-use hikyaku_store::testing::{Rig, failures};
+use hikyaku_store::testing::{Forbidden, Rig, failures};
 use hikyaku_store::{
-    Abilities, Access, Attribute, Change, Cursor, Draft, ErrorKind, Extent, Fault, Faulty, Finish,
-    Found, Item, Kind, Make, Memory, Naming, Open, Operation, Page, Place, Replace, Result, Space,
-    Store, StoreError, StorePath, SyncScope, Token, Version, When,
+    Abilities, Access, Attribute, Change, Cursor, Draft, Entry, ErrorKind, Extent, Fault, Faulty,
+    Finish, Found, Item, Kind, Make, Memory, Naming, Op, Open, Operation, Page, Place, Replace,
+    Reply, Result, Space, Store, StoreError, StorePath, SyncScope, Token, Version, When, Writes,
 };
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
 /// The violated rule.
@@ -27,11 +29,19 @@ enum Rule {
     Errors,
     /// R8: the store claims to have holes, and reports data.
     Holes,
+    /// R9, see [`calls::Walk`].
+    Walk(calls::Walk),
+    /// R10, see [`calls::Batch`].
+    Batch(calls::Batch),
+    /// R11: pieces of a draft are appended, in the order in which they come.
+    Appends,
+    /// R11: the store declares any order, and fails for all but one.
+    OneOrder,
 }
 
 #[derive(Clone)]
 struct Broken {
-    inner: Memory,
+    inner: Faulty<Memory>,
     rule: Rule,
     /// The names of unfinished drafts.
     drafts: Arc<Mutex<Vec<StorePath>>>,
@@ -43,12 +53,16 @@ impl Rig for BrokenRig {
     fn store(&self) -> Box<dyn Store> {
         Box::new(self.0.clone())
     }
+
+    fn forbid(&self, dir: &StorePath) -> Forbidden {
+        crate::forbid(&self.0.inner, dir)
+    }
 }
 
 fn of(rule: Rule) -> Vec<String> {
     failures(|| {
         let drafts = Arc::default();
-        BrokenRig(Broken { inner: Memory::default(), rule, drafts })
+        BrokenRig(Broken { inner: Faulty::new(Memory::default()), rule, drafts })
     })
 }
 
@@ -62,10 +76,17 @@ fn each_violated_rule_is_detected() {
         (Rule::Links, "R6"),
         (Rule::Errors, "R7"),
         (Rule::Holes, "R8"),
+        (Rule::Appends, "R11: pieces in another order make no other file"),
+        (Rule::OneOrder, "R11: pieces in the declared order make the file"),
     ] {
-        let failed = of(rule);
-        assert!(failed.iter().any(|name| name.starts_with(word)), "{rule:?}: {failed:#?}");
+        is_detected(rule, word);
     }
+}
+
+/// The case whose name begins with this fails for the store.
+fn is_detected(rule: Rule, case: &str) {
+    let failed = of(rule);
+    assert!(failed.iter().any(|name| name.starts_with(case)), "{rule:?}: {failed:#?}");
 }
 
 struct Lying(Memory);
@@ -108,7 +129,8 @@ impl Broken {
 
 impl Store for Broken {
     fn abilities(&self) -> Abilities {
-        self.inner.abilities()
+        let writes = if self.rule == Rule::Appends { Writes::InOrder } else { Writes::Anywhere };
+        Abilities { writes, ..self.inner.abilities() }
     }
 
     fn look(&self, path: &StorePath) -> Result<Found> {
@@ -146,7 +168,8 @@ impl Store for Broken {
             self.drafts.lock().unwrap().push(path.clone());
         }
         let drafts = self.drafts.clone();
-        Ok(Box::new(BrokenDraft { inner, rule: self.rule, path: path.clone(), drafts }))
+        let (rule, path, end) = (self.rule, path.clone(), Mutex::default());
+        Ok(Box::new(BrokenDraft { inner, rule, path, end, drafts }))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
@@ -194,6 +217,20 @@ impl Store for Broken {
 
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {
         self.inner.sync(dirs)
+    }
+
+    fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
+        match self.rule {
+            Rule::Walk(rule) => rule.walk(&self.inner, root, each),
+            _ => self.inner.walk(root, each),
+        }
+    }
+
+    fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
+        match self.rule {
+            Rule::Batch(rule) => rule.batch(&self.inner, ops, each),
+            _ => self.inner.batch(ops, each),
+        }
     }
 }
 
@@ -251,6 +288,7 @@ impl Open for BrokenOpen {
 }
 
 const BLOCK_BYTES: u64 = 4096;
+const EINVAL: i32 = 22;
 
 /// Reads the blocks around a range, and later writes them back with the range in them.
 fn write_whole_blocks(
@@ -273,6 +311,8 @@ struct BrokenDraft {
     inner: Box<dyn Draft>,
     rule: Rule,
     path: StorePath,
+    /// The end of the last piece.
+    end: Mutex<u64>,
     drafts: Arc<Mutex<Vec<StorePath>>>,
 }
 
@@ -284,6 +324,15 @@ impl BrokenDraft {
 
 impl Draft for BrokenDraft {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        if matches!(self.rule, Rule::Appends | Rule::OneOrder) {
+            let mut end = self.end.lock().unwrap();
+            if self.rule == Rule::OneOrder && at != *end {
+                return Err(StoreError::new("write", &self.path, ErrorKind::System(EINVAL)));
+            }
+            self.inner.write_at(*end, bytes)?;
+            *end += bytes.len() as u64;
+            return Ok(());
+        }
         if self.rule != Rule::Writers {
             return self.inner.write_at(at, bytes);
         }

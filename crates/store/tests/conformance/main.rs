@@ -3,8 +3,8 @@
 
 mod broken;
 
-use hikyaku_store::testing::{Rig, count, failures};
-use hikyaku_store::{Faulty, Memory, Store};
+use hikyaku_store::testing::{Forbidden, Rig, count, failures};
+use hikyaku_store::{ErrorKind, Fault, Faulty, Memory, Operation, Store, StorePath, When};
 
 struct InMemory(Memory);
 
@@ -18,23 +18,36 @@ impl Rig for InMemory {
     }
 }
 
-struct WithoutFaults(Memory);
+/// A store whose only faults are those of directories that cannot be listed.
+struct WithoutFaults(Faulty<Memory>);
 
 impl Rig for WithoutFaults {
     fn store(&self) -> Box<dyn Store> {
-        Box::new(Faulty::new(self.0.clone()))
+        Box::new(self.0.clone())
     }
+
+    fn forbid(&self, dir: &StorePath) -> Forbidden {
+        forbid(&self.0, dir)
+    }
+}
+
+/// Lets every listing of the directory fail.
+fn forbid(store: &Faulty<Memory>, dir: &StorePath) -> Forbidden {
+    let path = Some(dir.clone());
+    let when = When { operation: Operation::List, path, nth: 1, times: u32::MAX };
+    store.add(when, Fault::Error(ErrorKind::Denied));
+    Forbidden::Done
 }
 
 #[test]
 fn a_store_in_memory_conforms() {
-    assert!(count() >= 70, "{} cases", count());
+    assert!(count() >= 90, "{} cases", count());
     let failed = failures(|| InMemory(Memory::default()));
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[test]
 fn a_store_with_no_fault_conforms() {
-    let failed = failures(|| WithoutFaults(Memory::default()));
+    let failed = failures(|| WithoutFaults(Faulty::new(Memory::default())));
     assert!(failed.is_empty(), "{failed:#?}");
 }
