@@ -11,6 +11,7 @@
 //! versions mean equal bytes, except while a writer has the file open and writes into the replica that is read.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod convert;
 mod draft;
 mod gfarm;
@@ -25,6 +26,7 @@ mod resolve;
 mod store;
 mod survey;
 mod update;
+mod walk;
 
 #[cfg(test)]
 mod tests;

@@ -7,13 +7,15 @@ use crate::here::LocalOpen;
 use crate::open::GfarmOpen;
 use crate::place::{place, spot};
 use crate::update::GfarmUpdate;
+use crate::walk::{places, whole};
 use hikyaku_fs::{Name, Token as Copy};
 use hikyaku_gfarm::{CallError, Code, Metadata};
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Item,
-    Kind, Latency, Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token,
-    Writes, doing,
+    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Found,
+    Item, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space, Store,
+    StorePath, Token, Writes, doing,
 };
+use std::ops::ControlFlow;
 
 impl Gfarm {
     fn stat(&self, path: &StorePath) -> std::result::Result<hikyaku_gfarm::Stat, Trouble> {
@@ -213,13 +215,15 @@ impl Store for Gfarm {
         let doing = doing("find the replicas of", path);
         let told = self.ask(|session| session.replicas(&[path.as_bytes()]));
         let (stat, replicas) = doing.or(told.and_then(|(_, told)| one(told)))?;
-        let good = replicas
-            .into_iter()
-            .filter(|replica| replica.is_complete && replica.generation == stat.handle.generation);
-        let mut places: Vec<Place> =
-            good.map(|replica| Place { host: replica.host, is_up: replica.is_up }).collect();
-        places.sort_by_key(|place| !place.is_up);
-        Ok(places)
+        Ok(places(whole(&stat, replicas)))
+    }
+
+    fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
+        self.walk_below(root, each)
+    }
+
+    fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
+        self.do_all(ops, each);
     }
 
     /// gfmd has each change in its journal when it answers. After an outage of gfmd it is an error: what it has now is to be

@@ -1,12 +1,12 @@
 //! Everything below a path, with the nodes that have it.
 
-use crate::convert::{self, found};
-use crate::gfarm::{Gfarm, Trouble, one};
+use crate::gfarm::{Gfarm, Trouble};
 use crate::resolve::{Led, resolve};
-use hikyaku_fs::Token;
-use hikyaku_gfarm::{Address, Handle, Stat};
-use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
+use crate::walk::walk;
+use hikyaku_gfarm::{Address, Handle};
+use hikyaku_store::{ErrorKind, Found, StorePath};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 /// The found entries.
 #[derive(Debug, Default)]
@@ -39,8 +39,6 @@ pub struct Surveyed {
 
 /// Names that one survey may have: some 2 GB of memory with long paths.
 const NAMES_MAX: usize = 10_000_000;
-/// Levels of directories.
-const LEVELS_MAX: usize = 2048;
 
 /// Lists everything at and below `root`. Unreadable entries are listed with the error. Symbolic links on the way to the root
 /// are followed, since the user has named it; all paths begin with the root as it was named. Those below it are listed as
@@ -52,112 +50,25 @@ const LEVELS_MAX: usize = 2048;
 pub fn survey(gfarm: &Gfarm, root: &StorePath) -> Result<Survey, Trouble> {
     let (named, root) = (root, resolve(gfarm, root)?);
     let led = Led::new(named, &root);
-    let root = root.as_bytes();
-    let stat = one(gfarm.ask(|session| session.look(&[root]))?.1)?;
-    let mut names = BTreeMap::new();
-    let is_dir = found(&stat).kind == Kind::Dir;
-    names.insert(root.to_vec(), Ok(stat));
-    let mut level: Vec<Vec<u8>> = if is_dir { vec![root.to_vec()] } else { Vec::new() };
-    for _ in 0..LEVELS_MAX {
-        if level.is_empty() {
-            break;
-        }
-        level = below(gfarm, &level, &mut names)?;
-    }
-    let mut survey = Survey { led, ..Survey::default() };
     let mut numbers = Numbers::of(gfarm)?;
-    add_all(gfarm, names, &mut survey, &mut numbers)?;
-    Ok(survey)
-}
-
-/// Adds the entries of directories to `names`; the directories among them.
-fn below(
-    gfarm: &Gfarm,
-    dirs: &[Vec<u8>],
-    names: &mut BTreeMap<Vec<u8>, Result<Stat, ErrorKind>>,
-) -> Result<Vec<Vec<u8>>, Trouble> {
-    let paths: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
-    let listed = gfarm.ask(|session| session.list(&paths))?.1;
-    let mut next = Vec::new();
-    for (dir, entries) in dirs.iter().zip(listed) {
-        let entries = match entries {
-            Ok(entries) => entries,
-            Err(code) => {
-                names.insert(dir.clone(), Err(convert::error(code)));
-                continue;
-            }
+    let (mut all, mut handles) = (BTreeMap::new(), Handles::new());
+    walk(gfarm, root.as_bytes(), &mut |entry| {
+        let path = led.as_ref().map_or_else(|| entry.path.clone(), |led| led.shown(&entry.path));
+        let nodes = entry.replicas.iter().filter(|replica| replica.is_up);
+        let one = Surveyed {
+            path: path.clone(),
+            found: entry.found,
+            link: entry.link,
+            at: nodes.filter_map(|replica| numbers.of_host(&replica.host)).collect(),
         };
-        for (name, stat) in entries {
-            // The replicas of unfinished files of other copies are not requested.
-            if Token::is_in(&name) {
-                continue;
-            }
-            let path = if dir.is_empty() { name } else { [dir, &b"/"[..], &name].concat() };
-            if found(&stat).kind == Kind::Dir {
-                next.push(path.clone());
-            }
-            names.insert(path, Ok(stat));
-            if names.len() > NAMES_MAX {
-                return Err(Trouble::Refused(ErrorKind::TooLarge));
-            }
-        }
+        handles.extend(entry.handle.map(|handle| (path.clone(), handle)));
+        all.insert(path, one);
+        if all.len() > NAMES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if all.len() > NAMES_MAX {
+        return Err(Trouble::Refused(ErrorKind::TooLarge));
     }
-    Ok(next)
-}
-
-/// Asks for the replicas of the files and for the texts of the links.
-fn add_all(
-    gfarm: &Gfarm,
-    names: BTreeMap<Vec<u8>, Result<Stat, ErrorKind>>,
-    survey: &mut Survey,
-    numbers: &mut Numbers,
-) -> Result<(), Trouble> {
-    let of = |kind: Kind| {
-        let is = move |stat: &Result<Stat, ErrorKind>| {
-            stat.as_ref().is_ok_and(|stat| found(stat).kind == kind)
-        };
-        let paths = names.iter().filter(move |(_, stat)| is(stat)).map(|(path, _)| path.as_slice());
-        paths.collect::<Vec<_>>()
-    };
-    let (files, links) = (of(Kind::File), of(Kind::Link));
-    let replicas = gfarm.ask(|session| session.replicas(&files))?.1;
-    let texts = gfarm.ask(|session| session.read_links(&links))?.1;
-    let mut replicas: HashMap<&[u8], _> = files.iter().copied().zip(replicas).collect();
-    let mut texts: HashMap<&[u8], _> = links.iter().copied().zip(texts).collect();
-    let mut surveyed = Vec::with_capacity(names.len());
-    for (path, stat) in &names {
-        let shown = survey.led.as_ref().map_or_else(|| path.clone(), |led| led.shown(path));
-        let mut one = Surveyed {
-            path: shown.clone(),
-            found: stat.as_ref().map(found).map_err(|kind| *kind),
-            link: None,
-            at: Vec::new(),
-        };
-        match replicas.remove(path.as_slice()) {
-            // The file may have changed since its directory was read.
-            Some(Ok((stat, replicas))) => {
-                one.found = Ok(found(&stat));
-                survey.handles.insert(shown, stat.handle);
-                let good = replicas.iter().filter(|replica| {
-                    replica.is_complete
-                        && replica.is_up
-                        && replica.generation == stat.handle.generation
-                });
-                one.at = good.filter_map(|replica| numbers.of_host(&replica.host)).collect();
-            }
-            Some(Err(code)) => one.found = Err(convert::error(code)),
-            None => {}
-        }
-        match texts.remove(path.as_slice()) {
-            Some(Ok(text)) => one.link = Some(text),
-            Some(Err(code)) => one.found = Err(convert::error(code)),
-            None => {}
-        }
-        surveyed.push(one);
-    }
-    survey.all = surveyed;
-    survey.nodes = std::mem::take(&mut numbers.nodes);
-    Ok(())
+    Ok(Survey { all: all.into_values().collect(), nodes: numbers.nodes, handles, led })
 }
 
 /// Numbers of the nodes that are needed.

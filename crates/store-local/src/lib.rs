@@ -13,6 +13,7 @@ mod draft;
 mod listing;
 mod local;
 mod open;
+mod walk;
 mod whole;
 
 pub use convert::Sizes;

@@ -9,11 +9,12 @@ use hikyaku_fs::{
     Dir, FsError, Meta, Name, Patience, Spot, Stream, Target, Token as Copy, Volumes, attributes,
 };
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, ErrorKind, Found,
-    Kind, Make, Note, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
-    left_here,
+    Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, Entry, ErrorKind,
+    Found, Kind, Make, Note, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token,
+    doing, left_here,
 };
 use rustix::io::Errno;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -215,7 +216,11 @@ impl Local {
         Some((stream, name))
     }
 
-    fn dir(&self, path: &StorePath) -> std::result::Result<Dir, FsError> {
+    pub(crate) const fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    pub(crate) fn dir(&self, path: &StorePath) -> std::result::Result<Dir, FsError> {
         match path.below_root() {
             Some(path) => self.root.dir(path),
             None => self.root.again(),
@@ -436,6 +441,10 @@ impl Store for Local {
 
     fn places(&self, path: &StorePath) -> Result<Vec<Place>> {
         self.look(path).map(|_| Vec::new())
+    }
+
+    fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
+        self.walk_beneath(root, each)
     }
 
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {

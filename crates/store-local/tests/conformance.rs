@@ -1,10 +1,13 @@
 //! The conformance suite on directories of this machine.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
-use hikyaku_store::Store;
-use hikyaku_store::testing::{Rig, failures};
+use hikyaku_store::testing::{Forbidden, Rig, failures};
+use hikyaku_store::{Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,10 +28,26 @@ impl Rig for InDirectory {
     fn store(&self) -> Box<dyn Store> {
         Box::new(Local::open(&self.0, NewModes::default()).unwrap())
     }
+
+    /// The superuser may list every directory.
+    fn forbid(&self, dir: &StorePath) -> Forbidden {
+        let path = self.0.join(OsStr::from_bytes(dir.as_bytes()));
+        let mode = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, Permissions::from_mode(0)).unwrap();
+        match fs::read_dir(&path) {
+            Err(_) => Forbidden::Done,
+            Ok(_) => {
+                fs::set_permissions(&path, mode).unwrap();
+                Forbidden::NotHere
+            }
+        }
+    }
 }
 
 impl Drop for InDirectory {
     fn drop(&mut self) {
+        // A directory that a case has made unlistable is one of these.
+        let _ = fs::set_permissions(self.0.join("d/b"), Permissions::from_mode(0o700));
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -5,6 +5,11 @@ use crate::found::{Found, Kind};
 use crate::path::StorePath;
 use crate::store::{Change, Finish, Make, Naming, Replace, Store};
 use hikyaku_transfer::Durable;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 
 /// One operation of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -83,3 +88,69 @@ pub fn do_one(store: &(impl Store + ?Sized), op: &Op<'_>) -> Result<Reply> {
         }
     }
 }
+
+impl<'a> Op<'a> {
+    /// The paths that it reads or changes.
+    fn paths(&self) -> impl Iterator<Item = &'a StorePath> {
+        let (first, second) = match *self {
+            Self::Look(path)
+            | Self::ReadLink(path)
+            | Self::MakeDir(path, _)
+            | Self::MakeLink(path, _)
+            | Self::Remove(path, _)
+            | Self::Change(path, _) => (path, None),
+            Self::Put(put) => (put.path, None),
+            Self::Rename(from, to, _) => (from, Some(to)),
+        };
+        [Some(first), second].into_iter().flatten()
+    }
+}
+
+/// Divides operations into runs, in which no path occurs twice: the operations of a run may take effect in any order.
+pub fn runs(ops: &[Op<'_>]) -> Vec<Range<usize>> {
+    let (mut runs, mut start, mut seen) = (Vec::new(), 0, HashSet::new());
+    for (index, op) in ops.iter().enumerate() {
+        if op.paths().any(|path| seen.contains(path)) {
+            runs.push(start..index);
+            start = index;
+            seen.clear();
+        }
+        seen.extend(op.paths());
+    }
+    if start < ops.len() {
+        runs.push(start..ops.len());
+    }
+    runs
+}
+
+/// Does each operation of a run ([`runs`]) by itself, up to `threads_max` at once: the batch of a store of which each call
+/// waits for an answer. `run` has the operations with their indices.
+pub fn do_at_once(
+    store: &(impl Store + ?Sized),
+    run: &[(usize, Op<'_>)],
+    threads_max: usize,
+    each: &mut dyn FnMut(usize, Result<Reply>),
+) {
+    let threads = threads_max.min(run.len());
+    if threads <= 1 {
+        return run.iter().for_each(|(index, op)| each(*index, do_one(store, op)));
+    }
+    let next = AtomicUsize::new(0);
+    let (done, results) = channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (done, next) = (done.clone(), &next);
+            scope.spawn(move || {
+                while let Some((index, op)) = run.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // The receiver outlives the threads.
+                    let _ = done.send((*index, do_one(store, op)));
+                }
+            });
+        }
+        drop(done);
+        results.iter().for_each(|(index, result)| each(index, result));
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -53,7 +53,7 @@ pub mod testing;
 mod walk;
 
 pub use abilities::{Abilities, Ability, Latency, Versions, Writes};
-pub use batch::{Op, Put, Reply, do_one};
+pub use batch::{Op, Put, Reply, do_at_once, do_one, runs};
 pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
@@ -66,4 +66,4 @@ pub use store::{
     Access, Attribute, Change, Cursor, Draft, Extent, Finish, Item, Make, Naming, Open, Page,
     Place, Replace, Store, SyncScope, Token,
 };
-pub use walk::{ContentToken, Entry, walk_by_listing};
+pub use walk::{ContentToken, Entry, walk_by_listing, walk_dirs};

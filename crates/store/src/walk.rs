@@ -32,12 +32,17 @@ impl Entry {
     pub fn new(path: StorePath, found: Result<Found>, link: Option<Vec<u8>>) -> Self {
         Self { path, found, link, places: Vec::new(), content: None }
     }
+
+    /// The directory `dir` has an entry whose name cannot be part of a path.
+    pub fn of_bad_name(dir: &StorePath) -> Self {
+        Self::new(dir.clone(), Err(StoreError::new("list", dir, ErrorKind::BadName)), None)
+    }
 }
 
 /// Entries that are listed at once.
 const PAGE_ENTRIES: usize = 1000;
 
-/// Walks by listing one directory after the other: the default of [`Store::walk`].
+/// Walks by listing one directory after the other with [`Store::list`]: the default of [`Store::walk`].
 ///
 /// # Errors
 ///
@@ -47,70 +52,74 @@ pub fn walk_by_listing(
     root: &StorePath,
     each: &mut dyn FnMut(Entry) -> ControlFlow<()>,
 ) -> Result<()> {
-    let found = store.look(root)?;
-    let mut dirs = Vec::new();
-    if enter(store, (root.clone(), found), &mut dirs, each).is_break() {
-        return Ok(());
-    }
-    while let Some(dir) = dirs.pop() {
-        // All entries of a directory come before the entries of its subdirectories, which leave the stack in their order.
-        let mut below = Vec::new();
+    let first = entry(store, root.clone(), store.look(root)?);
+    walk_dirs(first, each, |dir, each| {
         let mut after: Option<Cursor> = None;
         loop {
-            let page = match store.list(&dir, after.as_ref(), PAGE_ENTRIES) {
-                Ok(page) => page,
-                Err(error) => {
-                    if each(Entry::new(dir.clone(), Err(error), None)).is_break() {
-                        return Ok(());
-                    }
-                    break;
-                }
-            };
+            let page = store.list(dir, after.as_ref(), PAGE_ENTRIES)?;
             for item in page.items {
                 let flow = match dir.join(&item.name) {
-                    Ok(path) => enter(store, (path, item.found), &mut below, each),
-                    Err(_) => each(unnamed(&dir)),
+                    Ok(path) => each(entry(store, path, item.found)),
+                    Err(_) => each(Entry::of_bad_name(dir)),
                 };
                 if flow.is_break() {
                     return Ok(());
                 }
             }
-            if page.skipped > 0 && each(unnamed(&dir)).is_break() {
+            if page.skipped > 0 && each(Entry::of_bad_name(dir)).is_break() {
                 return Ok(());
             }
             match page.next {
                 Some(next) => after = Some(next),
-                None => break,
+                None => return Ok(()),
             }
         }
-        below.reverse();
-        dirs.append(&mut below);
+    })
+}
+
+/// An entry with its metadata and, if it is a link, its text.
+fn entry(store: &(impl Store + ?Sized), path: StorePath, found: Found) -> Entry {
+    match (found.kind == Kind::Link).then(|| store.read_link(&path)) {
+        Some(Ok(text)) => Entry::new(path, Ok(found), Some(text)),
+        Some(Err(error)) => Entry::new(path, Err(error), None),
+        None => Entry::new(path, Ok(found), None),
+    }
+}
+
+/// Passes on `root`, and walks below it: `list` passes the entries of one directory to the function that it gets, until that
+/// breaks. All entries of a directory come before those of its subdirectories. A directory that `list` fails for is reported
+/// with the error.
+///
+/// # Errors
+///
+/// None: the result is that of a walk.
+pub fn walk_dirs(
+    root: Entry,
+    each: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    mut list: impl FnMut(&StorePath, &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()>,
+) -> Result<()> {
+    let is_dir = |entry: &Entry| entry.found.as_ref().is_ok_and(|found| found.kind == Kind::Dir);
+    let mut dirs = Vec::new();
+    if is_dir(&root) {
+        dirs.push(root.path.clone());
+    }
+    let mut flow = each(root);
+    while flow.is_continue()
+        && let Some(dir) = dirs.pop()
+    {
+        let first = dirs.len();
+        let listed = list(&dir, &mut |entry| {
+            if is_dir(&entry) {
+                dirs.push(entry.path.clone());
+            }
+            flow = each(entry);
+            flow
+        });
+        if let (Err(error), true) = (listed, flow.is_continue()) {
+            flow = each(Entry::new(dir, Err(error), None));
+        }
+        // Subdirectories leave the stack in the order of the listing.
+        dirs[first..].reverse();
     }
     Ok(())
-}
-
-/// Reports one name, and adds a directory to those that will be listed.
-fn enter(
-    store: &(impl Store + ?Sized),
-    (path, found): (StorePath, Found),
-    dirs: &mut Vec<StorePath>,
-    each: &mut dyn FnMut(Entry) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let (found, link) = match found.kind {
-        Kind::Link => match store.read_link(&path) {
-            Ok(text) => (Ok(found), Some(text)),
-            Err(error) => (Err(error), None),
-        },
-        Kind::Dir => {
-            dirs.push(path.clone());
-            (Ok(found), None)
-        }
-        Kind::File | Kind::Special => (Ok(found), None),
-    };
-    each(Entry::new(path, found, link))
-}
-
-/// A directory has names that cannot be part of a path.
-fn unnamed(dir: &StorePath) -> Entry {
-    Entry::new(dir.clone(), Err(StoreError::new("list", dir, ErrorKind::BadName)), None)
 }
