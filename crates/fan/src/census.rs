@@ -23,6 +23,8 @@ pub struct ServerId(pub usize);
 pub struct File {
     /// Its path below the root of the servers.
     pub path: PeerPath,
+    /// Its path at the target: the same until a landing gives it another ([`Plan::of`](crate::Plan::of)).
+    pub to: StorePath,
     /// Its size and time, equal on all servers in `at`.
     pub seen: Seen,
     /// Permission bits, as the first server tells them.
@@ -32,7 +34,7 @@ pub struct File {
 }
 
 /// Everything that was found.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Census {
     /// Directories, each before those in it.
     pub dirs: Vec<(PeerPath, DirMeta)>,
@@ -238,15 +240,11 @@ impl Census {
                     return Err(Why::Differs);
                 }
                 let at = readable.iter().map(|(server, _)| *server).collect();
-                self.files.push(File { path, seen, mode: first.mode, at });
+                let to = StorePath::from(path.clone());
+                self.files.push(File { path, to, seen, mode: first.mode, at });
             }
         }
         Ok(())
-    }
-
-    /// Bytes of all files.
-    pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.seen.size).sum()
     }
 }
 

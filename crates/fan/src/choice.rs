@@ -1,6 +1,7 @@
 //! What of the sources is copied, and what becomes of a file whose name is taken at the target. Downloads and uploads of
 //! daemons, Gfarm file systems and buckets decide both here.
 
+use crate::layout::Meant;
 use hikyaku_remote::Seen;
 use hikyaku_store::{Found, Kind, Last, StorePath, Time};
 use hikyaku_transfer::{Depth, Existing, Links, Pass};
@@ -39,6 +40,15 @@ impl Choice<'_> {
         match self.named_links {
             Links::Kept if !self.dirs.contains(source) => Last::Kept,
             Links::Kept | Links::Followed => Last::Followed,
+        }
+    }
+
+    /// What of a source of servers is meant.
+    pub fn meant(&self, source: &StorePath) -> Meant {
+        match () {
+            () if !self.listed.is_empty() => Meant::List,
+            () if self.contents.contains(source) => Meant::Contents,
+            () => Meant::Itself,
         }
     }
 

@@ -3,11 +3,13 @@
 //! Several threads copy whole files at once, the largest first; the store chooses the machine that gets a file.
 
 use crate::blocked::Blocked;
+use crate::census::File;
 use crate::choice::{Action, InTheWay, LinkAction, action};
 use crate::dress::{DirState, Dress};
 use crate::links;
 use crate::meter::Meter;
-use crate::upload::{UploadError, UploadFile, UploadPlan, Uploaded};
+use crate::plan::Plan;
+use crate::upload::{UploadError, Uploaded};
 use hikyaku_remote::Seen;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::{
@@ -23,8 +25,10 @@ use std::{io, thread};
 pub struct DepositJob<'a> {
     /// The store.
     pub store: &'a dyn Store,
+    /// The store that has the files.
+    pub source: &'a dyn Store,
     /// Files, directories and links.
-    pub plan: &'a UploadPlan,
+    pub plan: &'a Plan,
     /// What happens to files of the same name.
     pub existing: Existing,
     /// Whether anything is written.
@@ -79,7 +83,7 @@ pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
         made.unwrap_or_else(|error| done.fail(path, error.into()));
     }
     let files = job.plan.files.iter().filter(|file| !blocked.is_above(&file.to));
-    let mut files: Vec<&UploadFile> = files.collect();
+    let mut files: Vec<&File> = files.collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.seen.size));
     let (next, all, limit) = (AtomicUsize::new(0), Mutex::new(done), Limit::new(job.rate));
     let work = || {
@@ -114,7 +118,7 @@ impl Uploaded {
         self.failed.push((path.as_bytes().to_vec(), error));
     }
 
-    fn add(&mut self, file: &UploadFile, copied: Result<Copied, UploadError>, meter: &Meter) {
+    fn add(&mut self, file: &File, copied: Result<Copied, UploadError>, meter: &Meter) {
         match copied {
             Ok(Copied::Sent) => {
                 self.files += 1;
@@ -152,7 +156,7 @@ fn make_dir(store: &dyn Store, path: &StorePath, mode: u32) -> Result<DirState, 
 }
 
 /// What becomes of a file, and what has its name.
-fn decide(job: &DepositJob<'_>, file: &UploadFile) -> Result<(Action, Option<Found>), UploadError> {
+fn decide(job: &DepositJob<'_>, file: &File) -> Result<(Action, Option<Found>), UploadError> {
     let found = match job.store.look(&file.to) {
         Ok(found) => Some(found),
         Err(error) if error.kind == ErrorKind::NotFound => None,
@@ -197,7 +201,7 @@ fn rehearse(job: &DepositJob<'_>) -> Uploaded {
 /// Copies a file, again where the machine that got it was lost.
 fn copy_again(
     job: &DepositJob<'_>,
-    file: &UploadFile,
+    file: &File,
     limit: &Limit,
     block: &mut [u8],
 ) -> Result<Copied, UploadError> {
@@ -216,7 +220,7 @@ const fn is_lost(kind: ErrorKind) -> bool {
 
 fn copy(
     job: &DepositJob<'_>,
-    file: &UploadFile,
+    file: &File,
     limit: &Limit,
     block: &mut [u8],
 ) -> Result<Copied, UploadError> {
@@ -237,8 +241,8 @@ fn copy(
         }
         Action::Refuse(way) => return Err(UploadError::InTheWay(way)),
     }
-    let open = file.source.open(&file.from, Access::Read)?;
-    let changed = || StoreError::new("read", &file.from, ErrorKind::Changed);
+    let open = job.source.open(&file.path.clone().into(), Access::Read)?;
+    let changed = || StoreError::new("read", &file.path.clone().into(), ErrorKind::Changed);
     if Seen::from(&open.found()?) != file.seen {
         return Err(changed().into());
     }

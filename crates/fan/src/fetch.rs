@@ -5,15 +5,15 @@ mod run;
 mod work;
 
 use crate::blocked::Blocked;
-use crate::census::{Census, File, ServerId};
+use crate::census::{File, ServerId};
 use crate::choice::{Action, InTheWay, action};
 use crate::dress::Dress;
 use crate::links::NoLink;
 use crate::meter::Meter;
+use crate::plan::Plan;
 use crate::server::Server;
 use crate::session::Parameters;
 use crate::target::Target;
-use hikyaku_fs::PeerPath;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{ErrorKind, Found, Store, StoreError, StorePath};
 use hikyaku_transfer::{Existing, Pass};
@@ -24,16 +24,14 @@ use std::time::Duration;
 
 /// What is to be fetched, and whereto.
 pub struct Job<'a> {
-    /// The servers, in the order of the census.
+    /// The servers, by their numbers in the plan.
     pub servers: &'a [Server],
     /// Connects to a server again whose connection was lost.
     pub redial: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
-    /// What the servers have.
-    pub census: &'a Census,
+    /// What is fetched, and the names that it gets.
+    pub plan: &'a Plan,
     /// Where the files go.
     pub store: Arc<dyn Store>,
-    /// The path in the store for a path of the census; `None` if there can be none.
-    pub place: &'a (dyn Fn(&PeerPath) -> Option<StorePath> + Sync),
     /// How long files are waited for whose servers are all gone. The scheduler tries a server again after 5 and 15 s.
     pub patience: Duration,
     /// Which permission bits files and directories get.
@@ -127,7 +125,7 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
         Pass::DryRun => dirs::rehearse(job, &mut fetched),
     };
     let target = |file| target(job, &made.blocked, file, &mut fetched);
-    let targets = job.census.files.iter().map(target).collect();
+    let targets = job.plan.files.iter().map(target).collect();
     if job.pass == Pass::DryRun {
         return Ok(fetched);
     }
@@ -140,41 +138,41 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
 
 /// Where a file is written; `None` if it is not.
 fn target(job: &Job<'_>, blocked: &Blocked, file: &File, fetched: &mut Fetched) -> Option<Target> {
-    let path = (job.place)(&file.path);
-    if path.as_ref().is_some_and(|path| blocked.is_above(path)) {
+    if blocked.is_above(&file.to) {
         return None;
     }
-    let found = path.as_ref().ok_or(FetchError::TooLarge).and_then(|path| look(job, path));
-    let decided = found.map(|found| (action(file.seen, found.as_ref(), job.existing), found));
-    match decided.map(|(action, found)| (action, path, found)) {
-        Ok((Action::Write, Some(path), _)) if job.pass == Pass::DryRun => {
-            fetched.would.push(path.as_bytes().to_vec());
+    let mut fail = |error| fetched.failed.push((file.path.as_bytes().to_vec(), error));
+    let found = match look(job, &file.to) {
+        Ok(found) => found,
+        Err(error) => {
+            fail(error);
             return None;
         }
-        Ok((Action::Write, path, found)) => {
+    };
+    match action(file.seen, found.as_ref(), job.existing) {
+        Action::Write if job.pass == Pass::DryRun => {
+            fetched.would.push(file.to.as_bytes().to_vec());
+        }
+        Action::Write => {
             let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
-            let target =
-                path.and_then(|path| Target::new(store, path, (file.seen, mode), job.taking));
+            let target = Target::new(store, file.to.clone(), (file.seen, mode), job.taking);
             if target.is_none() {
-                fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::TooLarge));
+                fail(FetchError::TooLarge);
             }
             return target;
         }
-        Ok((action @ (Action::Stay | Action::Same), path, found)) => {
-            fetched.kept += 1;
-            job.meter.add_kept(file.seen.size);
+        action @ (Action::Stay | Action::Same) => {
             let change = found.filter(|_| action == Action::Same && job.pass == Pass::Copy);
             let change = change.and_then(|found| job.dress.same_file(file.mode, &found));
-            if let Some((path, change)) = path.zip(change)
-                && let Err(error) = job.store.change(&path, &change)
+            if let Some(change) = change.filter(|_| job.store.abilities().modes)
+                && let Err(error) = job.store.change(&file.to, &change)
             {
-                fetched.failed.push((file.path.as_bytes().to_vec(), error.into()));
+                fail(error.into());
             }
+            fetched.kept += 1;
+            job.meter.add_kept(file.seen.size);
         }
-        Ok((Action::Refuse(way), ..)) => {
-            fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::InTheWay(way)));
-        }
-        Err(error) => fetched.failed.push((file.path.as_bytes().to_vec(), error)),
+        Action::Refuse(way) => fail(FetchError::InTheWay(way)),
     }
     None
 }

@@ -22,8 +22,10 @@ mod dress;
 mod fetch;
 mod in_order;
 mod kind;
+mod layout;
 mod links;
 mod meter;
+mod plan;
 mod server;
 mod session;
 mod target;
@@ -42,12 +44,14 @@ pub use dress::{DirMeta, DirState, Dress};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
 pub use kind::{Kind, failure_kind};
+pub use layout::{AtTarget, Meant, NoPlace, Renamed, TargetLayout, Written};
 pub use meter::{Meter, OnFile, ServerMeter};
+pub use plan::Plan;
 pub use server::{GfarmNode, Server, StoreServer};
 pub use session::{
     Arriving, ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus,
-    Landing, Met, Modes, Parameters, Renamed, ServerParameters, Session, SessionError, Setup,
-    Sources, Streams, Target, Up, Upload, named, remote_path, unfit,
+    Landing, Met, Modes, Parameters, ServerParameters, Session, SessionError, Setup, Sources,
+    Streams, Target, Up, Upload, named, remote_path, unfit,
 };
-pub use upload::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};
+pub use upload::{UploadError, UploadJob, Uploaded, upload};
 pub use watch::{Direction, Watch};

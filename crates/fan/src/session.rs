@@ -22,7 +22,7 @@ mod upload;
 
 pub use download::{Download, unfit};
 pub use error::{Done, Failed, HostError, SessionError};
-pub use landing::{Arriving, Landing, Renamed, Streams};
+pub use landing::{Arriving, Landing, Streams};
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
 pub use sources::{Sources, Target};

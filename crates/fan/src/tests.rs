@@ -76,6 +76,14 @@ pub(crate) fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
     fetched(cluster, &census, target, &Meter::new(cluster.clients.len()))
 }
 
+/// A census whose names are those at the target.
+pub(crate) fn same_names(census: Census) -> Plan {
+    let Census { dirs, links, files, left_out, lost } = census;
+    let dirs = dirs.into_iter().map(|(path, meta)| (path.into(), meta)).collect();
+    let links = links.into_iter().map(|(path, link)| (path.into(), link)).collect();
+    Plan { dirs, links, files, left_out, lost, ..Plan::default() }
+}
+
 fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Meter) -> Fetched {
     fetched_with(cluster, census, target, meter, Parameters::default())
 }
@@ -90,9 +98,8 @@ fn fetched_with(
     let job = Job {
         servers: &cluster.servers(),
         redial: &|_| None,
-        census,
+        plan: &same_names(census.clone()),
         store: target.clone(),
-        place: &|path| Some(path.clone().into()),
         dress: crate::Dress::Usual { umask: 0 },
         taking: crate::Taking::AnyOrder,
         existing: Existing::Replaced,

@@ -8,7 +8,6 @@
 mod dirs;
 mod flow;
 mod lane;
-mod plan;
 mod queue;
 mod run;
 mod state;
@@ -19,14 +18,13 @@ use crate::choice::InTheWay;
 use crate::dress::Dress;
 use crate::links::NoLink;
 use crate::meter::Meter;
+use crate::plan::Plan;
 use crate::session::ClientParameters;
 use hikyaku_remote::{Client, RemoteError};
-use hikyaku_store::StoreError;
+use hikyaku_store::{Store, StoreError};
 use hikyaku_transfer::{Existing, Pass};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-pub use plan::{UploadFile, UploadPlan};
 
 /// What is to be uploaded, and whereto.
 pub struct UploadJob<'a> {
@@ -34,8 +32,10 @@ pub struct UploadJob<'a> {
     pub servers: &'a [Client],
     /// Connects to a server again whose connection was lost.
     pub redial: &'a (dyn Fn(ServerId) -> Option<Client> + Sync),
+    /// The store that has the files.
+    pub source: &'a dyn Store,
     /// Files, directories and links.
-    pub plan: &'a UploadPlan,
+    pub plan: &'a Plan,
     /// What happens to files of the same name at the servers.
     pub existing: Existing,
     /// Whether anything is written.

@@ -3,8 +3,8 @@
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_fan::{
-    Census, DepositJob, Direction, Done, Job, Landing, Meter, Modes, Server, ServerId, Session,
-    UploadPlan, Watch, deposit, fetch,
+    DepositJob, Direction, Done, Job, Landing, Meter, Modes, Plan, Server, ServerId, Session,
+    Sources, Watch, deposit, fetch,
 };
 use hikyaku_store::Store;
 use std::time::Duration;
@@ -14,14 +14,14 @@ const GONE_MAX: Duration = Duration::from_secs(20);
 
 /// What is fetched.
 pub(super) struct Fetching<'a> {
-    /// Who sends, in the order of the census.
+    /// Who sends, by their numbers in the plan.
     pub(super) servers: &'a [Server],
     /// Their names.
     pub(super) names: &'a [String],
     /// Daemons among them.
     pub(super) session: Option<&'a Session>,
-    /// What they have.
-    pub(super) census: &'a Census,
+    /// What they send, and the names that it gets.
+    pub(super) plan: &'a Plan,
     /// Where the files go.
     pub(super) landing: &'a Landing,
     /// Which permission bits they get.
@@ -38,18 +38,17 @@ pub(super) struct Fetching<'a> {
 pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome) -> Result<()> {
     let watch = outcome.watch(what.names, what.session, Direction::In);
     let meter = Meter::new(what.servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
-    if what.landing.is_new_tree() {
+    if what.plan.is_new_tree {
         meter.set_new_tree();
     }
-    meter.add_found(what.census.files.len(), what.census.bytes());
+    meter.add_found(what.plan.files.len(), what.plan.bytes());
     meter.set_found();
     let (fetched, mut shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         fetch(&Job {
             servers: what.servers,
             redial: what.redial,
-            census: what.census,
+            plan: what.plan,
             store: what.landing.store.clone(),
-            place: &|path| what.landing.of(path),
             patience: GONE_MAX,
             dress: what.modes.dress(),
             taking: what.landing.taking,
@@ -68,15 +67,16 @@ pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome
         shown.board.remark(&remark);
     }
     let mut done = Done::default();
-    done.add_fetched(what.census, fetched);
+    done.add_fetched(what.plan, fetched);
     shown.end(&done, Direction::In, outcome)
 }
 
-/// Writes what is planned into a store that is called `name`, and shows how far that is. `done` has what failed before.
+/// Writes what is planned of these sources into a store that is called `name`, and shows how far that is. `done` has what
+/// failed before.
 pub(super) fn up(
     order: &Order<'_>,
     (store, name): (&dyn Store, &String),
-    plan: &UploadPlan,
+    (sources, plan): (&Sources, &Plan),
     mut done: Done,
     outcome: &mut Outcome,
 ) -> Result<()> {
@@ -90,6 +90,7 @@ pub(super) fn up(
     let (uploaded, display) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         deposit(&DepositJob {
             store,
+            source: &*sources.store,
             plan,
             existing: order.choice().existing,
             pass: order.choice().pass,

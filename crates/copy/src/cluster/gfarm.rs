@@ -10,8 +10,8 @@ use crate::patterns::in_store;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, begun, headline, misuse, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError,
-    Target, failure_kind, gfarm_census, remote_path, unfit,
+    Arriving, Claims, Done, GfarmNode, Landing, Plan, Renamed, Server, ServerId, Session,
+    SessionError, Target, failure_kind, gfarm_census, remote_path, unfit,
 };
 use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::{ErrorKind, Kind, Last, Led, Root, Step, Store, StorePath, lead};
@@ -77,18 +77,19 @@ fn one(
     let kind = found
         .choose((&root, &root), &choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
-    let renamed = Renamed::of(&root, sources, &choice);
+    let renamed = Renamed::of(sources, choice.meant(&root));
     let streams = &order.streams();
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
     let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
-    claims.take("", &mut found, |path| landing.of(path));
+    let mut plan = Plan::of(found, &landing);
+    claims.take("", &mut plan);
     let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
     let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
     let what = Fetching {
         servers: &servers,
         names: &names,
         session: all.session,
-        census: &found,
+        plan: &plan,
         landing: &landing,
         modes: order.modes(),
         redial: &|server: ServerId| all.again(reached.get(server.0)?),
@@ -141,10 +142,10 @@ pub(super) fn upload(
     };
     let led = led(&*store, &root)
         .map_err(|error| failed(failure_kind(error.kind), format!("{shown}: {}", error.kind)))?;
-    let plan = Target::find(&look, &shown, (root, led))
+    let plan = Target::find(&look, &shown, (order.written(&root), led))
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
-    up(order, (&*store, &shown), &plan, done, outcome)
+    up(order, (&*store, &shown), (&sources, &plan), done, outcome)
 }
 
 /// Where the target leads: gfmd follows no links.

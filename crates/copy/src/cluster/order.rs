@@ -7,7 +7,7 @@ use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, misuse, say};
-use hikyaku_fan::{Choice, Modes, Parameters, Streams};
+use hikyaku_fan::{Choice, Modes, Parameters, Streams, Written};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
@@ -77,6 +77,11 @@ impl<'a> Order<'a> {
             existing: self.options.existing,
             pass: self.options.pass,
         }
+    }
+
+    /// How a target in a store was written.
+    pub(super) fn written(&self, target: &StorePath) -> Written {
+        if self.dirs.contains(target) { Written::AsDirectory } else { Written::AsName }
     }
 
     /// How a target is written that takes bytes in order only: a FIFO is waited for until the copy is stopped.

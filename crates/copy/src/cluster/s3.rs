@@ -9,8 +9,8 @@ use crate::plan::CopyPlan;
 use anyhow::{Error, Result};
 use hikyaku_console::{Tone, begun, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, Landing, LeftOut, Modes, Renamed, Server, ServerId, SessionError,
-    StoreServer, Target, UploadPlan, Why, failure_kind, remote_path, store_census, unfit,
+    Arriving, Claims, Done, Landing, LeftOut, Modes, Plan, Renamed, Server, ServerId, SessionError,
+    StoreServer, Target, Why, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
@@ -73,12 +73,13 @@ fn one(
     let servers = StoreServer::several(&shared, versions.collect(), connections);
     let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
     let streams = &order.streams();
-    let renamed = Renamed::of(&root, sources, &choice);
+    let renamed = Renamed::of(sources, choice.meant(&root));
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
     let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
-    claims.take(&source.bucket, &mut found, |path| landing.of(path));
-    let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
-    let names: Vec<String> = (0..connections).map(name).collect();
+    let mut wanted = Plan::of(found, &landing);
+    claims.take(&source.bucket, &mut wanted);
+    let connection = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
+    let names: Vec<String> = (0..connections).map(connection).collect();
     let whole_files = || {
         let is_told = store.ignores_ranges() && !plan.is_quiet();
         let url = store.url();
@@ -92,7 +93,7 @@ fn one(
         servers: &servers,
         names: &names,
         session: None,
-        census: &found,
+        plan: &wanted,
         landing: &landing,
         // A bucket has none.
         modes: Modes::Usual,
@@ -133,15 +134,15 @@ pub(super) fn upload(
     };
     // A bucket has no links.
     let led = Led { path: root.clone(), end: End::There };
-    let mut plan = Target::find(&look, &shown, (root.clone(), led))
+    let mut plan = Target::find(&look, &shown, (order.written(&root), led))
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
     implied(&mut plan);
-    up(order, (&store, &shown), &plan, done, outcome)
+    up(order, (&store, &shown), (&sources, &plan), done, outcome)
 }
 
 /// Leaves out directories that something is in: only an empty one needs an object that marks it.
-fn implied(plan: &mut UploadPlan) {
+fn implied(plan: &mut Plan) {
     let files = plan.files.iter().filter_map(|file| file.to.split());
     let dirs = plan.dirs.iter().filter_map(|(path, _)| path.split());
     let filled: BTreeSet<StorePath> = files.chain(dirs).map(|(dir, _)| dir).collect();

@@ -1,6 +1,7 @@
 //! What is made of what servers tell.
 
 use super::*;
+use crate::tests::same_names;
 use hikyaku_store::{Identity, Owner, Time};
 
 fn entry(path: &str, kind: Kind, size: u64) -> Entry {
@@ -62,7 +63,10 @@ fn replicas_are_files_of_one_name_size_and_time() {
     assert_eq!(why("d/b"), Some(Why::Differs));
     assert_eq!(why("fifo"), Some(Why::Special));
     assert_eq!(why("../x"), Some(Why::BadName));
-    assert_eq!((census.dirs.len(), census.links.len(), census.bytes()), (1, 1, 8));
+    assert_eq!(
+        (census.dirs.len(), census.links.len(), same_names(census.clone()).bytes()),
+        (1, 1, 8)
+    );
     assert_eq!(census.lost.len(), 1);
 }
 
@@ -103,10 +107,7 @@ fn unfinished_files_of_others_are_no_part_of_a_tree_whoever_tells_of_them() {
 
 #[test]
 fn a_name_at_the_target_belongs_to_the_first_source_that_has_it() {
-    let place = |path: &PeerPath| {
-        let name = path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap();
-        StorePath::new(name).ok()
-    };
+    let name = |path: &StorePath| StorePath::ROOT.join(&path.split().unwrap().1).unwrap();
     let mut claims = Claims::default();
     // Where a source is from, its path, and whether it is copied and told to be left out.
     for (origin, path, is_copied, is_left_out) in [
@@ -118,11 +119,16 @@ fn a_name_at_the_target_belongs_to_the_first_source_that_has_it() {
     ] {
         for kind in [Kind::File, Kind::Link] {
             let path = format!("{path}-{kind:?}");
-            let mut census = merge(vec![Ok(vec![entry(&path, kind, 1)])]);
-            claims.take(origin, &mut census, place);
-            let copied = census.files.len() + census.links.len();
+            let mut plan = same_names(merge(vec![Ok(vec![entry(&path, kind, 1)])]));
+            plan.files.iter_mut().for_each(|file| file.to = name(&file.to));
+            for (to, link) in &mut plan.links {
+                link.text = to.as_bytes().to_vec();
+                *to = name(to);
+            }
+            claims.take(origin, &mut plan);
+            let copied = plan.files.len() + plan.links.len();
             assert_eq!(copied, usize::from(is_copied), "{origin} {path}");
-            assert_eq!(census.left_out.len(), usize::from(is_left_out), "{origin} {path}");
+            assert_eq!(plan.left_out.len(), usize::from(is_left_out), "{origin} {path}");
         }
     }
 }

@@ -35,16 +35,21 @@ fn tree() -> (Arc<dyn Store>, Vec<u8>) {
     (Arc::new(store), large)
 }
 
-fn plan(source: &Arc<dyn Store>) -> UploadPlan {
-    let mut plan = UploadPlan::default();
+fn plan(source: &Arc<dyn Store>) -> Plan {
+    let mut plan = Plan::default();
     plan.add(source, &path("t"), &path("to"), &Selection::new(&Choice::TREES)).unwrap();
     plan
 }
 
-fn run(store: &dyn Store, plan: &UploadPlan, existing: Existing) -> (Uploaded, Meter) {
+fn run(
+    store: &dyn Store,
+    (source, plan): (&Arc<dyn Store>, &Plan),
+    existing: Existing,
+) -> (Uploaded, Meter) {
     let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
     let job = DepositJob {
         store,
+        source: &**source,
         plan,
         existing,
         pass: Pass::Copy,
@@ -60,14 +65,14 @@ fn run(store: &dyn Store, plan: &UploadPlan, existing: Existing) -> (Uploaded, M
 fn a_tree_is_copied_once_and_kept_the_second_time() {
     let (source, large) = tree();
     let (store, plan) = (Memory::default(), plan(&source));
-    let (done, meter) = run(&store, &plan, Existing::Replaced);
+    let (done, meter) = run(&store, (&source, &plan), Existing::Replaced);
     assert!(done.failed.is_empty(), "{:?}", done.failed);
     assert_eq!((done.files, done.bytes, meter.written()), (2, 2_500_000, 2_500_000));
     assert!(get(&store, "to/d/large") == large);
     assert_eq!(store.look(&path("to/d")).unwrap().mode & 0o777, 0o555);
     assert_eq!(store.look(&path("to/d/large")).unwrap().modified.secs, 2);
     assert_eq!(store.read_link(&path("to/l")).unwrap(), b"d");
-    let (again, _) = run(&store, &plan, Existing::Replaced);
+    let (again, _) = run(&store, (&source, &plan), Existing::Replaced);
     assert_eq!((again.files, again.kept), (0, 2));
 }
 
@@ -78,13 +83,13 @@ fn an_older_file_stays_if_the_user_wants_it() {
     store.make_dir(&path("to"), 0o755).unwrap();
     store.make_dir(&path("to/d"), 0o755).unwrap();
     put(&store, "to/d/large", b"other", 1);
-    assert_eq!(run(&store, &plan, Existing::Kept).0.kept, 1);
+    assert_eq!(run(&store, (&source, &plan), Existing::Kept).0.kept, 1);
     assert_eq!(get(&store, "to/d/large"), b"other");
-    assert_eq!(run(&store, &plan, Existing::KeptIfNewer).0.files, 1);
+    assert_eq!(run(&store, (&source, &plan), Existing::KeptIfNewer).0.files, 1);
     assert!(get(&store, "to/d/large") == large);
     put(&store, "to/d/large", b"newer", 3);
-    assert_eq!(run(&store, &plan, Existing::KeptIfNewer).0.files, 0);
-    assert_eq!(run(&store, &plan, Existing::Replaced).0.files, 1);
+    assert_eq!(run(&store, (&source, &plan), Existing::KeptIfNewer).0.files, 0);
+    assert_eq!(run(&store, (&source, &plan), Existing::Replaced).0.files, 1);
 }
 
 /// Links with their places, texts and times.
@@ -99,7 +104,7 @@ fn links(all: &[(&str, &str, i64)]) -> Vec<(StorePath, Link)> {
 #[test]
 fn a_link_replaces_only_what_the_user_does_not_keep() {
     let (source, _) = tree();
-    let plan = UploadPlan { links: links(&[("to/l", "d", 5)]), ..plan(&source) };
+    let plan = Plan { links: links(&[("to/l", "d", 5)]), ..plan(&source) };
     for (existing, time, is_link) in [
         (Existing::Kept, 3, false),
         (Existing::KeptIfNewer, 3, true),
@@ -109,7 +114,7 @@ fn a_link_replaces_only_what_the_user_does_not_keep() {
         let store = Memory::default();
         store.make_dir(&path("to"), 0o755).unwrap();
         put(&store, "to/l", b"mine", time);
-        let (done, _) = run(&store, &plan, existing);
+        let (done, _) = run(&store, (&source, &plan), existing);
         assert!(done.failed.is_empty(), "{existing:?}: {:?}", done.failed);
         let kind = store.look(&path("to/l")).unwrap().kind;
         assert_eq!(kind == Kind::Link, is_link, "{existing:?} {time}");
@@ -119,12 +124,12 @@ fn a_link_replaces_only_what_the_user_does_not_keep() {
 #[test]
 fn another_link_is_replaced_and_a_directory_is_not() {
     let (source, _) = tree();
-    let plan = UploadPlan { links: links(&[("to/l", "d", 5), ("to/k", "x", 5)]), ..plan(&source) };
+    let plan = Plan { links: links(&[("to/l", "d", 5), ("to/k", "x", 5)]), ..plan(&source) };
     let store = Memory::default();
     store.make_dir(&path("to"), 0o755).unwrap();
     store.make_dir(&path("to/k"), 0o755).unwrap();
     store.make_link(&path("to/l"), b"elsewhere").unwrap();
-    let (done, _) = run(&store, &plan, Existing::Replaced);
+    let (done, _) = run(&store, (&source, &plan), Existing::Replaced);
     assert_eq!(store.read_link(&path("to/l")).unwrap(), b"d");
     let [(of, UploadError::InTheWay(InTheWay::Directory))] = &done.failed[..] else {
         panic!("{:?}", done.failed)
@@ -143,7 +148,17 @@ fn what_is_in_the_way_of_a_directory_is_told_once() {
         let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
         let (dress, existing) = (crate::Dress::Kept, Existing::Replaced);
         let (store, plan, meter, stop) = (&store, &plan, &meter, &stop);
-        let job = DepositJob { store, plan, existing, pass, dress, rate: None, meter, stop };
+        let job = DepositJob {
+            store,
+            source: &*source,
+            plan,
+            existing,
+            pass,
+            dress,
+            rate: None,
+            meter,
+            stop,
+        };
         let done = deposit(&job).unwrap();
         let [(of, UploadError::InTheWay(InTheWay::NoDirectory))] = &done.failed[..] else {
             panic!("{:?}", done.failed)
@@ -162,7 +177,7 @@ fn a_file_is_not_copied_over_a_directory_or_from_a_changed_source() {
     store.make_dir(&path("to"), 0o755).unwrap();
     store.make_dir(&path("to/empty"), 0o755).unwrap();
     put(&*source, "t/d/large", b"changed", 4);
-    let (done, meter) = run(&store, &plan, Existing::Replaced);
+    let (done, meter) = run(&store, (&source, &plan), Existing::Replaced);
     let mut why: Vec<_> = done
         .failed
         .iter()
@@ -178,7 +193,7 @@ fn a_file_is_not_copied_over_a_directory_or_from_a_changed_source() {
 fn a_full_store_is_told_and_nothing_of_the_file_stays() {
     let (source, _) = tree();
     let (store, plan) = (Memory::with_room(1_500_000), plan(&source));
-    let (done, meter) = run(&store, &plan, Existing::Replaced);
+    let (done, meter) = run(&store, (&source, &plan), Existing::Replaced);
     let why: Vec<_> = done.failed.iter().map(|(path, error)| (&path[..], error)).collect();
     let [(path_of, UploadError::Target(error))] = why[..] else { panic!("{why:?}") };
     assert_eq!((path_of, error.kind), (&b"to/d/large"[..], ErrorKind::NoSpace));

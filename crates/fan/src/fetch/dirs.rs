@@ -5,7 +5,6 @@ use crate::blocked::Blocked;
 use crate::choice::{InTheWay, LinkAction};
 use crate::dress::DirState;
 use crate::links;
-use hikyaku_fs::PeerPath;
 use hikyaku_store::{Change, ErrorKind, Kind, Result as StoreResult, StoreError, StorePath};
 
 /// What became of the directories.
@@ -20,10 +19,9 @@ pub(super) struct Made {
 /// Creates the directories, and the links, which need no bytes.
 pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     let made = dirs(job, fetched, |place, mode| job.store.make_dir(place, mode));
-    for (path, link) in &job.census.links {
-        let Some(place) = place(job, &made, path) else { continue };
-        if let Err(error) = links::make(&*job.store, &place, link, job.existing) {
-            fetched.failed.push((path.as_bytes().to_vec(), error.into()));
+    for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
+        if let Err(error) = links::make(&*job.store, place, link, job.existing) {
+            fetched.failed.push((place.as_bytes().to_vec(), error.into()));
         }
     }
     made
@@ -36,9 +34,8 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
         Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     });
-    for (path, link) in &job.census.links {
-        let Some(place) = place(job, &made, path) else { continue };
-        let error = match links::decide(&*job.store, &place, link, job.existing) {
+    for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
+        let error = match links::decide(&*job.store, place, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => continue,
             Ok(None | Some((LinkAction::Replace, _))) => {
                 fetched.would.push(place.as_bytes().to_vec());
@@ -47,14 +44,9 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
             Ok(Some((LinkAction::Refuse(way), _))) => FetchError::InTheWay(way),
             Err(error) => error.into(),
         };
-        fetched.failed.push((path.as_bytes().to_vec(), error));
+        fetched.failed.push((place.as_bytes().to_vec(), error));
     }
     made
-}
-
-/// The place of a path, unless a directory above it could not be made, which was told.
-fn place(job: &Job<'_>, made: &Made, path: &PeerPath) -> Option<StorePath> {
-    (job.place)(path).filter(|place| !made.blocked.is_above(place))
 }
 
 /// Makes each directory, or finds it there.
@@ -64,14 +56,15 @@ fn dirs(
     make: impl Fn(&StorePath, u32) -> StoreResult<()>,
 ) -> Made {
     let mut made = Made::default();
-    for (path, meta) in &job.census.dirs {
-        let Some(place) = place(job, &made, path) else {
+    for (place, meta) in &job.plan.dirs {
+        // What is above it could not be made, which was told.
+        if made.blocked.is_above(place) {
             made.states.push(None);
             continue;
-        };
-        let state = match make(&place, job.dress.new_dir(meta.mode)) {
+        }
+        let state = match make(place, job.dress.new_dir(meta.mode)) {
             Ok(()) => Ok(DirState::Made),
-            Err(error) if error.kind == ErrorKind::Exists => match job.store.look(&place) {
+            Err(error) if error.kind == ErrorKind::Exists => match job.store.look(place) {
                 Ok(found) if found.kind == Kind::Dir => Ok(DirState::There),
                 Ok(_) => Err(FetchError::InTheWay(InTheWay::NoDirectory)),
                 Err(error) => Err(error.into()),
@@ -80,8 +73,8 @@ fn dirs(
         };
         made.states.push(state.as_ref().ok().copied());
         if let Err(error) = state {
-            made.blocked.add(&place);
-            fetched.failed.push((path.as_bytes().to_vec(), error));
+            made.blocked.add(place);
+            fetched.failed.push((place.as_bytes().to_vec(), error));
         }
     }
     made
@@ -93,14 +86,15 @@ pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
         job.store.sync(std::slice::from_ref(place))?;
         change.map_or(Ok(()), |change| job.store.change(place, &change))
     };
-    for ((path, meta), state) in job.census.dirs.iter().zip(&made.states).rev() {
-        let Some((place, state)) = (job.place)(path).zip(*state) else { continue };
-        if let Err(error) = settle(&place, job.dress.filled_dir(*meta, state)) {
-            fetched.failed.push((path.as_bytes().to_vec(), error.into()));
+    for ((place, meta), state) in job.plan.dirs.iter().zip(&made.states).rev() {
+        let Some(state) = *state else { continue };
+        let change = job.dress.filled_dir(*meta, state);
+        if let Err(error) = settle(place, change.filter(|_| job.store.abilities().modes)) {
+            fetched.failed.push((place.as_bytes().to_vec(), error.into()));
         }
     }
-    let places = job.census.files.iter().filter_map(|file| place(job, made, &file.path));
-    let parents = places.filter_map(|place| place.split());
+    let places = job.plan.files.iter().map(|file| &file.to);
+    let parents = places.filter(|place| !made.blocked.is_above(place)).filter_map(StorePath::split);
     let mut parents: Vec<StorePath> = parents.map(|(dir, _)| dir).collect();
     parents.sort_unstable();
     parents.dedup();

@@ -25,9 +25,9 @@ const NAMERS: usize = 8;
 /// A transfer under way.
 pub(super) struct Run<'a> {
     pub(super) job: &'a Job<'a>,
-    /// By the number of the file in the census; `None` for one that is not wanted.
+    /// By the number of the file in the plan; `None` for one that is not wanted.
     pub(super) targets: Vec<Option<Target>>,
-    /// The number in the census of each file that the scheduler knows, in ascending order: the scheduler counts files in
+    /// The number in the plan of each file that the scheduler knows, in ascending order: the scheduler counts files in
     /// the order in which they were added.
     pub(super) numbers: Vec<usize>,
     pub(super) state: Mutex<State>,
@@ -53,7 +53,7 @@ pub(super) struct State {
     pub(super) lacking: HashMap<usize, Vec<ServerId>>,
     /// Files that are whole and wait for their names.
     whole: Vec<usize>,
-    /// By the number in the census.
+    /// By the number in the plan.
     stages: Vec<Stage>,
     /// Files of which bytes are missing.
     open: usize,
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut stages = vec![Stage::Over; targets.len()];
         let servers: Vec<_> = job.servers.iter().map_while(|_| spread.add_server().ok()).collect();
-        for (number, file) in job.census.files.iter().enumerate() {
+        for (number, file) in job.plan.files.iter().enumerate() {
             if targets[number].is_none() {
                 continue;
             }
@@ -153,8 +153,7 @@ impl<'a> Run<'a> {
 
     /// The servers begin, each a while after the one before it.
     fn begin(&self, state: &mut State) {
-        let is_lost =
-            |server: ServerId| self.job.census.lost.iter().any(|(lost, _)| *lost == server);
+        let is_lost = |server: ServerId| self.job.plan.lost.iter().any(|(lost, _)| *lost == server);
         while let Some(server) = self.job.servers.get(state.begun) {
             let id = ServerId(state.begun);
             let after = self
@@ -371,9 +370,9 @@ impl<'a> Run<'a> {
                 Ok(()) if state.stages[number] == Stage::Whole => {
                     state.stages[number] = Stage::Over;
                     state.fetched.files += 1;
-                    state.fetched.bytes += self.job.census.files[number].seen.size;
+                    state.fetched.bytes += self.job.plan.files[number].seen.size;
                     self.job.meter.add_file();
-                    let file = &self.job.census.files[number];
+                    let file = &self.job.plan.files[number];
                     self.job.meter.tell_file(FileStage::End, file.path.as_bytes(), file.seen.size);
                 }
                 Ok(()) => {}
@@ -399,7 +398,7 @@ impl<'a> Run<'a> {
 
     /// Nothing more of a file is wanted.
     pub(super) fn give_up(&self, state: &mut State, number: usize, error: FetchError) {
-        let file = &self.job.census.files[number];
+        let file = &self.job.plan.files[number];
         match std::mem::replace(&mut state.stages[number], Stage::Over) {
             Stage::Over => return,
             Stage::Whole => {}

@@ -31,7 +31,7 @@ impl Run<'_> {
         ranges: &[Range<u64>],
     ) {
         let number = self.numbers[id.0 as usize];
-        let file = &self.job.census.files[number];
+        let file = &self.job.plan.files[number];
         self.begins(number, server);
         let begun = |request| {
             self.state().requests.insert(ask, (server, request));
@@ -74,9 +74,9 @@ impl Run<'_> {
 
     /// Fetches small files.
     pub(super) fn many(&self, (asked, server, ask): Asked<'_>, files: &[FileId]) {
-        let census = self.job.census;
+        let plan = self.job.plan;
         let numbers: Vec<usize> = files.iter().map(|id| self.numbers[id.0 as usize]).collect();
-        let wanted: Vec<_> = numbers.iter().map(|number| &census.files[*number]).collect();
+        let wanted: Vec<_> = numbers.iter().map(|number| &plan.files[*number]).collect();
         numbers.iter().for_each(|number| self.begins(*number, server));
         let begun = |request| {
             self.state().requests.insert(ask, (server, request));
@@ -87,7 +87,7 @@ impl Run<'_> {
             match content {
                 Ok(bytes) => self.write_small(number, &bytes),
                 Err(kind) => {
-                    let path = StorePath::from(census.files[number].path.clone());
+                    let path = StorePath::from(plan.files[number].path.clone());
                     let text = StoreError::new("read", &path, kind).to_string();
                     let error = RemoteError::Refused { kind, text };
                     self.refused((&mut self.state(), server), number, error);
@@ -103,7 +103,7 @@ impl Run<'_> {
     /// A server cannot give a file. If it only lacks it by now, the others that had it are asked.
     fn refused(&self, (state, server): (&mut State, ServerId), number: usize, error: RemoteError) {
         let is_gone = matches!(error, RemoteError::Refused { kind: ErrorKind::Gone, .. });
-        let file = &self.job.census.files[number];
+        let file = &self.job.plan.files[number];
         let lacking = state.lacking.entry(number).or_default();
         if !lacking.contains(&server) {
             lacking.push(server);
@@ -118,7 +118,7 @@ impl Run<'_> {
     }
 
     fn begins(&self, number: usize, server: ServerId) {
-        let file = &self.job.census.files[number];
+        let file = &self.job.plan.files[number];
         self.job.meter.file_begins(file.path.as_bytes(), file.seen.size, server);
     }
 
@@ -159,7 +159,7 @@ impl Run<'_> {
                     self.job.meter.add_written(bytes.len() as u64);
                 }
                 let mut state = self.state();
-                let range = Geometry::new(self.job.census.files[number].seen.size)
+                let range = Geometry::new(self.job.plan.files[number].seen.size)
                     .and_then(|file| file.range(index));
                 if let (Some(id), Some(range)) = (self.id(number), range) {
                     state.spread.handle_proven(id, range);

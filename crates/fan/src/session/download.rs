@@ -1,11 +1,13 @@
 //! Downloads of a session.
 
-use super::{Arriving, Done, Failed, Landing, Modes, Renamed, Session, SessionError, Streams};
+use super::{Arriving, Done, Failed, Landing, Modes, Session, SessionError, Streams};
 use crate::census::{Census, Claims, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
+use crate::layout::Renamed;
 use crate::meter::{Meter, ServerMeter};
+use crate::plan::Plan;
 use crate::server::Server;
 use crate::watch::Direction;
 use hikyaku_remote::RemoteError;
@@ -97,18 +99,19 @@ impl Session {
         let kind = found
             .choose((root, named), choice)
             .map_err(|kind| SessionError::refused(kind, format!("{shown}: {}", unfit(kind))))?;
-        let renamed = Renamed::of(named, download.sources.len(), choice);
+        let renamed = Renamed::of(download.sources.len(), choice.meant(named));
         let streams = download.streams;
         let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
         let landing = Landing::new((root, named), download.target, arriving)?;
+        let mut plan = Plan::of(found, &landing);
         if download.sources.len() > 1 {
-            claims.take("", &mut found, |path| landing.of(path));
+            claims.take("", &mut plan);
         }
         let meter = download.meter;
-        if landing.is_new_tree() {
+        if plan.is_new_tree {
             meter.set_new_tree();
         }
-        meter.add_found(found.files.len(), found.bytes());
+        meter.add_found(plan.files.len(), plan.bytes());
         if download.sources.last() == Some(named) {
             meter.set_found();
         }
@@ -119,9 +122,8 @@ impl Session {
         let fetched = fetch(&Job {
             servers: &servers,
             redial: &again,
-            census: &found,
+            plan: &plan,
             store: landing.store.clone(),
-            place: &|path| landing.of(path),
             patience: GONE_MAX,
             dress: download.modes.dress(),
             taking: landing.taking,
@@ -135,9 +137,9 @@ impl Session {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
         self.note(meter, &before, begin.elapsed());
-        self.add_lost(done, found.lost.iter().filter(|(_, error)| error.is_of_server()));
+        self.add_lost(done, plan.lost.iter().filter(|(_, error)| error.is_of_server()));
         self.add_lost(done, &fetched.lost);
-        done.add_fetched(&found, fetched);
+        done.add_fetched(&plan, fetched);
         Ok(())
     }
 
@@ -167,20 +169,6 @@ impl Session {
                 let text = format!("{shown}: no server answers any more");
                 SessionError::refused(Kind::NoAnswer, text)
             }
-        }
-    }
-}
-
-impl Renamed {
-    /// What becomes of the name of `source`, which is one of so many.
-    pub fn of(source: &StorePath, sources: usize, choice: &Choice<'_>) -> Self {
-        let is_contents = choice.contents.contains(source);
-        match sources {
-            _ if !choice.listed.is_empty() => Self::Contents,
-            1 if is_contents => Self::Contents,
-            _ if is_contents => Self::ContentsBeside,
-            1 => Self::Allowed,
-            _ => Self::Never,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What goes wrong with a session.
 
-use crate::census::Census;
 use crate::fetch::Fetched;
 use crate::kind::Kind;
-use crate::upload::{UploadPlan, Uploaded};
+use crate::plan::Plan;
+use crate::upload::Uploaded;
 use hikyaku_crypto::Untrusted;
 use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_remote::RemoteError;
@@ -107,19 +107,19 @@ impl Failed {
 
 impl Done {
     /// Adds what came of a download of these files.
-    pub fn add_fetched(&mut self, census: &Census, fetched: Fetched) {
+    pub fn add_fetched(&mut self, plan: &Plan, fetched: Fetched) {
         let Fetched { files, bytes, kept, would, failed, lost: _ } = fetched;
         self.would.extend(would);
         self.files += files;
         self.bytes += bytes;
         self.kept += kept;
-        let left_out = census.left_out.iter();
+        let left_out = plan.left_out.iter();
         self.failed.extend(left_out.map(|left| Failed::new(&left.path, left.why, left.why)));
         self.failed.extend(failed.iter().map(|(path, error)| Failed::new(path, error, error)));
     }
 
     /// Adds what came of an upload of these files.
-    pub fn add_uploaded(&mut self, plan: &UploadPlan, uploaded: Uploaded) {
+    pub fn add_uploaded(&mut self, plan: &Plan, uploaded: Uploaded) {
         let Uploaded { files, bytes, kept, would, failed, lost: _ } = uploaded;
         self.would.extend(would);
         self.files += files;

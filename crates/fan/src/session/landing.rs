@@ -1,41 +1,30 @@
-//! Where the files of a download go.
+//! Where the files of a source go: into a directory of this machine, or into a store.
 
-use super::{Kind, SessionError};
+use super::{Kind, SessionError, Target as StoreTarget};
 use crate::fetch::Taking;
+use crate::layout::{AtTarget, Renamed, TargetLayout, Written};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
-use hikyaku_store::{ErrorKind, Kind as FileKind, StorePath};
+use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
-use hikyaku_transfer::{FailureKind, Pass};
+use hikyaku_transfer::Pass;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the files of one source go.
 pub struct Landing {
-    /// The directory that receives them.
-    pub store: Arc<Local>,
+    /// The store that receives them.
+    pub store: Arc<dyn Store>,
     /// In which order the target takes bytes.
     pub taking: Taking,
-    /// Bytes of the path at the servers that the path at the target does not have.
-    skipped: usize,
-    place: Place,
+    /// The path of the source at the servers.
+    root: StorePath,
+    /// Its place in the store.
+    to: StorePath,
+    layout: TargetLayout,
     kind: FileKind,
-}
-
-/// What the target means for the names of a source.
-enum Place {
-    /// It receives them.
-    Into,
-    /// It receives the source under this name: a link of this name led to the source.
-    Called(PeerPath),
-    /// It is the new name of the source.
-    Renamed(PeerPath),
-    /// It is not there, and would receive them: this is a rehearsal.
-    Below(PeerPath),
 }
 
 /// What comes to a target.
@@ -61,180 +50,154 @@ pub enum Streams {
     Written(Patience),
 }
 
-/// Whether a source may get another name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Renamed {
-    /// The target may be the new name of the source.
-    Allowed,
-    /// The target must be a directory, since there are several sources.
-    Never,
-    /// The target is a directory that receives what is in the source, and that is made if it is not there.
-    Contents,
-    /// The same beside other sources, for which the target must be there.
-    ContentsBeside,
-}
-
 impl Landing {
-    /// As scp has it: a target that is a directory receives the source, any other target is its new name. A link to a file
-    /// stands for that file. The source is at `root` and was `named`, by a link if that differs.
+    /// At a path of this machine. A link to a file stands for that file. The source is at `root` and was `named`, by a link if
+    /// that differs.
     ///
     /// # Errors
     ///
     /// The target is no directory and has to be one, is a FIFO, a socket or a device that must not be, or is a link that leads
     /// nowhere; the directory cannot be written to; or the name is not possible.
     pub fn new(
-        (root, named): (&StorePath, &StorePath),
+        source: (&StorePath, &StorePath),
         target: &Path,
         arriving: Arriving<'_>,
     ) -> Result<Self, SessionError> {
-        let Arriving { renamed, kind, pass, streams } = arriving;
-        let renamed = if *named == StorePath::ROOT { Renamed::Contents } else { renamed };
-        let own_name = match (root.split(), named.split()) {
-            _ if matches!(renamed, Renamed::Contents | Renamed::ContentsBeside) => None,
-            (Some((_, own)), Some((_, name))) if own == name => None,
-            (None, Some(_)) => {
-                let text = "its link leads to all that the server offers";
-                return Err(SessionError::refused(ErrorKind::Link, format!("{named}: {text}")));
-            }
-            (_, name) => name.map(|(_, name)| name),
+        let written = if has_slash(target) { Written::AsDirectory } else { Written::AsName };
+        let (at, spot) = look(target)?;
+        let at = match (at, arriving.streams) {
+            (AtTarget::Stream, Streams::Refused) => AtTarget::Special,
+            (at, _) => at,
         };
-        let skipped = match (root.split(), renamed) {
-            (None, _) => 0,
-            (Some(_), Renamed::Contents | Renamed::ContentsBeside) => root.as_bytes().len() + 1,
-            (Some((dir, _)), _) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,
-            (Some(_), _) => 0,
-        };
-        let (dir, place) = match look(target)? {
-            There::Dir => {
-                let place = own_name.map_or(Place::Into, |name| Place::Called(name.into()));
-                (target.to_path_buf(), place)
-            }
-            There::File(_) | There::Stream | There::Special
-                if renamed != Renamed::Allowed || kind == FileKind::Dir || has_slash(target) =>
-            {
-                return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
-            }
-            There::Stream => match streams {
-                Streams::Written(patience) => {
-                    return Self::stream(target, (pass, patience), skipped);
+        let come = (arriving.kind, renamed(source, arriving.renamed));
+        let layout = TargetLayout::of((at, written), come);
+        let layout =
+            layout.map_err(|why| refused(target, Kind::File(why.kind()), &why.to_string()))?;
+        let (dir, base) = match layout {
+            TargetLayout::Into | TargetLayout::Contents => (target.to_path_buf(), StorePath::ROOT),
+            TargetLayout::NewName | TargetLayout::NewContents | TargetLayout::Stream => {
+                match spot {
+                    Some(spot) => (spot.path, StorePath::from(PeerPath::from(spot.name))),
+                    None => new_name(target)?,
                 }
-                Streams::Refused => return Err(special(target)),
-            },
-            There::Special => return Err(special(target)),
-            There::File(spot) => (spot.path, Place::Renamed(spot.name.into())),
-            There::Nothing if matches!(renamed, Renamed::Never | Renamed::ContentsBeside) => {
-                let text = "no such directory, and several sources need one";
-                return Err(refused(target, ErrorKind::NotFound, text));
             }
-            There::Nothing if renamed == Renamed::Contents => contents(target, pass)?,
-            There::Nothing if kind != FileKind::Dir && has_slash(target) => {
-                return Err(refused(target, ErrorKind::NotFound, "no such directory"));
-            }
-            There::Nothing => new_name(target)?,
         };
-        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
-        let modes = NewModes { file: 0o666 & !umask() };
-        let store = Local::open(dir, modes).map_err(cannot_write)?;
-        let store = Arc::new(store.recorded(begun().as_deref()));
-        Ok(Self { store, taking: Taking::AnyOrder, skipped, place, kind })
+        let (store, taking): (Arc<dyn Store>, _) = match layout {
+            TargetLayout::Stream => (Arc::new(stream(target, arriving)?), Taking::InOrder),
+            _ => {
+                let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
+                let modes = NewModes { file: 0o666 & !umask() };
+                let store = Local::open(dir, modes).map_err(cannot_write)?;
+                (Arc::new(store.recorded(begun().as_deref())), Taking::AnyOrder)
+            }
+        };
+        Self { store, taking, root: source.0.clone(), to: base, layout, kind: arriving.kind }
+            .named(source)
     }
 
-    /// A target that takes the bytes of one file in order.
-    fn stream(
-        target: &Path,
-        (pass, patience): (Pass, &Patience),
-        skipped: usize,
+    /// At a place of a store that was looked at.
+    ///
+    /// # Errors
+    ///
+    /// The target is no directory and has to be one, is a special file, or the name is not possible.
+    pub fn in_store(
+        source: (&StorePath, &StorePath),
+        (store, target): (Arc<dyn Store>, &StoreTarget),
+        arriving: Arriving<'_>,
     ) -> Result<Self, SessionError> {
-        let opening = match pass {
-            Pass::Copy => Opening::Waits(patience.clone()),
-            Pass::DryRun => Opening::Never,
-        };
-        let opened = Local::of_target(target, NewModes::default(), opening);
-        let (store, _) = opened.map_err(cannot_write)?;
-        let (_, Place::Renamed(name)) = new_name(target)? else {
-            return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
-        };
-        let (store, place) = (Arc::new(store), Place::Renamed(name));
-        Ok(Self { store, taking: Taking::InOrder, skipped, place, kind: FileKind::File })
+        let come = (arriving.kind, renamed(source, arriving.renamed));
+        let (layout, to) = target.layout(come)?;
+        let (root, taking) = (source.0.clone(), Taking::AnyOrder);
+        Self { store, taking, root, to, layout, kind: arriving.kind }.named(source)
+    }
+
+    /// With the source's own name where a directory receives it.
+    fn named(mut self, (_, named): (&StorePath, &StorePath)) -> Result<Self, SessionError> {
+        if let (TargetLayout::Into, Some((_, name))) = (self.layout, named.split()) {
+            self.to = self.to.join(&name).map_err(|error| {
+                SessionError::refused(ErrorKind::BadName, format!("{named}: {error}"))
+            })?;
+        }
+        Ok(self)
     }
 
     /// Whether the target is the new name of a directory.
-    pub const fn is_new_tree(&self) -> bool {
-        matches!((&self.place, self.kind), (Place::Renamed(_), FileKind::Dir))
+    pub fn is_new_tree(&self) -> bool {
+        (self.layout, self.kind) == (TargetLayout::NewName, FileKind::Dir)
     }
 
     /// The place of a path of the servers; `None` if there can be none.
     pub fn of(&self, path: &PeerPath) -> Option<StorePath> {
-        let below = path.as_bytes().get(self.skipped..)?;
-        let place = match &self.place {
-            Place::Into => below.to_vec(),
-            Place::Renamed(name) | Place::Called(name) => {
-                let rest = below.iter().position(|&byte| byte == b'/');
-                [name.as_bytes(), rest.map_or(&b""[..], |at| &below[at..])].concat()
-            }
-            Place::Below(name) => [name.as_bytes(), b"/", below].concat(),
-        };
-        StorePath::new(&place).ok()
+        let below = path.as_bytes().strip_prefix(self.root.as_bytes())?;
+        let below = below.strip_prefix(b"/").unwrap_or(below);
+        let between: &[u8] =
+            if below.is_empty() || self.to == StorePath::ROOT { b"" } else { b"/" };
+        let place = StorePath::new(&[self.to.as_bytes(), between, below].concat()).ok()?;
+        (place != StorePath::ROOT).then_some(place)
+    }
+
+    /// Whether a path of the servers is the source itself.
+    pub(crate) fn is_top(&self, path: &PeerPath) -> bool {
+        path.as_bytes() == self.root.as_bytes()
+    }
+
+    /// Whether a path of the servers is the source itself, and its entries go into a directory that exists.
+    pub(crate) fn is_there(&self, path: &PeerPath) -> bool {
+        self.layout == TargetLayout::Contents && self.is_top(path)
+    }
+
+    /// The directory that has to be made for a source that is one.
+    pub(crate) fn new_dir(&self) -> Option<&StorePath> {
+        let is_new = self.layout != TargetLayout::Contents && self.kind == FileKind::Dir;
+        is_new.then_some(&self.to)
     }
 }
 
-/// What has the name of a target, links followed.
-enum There {
-    Dir,
-    File(Spot),
-    /// A FIFO, a device or an open descriptor.
-    Stream,
-    /// A socket.
-    Special,
-    Nothing,
+/// What becomes of the name of a source, which the root of a server has none of.
+fn renamed((_, named): (&StorePath, &StorePath), renamed: Renamed) -> Renamed {
+    if *named == StorePath::ROOT { Renamed::Contents } else { renamed }
 }
 
-fn look(target: &Path) -> Result<There, SessionError> {
+/// What has the name of a target, links followed, and its name in a directory if that is one of a file or of nothing.
+fn look(target: &Path) -> Result<(AtTarget, Option<Spot>), SessionError> {
     let of_file = |error: FsError| {
         let kind = ErrorKind::from(error);
         refused(target, kind, &kind.to_string())
     };
     match Target::of(target) {
-        Ok(Target::Dir) => Ok(There::Dir),
+        Ok(Target::Dir) => Ok((AtTarget::Dir, None)),
         Ok(Target::Name(spot)) => match spot.dir.meta(&spot.name).map_err(of_file)? {
             Some(meta) if meta.kind == hikyaku_fs::Kind::Link => {
                 let text = "is a symbolic link that leads nowhere";
                 Err(refused(target, ErrorKind::Link, text))
             }
-            Some(_) => Ok(There::File(spot)),
-            None => Ok(There::Nothing),
+            Some(_) => Ok((AtTarget::File, Some(spot))),
+            None => Ok((AtTarget::Nothing, None)),
         },
-        Ok(Target::Stream(_)) => Ok(There::Stream),
-        Err(FsError::Special { .. }) => Ok(There::Special),
+        Ok(Target::Stream(_)) => Ok((AtTarget::Stream, None)),
+        Err(FsError::Special { .. }) => Ok((AtTarget::Special, None)),
         Err(error) => Err(of_file(error)),
     }
 }
 
-/// A directory for what is in a source, which is made unless nothing is to be written.
-fn contents(target: &Path, pass: Pass) -> Result<(PathBuf, Place), SessionError> {
-    if pass == Pass::DryRun {
-        let (dir, place) = new_name(target)?;
-        return Ok(match place {
-            Place::Renamed(name) => (dir, Place::Below(name)),
-            place => (dir, place),
-        });
-    }
-    fs::create_dir(target).map_err(|error| unknown(target, &error))?;
-    Ok((target.to_path_buf(), Place::Into))
+/// A store that takes the bytes of one file in order.
+fn stream(target: &Path, arriving: Arriving<'_>) -> Result<Local, SessionError> {
+    let opening = match (arriving.pass, arriving.streams) {
+        (Pass::Copy, Streams::Written(patience)) => Opening::Waits(patience.clone()),
+        (Pass::Copy, Streams::Refused) | (Pass::DryRun, _) => Opening::Never,
+    };
+    let opened = Local::of_target(target, NewModes::default(), opening);
+    opened.map(|(store, _)| store).map_err(cannot_write)
 }
 
-fn new_name(target: &Path) -> Result<(PathBuf, Place), SessionError> {
+/// The name of a file that is made, and the directory that gets it.
+fn new_name(target: &Path) -> Result<(PathBuf, StorePath), SessionError> {
     let name = target.file_name().unwrap_or_else(|| OsStr::new("."));
     let name = PeerPath::new(name.as_bytes()).map_err(|error| {
         refused(target, ErrorKind::BadName, &format!("cannot be the name of a file: {error}"))
     })?;
     let dir = target.parent().unwrap_or_else(|| Path::new("."));
-    Ok((dir.to_path_buf(), Place::Renamed(name)))
-}
-
-fn special(target: &Path) -> SessionError {
-    let text = "not a regular file; it is left unchanged";
-    refused(target, Kind::File(FailureKind::Special), text)
+    Ok((dir.to_path_buf(), name.into()))
 }
 
 fn has_slash(target: &Path) -> bool {
@@ -244,12 +207,6 @@ fn has_slash(target: &Path) -> bool {
 fn refused(target: &Path, kind: impl Into<Kind>, text: &str) -> SessionError {
     let shown = Shown::new(target.as_os_str().as_bytes());
     SessionError::refused(kind, format!("{shown}: {text}"))
-}
-
-fn unknown(target: &Path, error: &io::Error) -> SessionError {
-    let errno = rustix::io::Errno::from_io_error(error);
-    let kind = errno.map_or(ErrorKind::NotFound, ErrorKind::of);
-    refused(target, kind, &kind.to_string())
 }
 
 fn cannot_write(error: FsError) -> SessionError {

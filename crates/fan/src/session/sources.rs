@@ -4,7 +4,8 @@ use super::{Failed, SessionError, unfit};
 use crate::census::{LeftOut, Why};
 use crate::choice::{Choice, Selection};
 use crate::kind::{Kind, failure_kind};
-use crate::upload::UploadPlan;
+use crate::layout::{AtTarget, Meant, Renamed, TargetLayout, Written};
+use crate::plan::Plan;
 use hikyaku_fs::{Name, Shown};
 use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -17,13 +18,14 @@ use std::sync::Arc;
 
 /// Files and directories of this machine that can be read.
 pub struct Sources {
+    /// The lowest directory above all of them.
+    pub store: Arc<dyn Store>,
     all: Vec<Source>,
 }
 
 /// A source of this machine.
 struct Source {
-    /// The directory that has it, and its path there.
-    store: Arc<dyn Store>,
+    /// Its path in the store.
     from: StorePath,
     /// What it is called at the target; `None` if only its contents are meant, as with `dir/.`.
     name: Option<Name>,
@@ -42,15 +44,31 @@ impl Sources {
         choice: &Choice<'_>,
         failed: &mut Vec<Failed>,
     ) -> Result<Self, SessionError> {
-        let (mut all, before) = (Vec::new(), failed.len());
-        for path in paths {
+        let before = failed.len();
+        let mut note = |path: &Path, (kind, text): (Kind, String)| {
             let shown = Shown::new(path.as_os_str().as_bytes()).to_string();
-            match source(path) {
-                Ok(source) => match fits(&source, choice) {
-                    Ok(()) => all.push(source),
-                    Err(kind) => failed.push(Failed::new(shown.as_bytes(), kind, unfit(kind))),
-                },
-                Err((kind, text)) => failed.push(Failed::new(shown.as_bytes(), kind, text)),
+            failed.push(Failed::new(shown.as_bytes(), kind, text));
+        };
+        let mut real = Vec::new();
+        for path in paths {
+            match std::fs::canonicalize(path) {
+                Ok(at) => real.push((path, at)),
+                Err(error) => note(path, of_io(&error)),
+            }
+        }
+        let dir = above(real.iter().map(|(_, at)| at.as_path()));
+        let (mut all, store) = (Vec::new(), Local::open(&dir, NewModes::default()));
+        let store: Arc<dyn Store> = match store {
+            Ok(store) => Arc::new(store),
+            Err(error) => {
+                return Err(SessionError::refused(Kind::File(FailureKind::Io), error.to_string()));
+            }
+        };
+        for (path, at) in &real {
+            let source = source(&*store, path, at.strip_prefix(&dir).unwrap_or(at));
+            match source.and_then(|source| fits(&source, choice).map(|()| source)) {
+                Ok(source) => all.push(source),
+                Err(error) => note(path, error),
             }
         }
         match failed.get(before) {
@@ -58,33 +76,42 @@ impl Sources {
                 let text = format!("{}: {text}", String::from_utf8_lossy(path));
                 Err(SessionError::refused(*kind, text))
             }
-            _ => Ok(Self { all }),
+            _ => Ok(Self { store, all }),
         }
     }
 }
 
 /// Whether a source can be copied as it was chosen.
-fn fits(source: &Source, choice: &Choice<'_>) -> Result<(), ErrorKind> {
-    match (source.kind == FileKind::Dir, choice.listed.is_empty()) {
-        (true, true) if choice.depth == Depth::File => Err(ErrorKind::IsDir),
-        (false, false) => Err(ErrorKind::NotDir),
-        _ => Ok(()),
-    }
+fn fits(source: &Source, choice: &Choice<'_>) -> Result<(), (Kind, String)> {
+    let why = match (source.kind == FileKind::Dir, choice.listed.is_empty()) {
+        (true, true) if choice.depth == Depth::File => ErrorKind::IsDir,
+        (false, false) => ErrorKind::NotDir,
+        _ => return Ok(()),
+    };
+    Err((why.into(), unfit(why).to_owned()))
 }
 
-/// Finds a source.
-fn source(path: &Path) -> Result<Source, (Kind, String)> {
-    let io = |error: std::io::Error| {
-        let errno = rustix::io::Errno::from_io_error(&error);
-        let kind = errno.map_or(ErrorKind::NotFound, ErrorKind::of);
-        (kind.into(), kind.to_string())
-    };
+/// The lowest directory above all of these paths.
+fn above<'a>(mut paths: impl Iterator<Item = &'a Path>) -> PathBuf {
+    let parent = |path: &'a Path| path.parent().unwrap_or(path);
+    let Some(mut dir) = paths.next().map(parent) else { return PathBuf::from("/") };
+    for path in paths.map(parent) {
+        while !path.starts_with(dir) {
+            dir = parent(dir);
+        }
+    }
+    dir.to_path_buf()
+}
+
+fn of_io(error: &std::io::Error) -> (Kind, String) {
+    let errno = rustix::io::Errno::from_io_error(error);
+    let kind = errno.map_or(ErrorKind::NotFound, ErrorKind::of);
+    (kind.into(), kind.to_string())
+}
+
+/// The source that the user calls `path`, and which is at `at` in the store.
+fn source(store: &dyn Store, path: &Path, at: &Path) -> Result<Source, (Kind, String)> {
     let bad = |error: &dyn ToString| (Kind::File(FailureKind::BadName), error.to_string());
-    let real = std::fs::canonicalize(path).map_err(io)?;
-    let (dir, from) = match (real.parent(), real.file_name()) {
-        (Some(dir), Some(name)) => (dir, name.as_bytes()),
-        _ => (Path::new("/"), &b""[..]),
-    };
     let is_contents = path.as_os_str().as_bytes().ends_with(b"/.");
     let name = match path.components().next_back() {
         Some(Component::Normal(name)) if !is_contents => Some(name),
@@ -92,43 +119,28 @@ fn source(path: &Path) -> Result<Source, (Kind, String)> {
     };
     let name = name.map(|name: &OsStr| Name::new(name.as_bytes())).transpose();
     let name = name.map_err(|error| bad(&error))?;
-    let from = StorePath::new(from).map_err(|error| bad(&error))?;
-    let store = Local::open(dir, NewModes::default());
-    let store: Arc<dyn Store> =
-        Arc::new(store.map_err(|error| (Kind::File(FailureKind::Io), error.to_string()))?);
+    let from = StorePath::new(at.as_os_str().as_bytes()).map_err(|error| bad(&error))?;
     let found = store
         .look(&from)
         .map_err(|error| (Kind::File(failure_kind(error.kind)), error.kind.to_string()))?;
-    Ok(Source { store, from, name, kind: found.kind })
+    Ok(Source { from, name, kind: found.kind })
 }
 
 /// Tells what each server has of a name.
 type Look<'a> = &'a dyn Fn(&StorePath) -> Result<Vec<Option<FileKind>>, SessionError>;
 
-/// Where the sources go at the servers, as scp has it.
+/// Where the sources go in a store, or at the servers.
 pub struct Target {
     path: StorePath,
-    /// As the user wrote it, where links may lead to the path.
-    named: StorePath,
-    kind: TargetKind,
+    at: AtTarget,
+    written: Written,
     /// Directories that some servers have, and that the others are to have as well.
     parents: Vec<StorePath>,
     shown: String,
 }
 
-/// What is at the target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum TargetKind {
-    /// A directory, which receives the sources.
-    Dir,
-    /// Something else, which a single file replaces.
-    Other,
-    /// Nothing: it is the new name of a single source.
-    New,
-}
-
 impl Target {
-    /// Asks with `look` what the servers have where the user's path `named` leads. `shown` is that path for people.
+    /// Asks with `look` what the servers have where the user's path leads. `shown` is that path for people.
     ///
     /// # Errors
     ///
@@ -136,7 +148,7 @@ impl Target {
     pub fn find(
         look: Look<'_>,
         shown: &str,
-        (named, led): (StorePath, Led),
+        (written, led): (Written, Led),
     ) -> Result<Self, SessionError> {
         let shown = shown.to_owned();
         let refused = |text| {
@@ -149,19 +161,23 @@ impl Target {
             End::Away => return refused("its link leads out of the storage, or to itself"),
         };
         let kinds = look(&path)?;
-        let has = |kind: FileKind| kinds.iter().flatten().any(|found| *found == kind);
-        let is_other = kinds.iter().flatten().any(|found| *found != FileKind::Dir);
-        if has(FileKind::Dir) && is_other {
-            let text = format!("{shown}: is a directory on some servers, and a file on others");
-            return Err(SessionError::refused(ErrorKind::NotDir, text));
-        }
-        let (kind, dir) = match (has(FileKind::Dir), is_other) {
-            (true, _) => (TargetKind::Dir, Some(path.clone())),
-            (false, true) => (TargetKind::Other, path.split().map(|(dir, _)| dir)),
-            (false, false) => (TargetKind::New, path.split().map(|(dir, _)| dir)),
+        let other = kinds.iter().flatten().find(|found| **found != FileKind::Dir);
+        let has_dir = kinds.iter().flatten().any(|found| *found == FileKind::Dir);
+        let at = match (has_dir, other) {
+            (true, Some(_)) => {
+                let text = format!("{shown}: is a directory on some servers, and a file on others");
+                return Err(SessionError::refused(ErrorKind::NotDir, text));
+            }
+            (true, None) => AtTarget::Dir,
+            (false, Some(kind)) => (*kind).into(),
+            (false, None) => AtTarget::Nothing,
+        };
+        let dir = match at {
+            AtTarget::Dir => Some(path.clone()),
+            _ => path.split().map(|(dir, _)| dir),
         };
         let dir = dir.unwrap_or(StorePath::ROOT);
-        if kind == TargetKind::New {
+        if at == AtTarget::Nothing {
             let above = look(&dir)?;
             if !above.iter().flatten().any(|found| *found == FileKind::Dir) {
                 let text = format!("{shown}: there is no directory '{dir}'");
@@ -175,7 +191,7 @@ impl Target {
             parents.push(dir);
         }
         parents.reverse();
-        Ok(Self { path, named, kind, parents, shown })
+        Ok(Self { path, at, written, parents, shown })
     }
 
     /// What is to be uploaded. What cannot be read is left out, or noted in `failed`.
@@ -188,33 +204,30 @@ impl Target {
         sources: &Sources,
         choice: &Choice<'_>,
         failed: &mut Vec<Failed>,
-    ) -> Result<UploadPlan, SessionError> {
+    ) -> Result<Plan, SessionError> {
         let selection = Selection::new(choice);
-        let is_tree = |source: &Source| source.kind == FileKind::Dir && source.name.is_some();
-        let mut plan = UploadPlan {
-            parents: self.parents.clone(),
-            is_new_tree: self.kind == TargetKind::New
-                && !selection.is_list()
-                && sources.all.iter().any(is_tree),
-            ..UploadPlan::default()
-        };
+        let mut plan = Plan { parents: self.parents.clone(), ..Plan::default() };
         let mut names = BTreeSet::new();
         for source in &sources.all {
-            let is_contents = selection.is_list() || source.name.is_none();
-            let to = match selection.is_list() {
-                true if self.kind == TargetKind::Other => {
-                    let text = format!("{}: is not a directory", self.shown);
-                    return Err(SessionError::refused(ErrorKind::NotDir, text));
-                }
-                true => self.path.clone(),
-                false => self.place(source, (sources.all.len() > 1, choice))?,
+            let meant = match (selection.is_list(), &source.name) {
+                (true, _) => Meant::List,
+                (false, None) => Meant::Contents,
+                (false, Some(_)) => Meant::Itself,
             };
-            if !names.insert(to.clone()) && !is_contents {
+            let renamed = Renamed::of(sources.all.len(), meant);
+            let (layout, mut to) = self.layout((source.kind, renamed))?;
+            if let (TargetLayout::Into, Some(name)) = (layout, &source.name) {
+                to = to.join(name).map_err(|error| {
+                    SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
+                })?;
+            }
+            plan.is_new_tree |= (layout, source.kind) == (TargetLayout::NewName, FileKind::Dir);
+            if !names.insert(to.clone()) && meant == Meant::Itself {
                 let (path, text) = (source.from.to_string(), "another source has this name");
                 failed.push(Failed::new(path.as_bytes(), ErrorKind::Exists, text));
                 continue;
             }
-            if let Err(error) = plan.add(&source.store, &source.from, &to, &selection) {
+            if let Err(error) = plan.add(&sources.store, &source.from, &to, &selection) {
                 let path = source.from.as_bytes().to_vec();
                 plan.left_out.push(LeftOut { path, why: Why::Server(error.kind) });
             }
@@ -222,37 +235,34 @@ impl Target {
         Ok(plan)
     }
 
-    /// The place of one source.
-    fn place(
+    /// What the target means for a source of this kind, and the path that it names.
+    pub(super) fn layout(
         &self,
-        source: &Source,
-        (are_several, choice): (bool, &Choice<'_>),
-    ) -> Result<StorePath, SessionError> {
-        let is_file_in_dir = source.kind != FileKind::Dir && choice.dirs.contains(&self.named);
-        match (self.kind, &source.name) {
-            (TargetKind::New, _) if is_file_in_dir => {
-                let text = format!("{}: no such directory", self.shown);
-                Err(SessionError::refused(ErrorKind::NotFound, text))
-            }
-            (TargetKind::Dir, Some(name)) => {
-                let place = self.path.join(name);
-                place.map_err(|error| {
-                    SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
-                })
-            }
-            (TargetKind::Dir, None) => Ok(self.path.clone()),
-            (TargetKind::New, _) if are_several => {
-                let text =
-                    format!("{}: no such directory, and several sources need one", self.shown);
-                Err(SessionError::refused(ErrorKind::NotFound, text))
-            }
-            (TargetKind::Other, _)
-                if are_several || is_file_in_dir || source.kind == FileKind::Dir =>
-            {
-                let text = format!("{}: is not a directory", self.shown);
-                Err(SessionError::refused(ErrorKind::NotDir, text))
-            }
-            (TargetKind::New | TargetKind::Other, _) => Ok(self.path.clone()),
+        source: (FileKind, Renamed),
+    ) -> Result<(TargetLayout, StorePath), SessionError> {
+        let layout = TargetLayout::of((self.at, self.written), source).map_err(|why| {
+            SessionError::refused(Kind::File(why.kind()), format!("{}: {why}", self.shown))
+        })?;
+        Ok((layout, self.path.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_have_the_lowest_directory_above_them_in_common() {
+        let table: [(&[&str], &str); 6] = [
+            (&["/a/b/c"], "/a/b"),
+            (&["/a/b/c", "/a/b/d"], "/a/b"),
+            (&["/a/b/c", "/a/bc/d"], "/a"),
+            (&["/a/b", "/a/b/c"], "/a"),
+            (&["/a", "/"], "/"),
+            (&[], "/"),
+        ];
+        for (paths, wanted) in table {
+            assert_eq!(above(paths.iter().map(Path::new)), Path::new(wanted), "{paths:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{Done, Modes, Session, SessionError, Sources, Target};
 use crate::choice::Choice;
 use crate::kind::Kind;
+use crate::layout::Written;
 use crate::meter::{Meter, ServerMeter};
 use crate::upload::{UploadJob, upload};
 use crate::watch::Direction;
@@ -56,9 +57,11 @@ impl Session {
             let clients = self.clients();
             let look = |path: &StorePath| self.kinds(&clients, path, &shown);
             let named = (what.target, shown.as_str());
+            let is_dir = what.choice.dirs.contains(what.target);
+            let written = if is_dir { Written::AsDirectory } else { Written::AsName };
             let target = self
                 .led(&clients, named, Last::Followed)
-                .and_then(|led| Target::find(&look, &shown, (what.target.clone(), led)));
+                .and_then(|led| Target::find(&look, &shown, (written, led)));
             (clients, target)
         };
         let (clients, target) = self.until_stopped(what.stop, ask)?;
@@ -78,6 +81,7 @@ impl Session {
         let uploaded = upload(&UploadJob {
             servers: &clients,
             redial: &|server| self.again(server),
+            source: &*sources.store,
             plan: &plan,
             existing: what.choice.existing,
             pass: what.choice.pass,

@@ -1,7 +1,8 @@
 //! One stream to a server: files are read, and sent in order.
 
+use super::UploadError;
 use super::run::{At, Attempt, Event, LOOK, Run};
-use super::{UploadError, UploadFile};
+use crate::census::File;
 use hikyaku_remote::{
     Client, NewFile, RemoteError, RequestId, SMALL_BYTES_MAX, Seen, Taken, Uploads,
 };
@@ -65,7 +66,7 @@ impl Run<'_> {
         let file = &self.job.plan.files[way.attempt.file];
         let path = file.to.as_bytes();
         self.job.meter.file_begins(path, file.seen.size, way.at.server);
-        let open = file.source.open(&file.from, Access::Read)?;
+        let open = self.job.source.open(&file.path.clone().into(), Access::Read)?;
         if Seen::from(&open.found()?) != file.seen {
             return Err(changed(file).into());
         }
@@ -200,7 +201,7 @@ const RUN_BYTES: u64 = 64 << 20;
 
 /// A file that is read.
 struct Reading<'a> {
-    file: &'a UploadFile,
+    file: &'a File,
     open: &'a dyn Open,
 }
 
@@ -237,8 +238,8 @@ impl Reading<'_> {
     }
 }
 
-fn changed(file: &UploadFile) -> StoreError {
-    StoreError::new("read", &file.from, ErrorKind::Changed)
+fn changed(file: &File) -> StoreError {
+    StoreError::new("read", &file.path.clone().into(), ErrorKind::Changed)
 }
 
 /// Nobody hears it any more when all is over.

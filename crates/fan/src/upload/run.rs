@@ -5,8 +5,8 @@ use super::flow::Flow;
 use super::queue::{Given, GivenBack, Judged, Queue, Sending, Stage, Task, TaskId, Turn};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
-use super::{UploadError, UploadFile, UploadJob, Uploaded};
-use crate::census::ServerId;
+use super::{UploadError, UploadJob, Uploaded};
+use crate::census::{File, ServerId};
 use crate::server::Server;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_run_log::FileStage;
@@ -346,7 +346,7 @@ impl<'a> Run<'a> {
         }
         // Tasks of the same file for other servers go on: each replaces an older version.
         if std::mem::replace(&mut state.tasks[file], FAILED) < FAILED / 2 {
-            let UploadFile { to, seen, .. } = &self.job.plan.files[file];
+            let File { to, seen, .. } = &self.job.plan.files[file];
             let path = to.as_bytes();
             self.job.meter.tell_file(FileStage::Failed, path, seen.size);
             state.uploaded.failed.push((path.to_vec(), error));

@@ -36,8 +36,8 @@ fn tree() -> (Arc<dyn Store>, Files) {
     (Arc::new(all), files)
 }
 
-fn plan(source: &Arc<dyn Store>, to: &str) -> UploadPlan {
-    let mut plan = UploadPlan::default();
+fn plan(source: &Arc<dyn Store>, to: &str) -> Plan {
+    let mut plan = Plan::default();
     plan.add(source, &path("d"), &path(to), &Selection::new(&Choice::TREES)).unwrap();
     plan
 }
@@ -49,11 +49,19 @@ struct Given<'a> {
     parameters: ClientParameters,
 }
 
-fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uploaded, Meter) {
+/// What is copied, and the store that has it.
+type What<'a> = (&'a Arc<dyn Store>, &'a Plan);
+
+fn upload_with(
+    cluster: &Cluster,
+    (source, plan): What<'_>,
+    given: &Given<'_>,
+) -> (Uploaded, Meter) {
     let meter = Meter::new(cluster.clients.len());
     let job = UploadJob {
         servers: &cluster.clients,
         redial: given.redial,
+        source: &**source,
         plan,
         existing: given.existing,
         pass: Pass::Copy,
@@ -67,11 +75,11 @@ fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uplo
     (uploaded, meter)
 }
 
-fn uploaded(cluster: &Cluster, plan: &UploadPlan) -> Uploaded {
+fn uploaded(cluster: &Cluster, what: What<'_>) -> Uploaded {
     let stop = AtomicBool::new(false);
     let given =
         Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
-    upload_with(cluster, plan, &given).0
+    upload_with(cluster, what, &given).0
 }
 
 #[test]
@@ -79,7 +87,7 @@ fn a_tree_that_went_to_three_servers_comes_back_the_same() {
     let (source, files) = tree();
     let stores = empty(3);
     let cluster = servers(&stores, None);
-    let sent = uploaded(&cluster, &plan(&source, "new"));
+    let sent = uploaded(&cluster, (&source, &plan(&source, "new")));
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
     assert_eq!(sent.bytes, files.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>());
     let target = Arc::new(Memory::default());
@@ -101,11 +109,11 @@ fn what_the_servers_have_is_not_sent_again() {
     let (source, files) = tree();
     let stores = empty(3);
     let cluster = servers(&stores, None);
-    uploaded(&cluster, &plan(&source, "d"));
+    uploaded(&cluster, (&source, &plan(&source, "d")));
     let name = &files[6].0;
     let holder = stores.iter().find(|store| store.look(&path(name)).is_ok()).unwrap();
     put(holder, name, b"another size");
-    let again = uploaded(&cluster, &plan(&source, "d"));
+    let again = uploaded(&cluster, (&source, &plan(&source, "d")));
     assert_eq!((again.files, again.kept), (1, 59), "{:?}", again.failed);
     assert!(get(holder, name).as_ref() == Some(&files[6].1));
 }
@@ -123,7 +131,7 @@ fn older_versions_are_replaced_where_they_are() {
     let stop = AtomicBool::new(false);
     for (existing, count) in [(Existing::Kept, 0), (Existing::Replaced, 60)] {
         let given = Given { existing, redial: &|_| None, stop: &stop, parameters: PLAIN };
-        let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
+        let (sent, _) = upload_with(&cluster, (&source, &plan(&source, "d")), &given);
         assert_eq!((sent.files, sent.kept), (count, 60 - count), "{:?}", sent.failed);
     }
     for (n, (name, bytes)) in files.iter().enumerate() {
@@ -147,7 +155,7 @@ fn files_of_a_server_that_dies_go_to_the_others() {
     let stop = AtomicBool::new(false);
     let given =
         Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
-    let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
+    let (sent, meter) = upload_with(&cluster, (&source, &plan(&source, "d")), &given);
     killer.join().unwrap();
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
     assert_eq!(sent.lost.len(), 1);
@@ -180,6 +188,7 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
     let job = UploadJob {
         servers: &cluster.clients,
         redial: &redial,
+        source: &*source,
         plan: &plan,
         existing: Existing::Replaced,
         pass: Pass::Copy,
@@ -207,7 +216,7 @@ fn files_that_no_server_can_take_any_more_fail() {
         thread::sleep(Duration::from_millis(500));
         killed.iter().for_each(|end| end.close(1, "killed"));
     });
-    let sent = uploaded(&cluster, &plan(&source, "d"));
+    let sent = uploaded(&cluster, (&source, &plan(&source, "d")));
     killer.join().unwrap();
     assert_eq!(sent.files + sent.failed.len() as u64, 60, "{:?}", sent.failed);
     assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::OutOfReach));
@@ -223,7 +232,7 @@ fn a_file_that_changed_since_it_was_found_fails_alone() {
         source.change(&path(changed), &Change { modified, ..Change::default() }).unwrap();
     }
     let stores = empty(2);
-    let sent = uploaded(&servers(&stores, None), &plan);
+    let sent = uploaded(&servers(&stores, None), (&source, &plan));
     assert_eq!((sent.files, sent.failed.len()), (58, 2), "{:?}", sent.failed);
     let is_change = |error: &UploadError| match error {
         UploadError::Source(error) => error.kind == ErrorKind::Changed,
@@ -238,15 +247,17 @@ fn a_full_server_leaves_files_to_the_others() {
     let (source, files) = tree();
     let small = Arc::new(Memory::with_room(4 * MB));
     let stores = [small.clone(), Arc::default()];
-    let sent = uploaded(&servers(&stores, None), &plan(&source, "d"));
+    let sent = uploaded(&servers(&stores, None), (&source, &plan(&source, "d")));
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
     for (name, bytes) in &files {
         let found = stores.iter().find_map(|store| get(store, name));
         assert!(found.as_ref() == Some(bytes), "{name}");
     }
     // Where all are full, what does not fit fails, and says why.
-    let sent =
-        uploaded(&servers(&[Arc::new(Memory::with_room(4 * MB))], None), &plan(&source, "d"));
+    let sent = uploaded(
+        &servers(&[Arc::new(Memory::with_room(4 * MB))], None),
+        (&source, &plan(&source, "d")),
+    );
     assert!(sent.files > 0 && !sent.failed.is_empty());
     assert_eq!(sent.files + sent.failed.len() as u64, 60);
     let is_full = |error: &UploadError| match error {
@@ -269,7 +280,7 @@ fn an_upload_that_is_stopped_leaves_whole_files_only() {
     });
     let given =
         Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
-    let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
+    let (sent, _) = upload_with(&cluster, (&source, &plan(&source, "d")), &given);
     stopper.join().unwrap();
     assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::Stopped));
     for (name, bytes) in &files {
@@ -283,7 +294,7 @@ fn a_directory_in_the_place_of_a_file_is_told() {
     let stores = empty(2);
     stores[1].make_dir(&path("d"), 0o755).unwrap();
     stores[1].make_dir(&path("d/file 3"), 0o755).unwrap();
-    let sent = uploaded(&servers(&stores, None), &plan(&source, "d"));
+    let sent = uploaded(&servers(&stores, None), (&source, &plan(&source, "d")));
     assert_eq!((sent.files, sent.failed.len()), (59, 1), "{:?}", sent.failed);
     assert!(sent.failed[0].1.to_string().contains("is a directory"), "{:?}", sent.failed);
 }
@@ -292,7 +303,7 @@ fn a_directory_in_the_place_of_a_file_is_told() {
 fn a_server_that_may_not_be_written_to_refuses_each_file() {
     let (source, _) = tree();
     let read_only = cluster_with(vec![(Arc::default(), None)], Limits::default());
-    let sent = uploaded(&read_only, &plan(&source, "d"));
+    let sent = uploaded(&read_only, (&source, &plan(&source, "d")));
     assert_eq!(sent.files, 0);
     let is_refusal = |error: &UploadError| error.to_string().contains("read-only");
     assert!(sent.failed.iter().all(|(_, error)| is_refusal(error)), "{:?}", sent.failed);
@@ -306,7 +317,7 @@ fn a_server_whose_turn_has_not_come_gets_nothing() {
     let stop = AtomicBool::new(false);
     let parameters = ClientParameters { stagger: HOUR, ..PLAIN };
     let given = Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters };
-    let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
+    let (sent, meter) = upload_with(&cluster, (&source, &plan(&source, "d")), &given);
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
     assert!(meter.servers()[0].bytes() > 0);
     assert_eq!(meter.servers()[1].bytes(), 0);
@@ -325,7 +336,7 @@ fn a_stream_that_pauses_sends_no_second_file() {
             thread::sleep(Duration::from_millis(500));
             stop.store(true, Ordering::Relaxed);
         });
-        upload_with(&cluster, &plan(&source, "d"), &given).0
+        upload_with(&cluster, (&source, &plan(&source, "d")), &given).0
     });
     // Each of the two streams has sent one, at most.
     assert!(sent.files <= 2, "{}", sent.files);

@@ -1,9 +1,10 @@
 //! What the servers have already of what is to be uploaded.
 
-use super::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded};
+use super::{UploadError, UploadJob, Uploaded};
 use crate::blocked::Blocked;
-use crate::census::{ServerId, walk};
+use crate::census::{File, ServerId, walk};
 use crate::choice::{Action, InTheWay, Link, LinkAction, action, action_of_link};
+use crate::plan::Plan;
 use hikyaku_remote::{Client, Entry, RemoteError};
 use hikyaku_store::{Change, Found, Kind, StorePath};
 use hikyaku_transfer::Existing;
@@ -34,7 +35,7 @@ pub(super) enum Wish {
 
 impl There {
     /// Asks all servers at once.
-    pub(super) fn ask(servers: &[Client], plan: &UploadPlan) -> Self {
+    pub(super) fn ask(servers: &[Client], plan: &Plan) -> Self {
         let wanted: HashSet<&[u8]> = (plan.files.iter().map(|file| file.to.as_bytes()))
             .chain(plan.dirs.iter().map(|(path, _)| path.as_bytes()))
             .chain(plan.links.iter().map(|(path, _)| path.as_bytes()))
@@ -69,7 +70,7 @@ impl There {
     }
 
     /// The directories of the plan that cannot be made because something else has their names, and are in none of these.
-    pub(super) fn in_the_way(&self, plan: &UploadPlan) -> Vec<(Vec<u8>, UploadError)> {
+    pub(super) fn in_the_way(&self, plan: &Plan) -> Vec<(Vec<u8>, UploadError)> {
         let is_told = |dir: &StorePath| self.blocked.is_one(dir) && !self.blocked.is_above(dir);
         let told = plan.dirs.iter().filter(|(dir, _)| is_told(dir));
         let error = UploadError::InTheWay(InTheWay::NoDirectory);
@@ -113,7 +114,7 @@ impl There {
         &self,
         server: ServerId,
         job: &UploadJob<'_>,
-        file: &UploadFile,
+        file: &File,
     ) -> Option<Change> {
         let found = self.found(server, &file.to)?;
         let is_same = action(file.seen, Some(found), job.existing) == Action::Same;
@@ -121,7 +122,7 @@ impl There {
     }
 
     /// What is to happen to a file.
-    pub(super) fn wish(&self, file: &UploadFile, existing: Existing) -> Wish {
+    pub(super) fn wish(&self, file: &File, existing: Existing) -> Wish {
         let (mut others, mut has_it) = (Vec::new(), false);
         for (server, entry) in self.at(&file.to) {
             // What cannot be looked at is told by the server once it is written to.

@@ -1,6 +1,6 @@
 //! A store in memory, read by several requests at once.
 
-use crate::tests::{get, put, random};
+use crate::tests::{get, put, random, same_names};
 use crate::{
     FetchError, Fetched, Job, Meter, Parameters, Server, StoreServer, fetch, store_census,
 };
@@ -46,9 +46,8 @@ fn fetched(
     let fetched = fetch(&Job {
         servers: &servers,
         redial: &|_| None,
-        census: &store_census(all, servers.len()),
+        plan: &same_names(store_census(all, servers.len())),
         store: target.clone(),
-        place: &|path| Some(path.clone().into()),
         dress: crate::Dress::Usual { umask: 0 },
         taking: crate::Taking::AnyOrder,
         existing: Existing::Replaced,

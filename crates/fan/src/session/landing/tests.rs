@@ -1,6 +1,7 @@
 //! Targets as a person names them.
 
 use super::*;
+use std::fs;
 use std::os::unix::fs::symlink;
 
 const FILE: Arriving<'_> = Arriving {
@@ -67,13 +68,15 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
         ("gone", Arriving { renamed: Renamed::Never, ..FILE }, Err("no such directory")),
         ("made", Arriving { pass: Pass::DryRun, ..LIST }, Ok("made/b")),
         ("gone", BESIDE, Err("no such directory")),
-        ("made", LIST, Ok("b")),
+        ("made", LIST, Ok("made/b")),
         ("dir", BESIDE, Ok("b")),
     ];
     for (target, arriving, wanted) in table {
         let landing = Landing::new((&root, &root), &scratch.join(target), arriving);
         match (landing, wanted) {
             (Ok(landing), Ok(place)) => {
+                let is_new = landing.new_dir().is_some_and(|dir| dir.as_bytes() == b"made");
+                assert_eq!(is_new, target == "made", "{target}");
                 assert_eq!(landing.of(&found).unwrap().as_bytes(), place.as_bytes(), "{target}");
             }
             (Err(error), Err(words)) => {
@@ -91,6 +94,6 @@ fn a_target_is_a_directory_a_file_or_a_new_name() {
         let landing = Landing::new((&root, &link), &scratch.join(target), arriving).unwrap();
         assert_eq!(landing.of(&found).unwrap().as_bytes(), wanted.as_bytes(), "{target}");
     }
-    assert!(scratch.join("made").is_dir() && !scratch.join("new").exists());
+    assert!(!scratch.join("made").exists() && !scratch.join("new").exists());
     fs::remove_dir_all(scratch).unwrap();
 }

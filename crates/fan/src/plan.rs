@@ -1,17 +1,19 @@
-//! What is to be uploaded.
+//! What is to be copied, and the name of each entry at the target.
 
-use crate::census::{LeftOut, Why};
+use crate::census::{Census, File, LeftOut, ServerId, Why};
 use crate::choice::{Link, Selection, Wanted};
 use crate::dress::DirMeta;
-use hikyaku_remote::Seen;
+use crate::session::Landing;
+use hikyaku_fs::{PeerPath, umask};
+use hikyaku_remote::{RemoteError, Seen};
 use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Files, directories and links with their places at the servers.
-#[derive(Default)]
-pub struct UploadPlan {
-    /// Directories that have to be there and may not be on each server, such as the one that the user named.
+/// Files, directories and links with their places at the target.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Directories that have to exist and may be missing on some servers of the target, such as the one that the user named.
     pub parents: Vec<StorePath>,
     /// The places of the sources.
     pub roots: Vec<StorePath>,
@@ -22,24 +24,15 @@ pub struct UploadPlan {
     /// Symbolic links.
     pub links: Vec<(StorePath, Link)>,
     /// Files.
-    pub files: Vec<UploadFile>,
-    /// What is not uploaded, and why; paths as at the source.
+    pub files: Vec<File>,
+    /// What is not copied, and why; paths as at the source.
     pub left_out: Vec<LeftOut>,
+    /// Servers of the source that could not be asked, and why.
+    pub lost: Vec<(ServerId, RemoteError)>,
 }
 
-/// A file that is to be uploaded.
-pub struct UploadFile {
-    /// The store that has it.
-    pub source: Arc<dyn Store>,
-    /// Its path there.
-    pub from: StorePath,
-    /// Its path at the servers.
-    pub to: StorePath,
-    /// Its size and time.
-    pub seen: Seen,
-    /// Its permission bits.
-    pub mode: u32,
-}
+/// The bits of a directory of which the source tells none, before those of the umask are removed.
+const DIR_MODE: u32 = 0o777;
 
 /// A source while it is looked through.
 struct Walk<'a> {
@@ -52,7 +45,37 @@ struct Walk<'a> {
 /// Names of a directory that are read at once.
 const PAGE: usize = 512;
 
-impl UploadPlan {
+impl Plan {
+    /// The names of everything of a census where it lands. Something without a possible name is left out.
+    pub fn of(census: Census, landing: &Landing) -> Self {
+        let Census { dirs, links, files, mut left_out, lost } = census;
+        let mut plan = Self { lost, is_new_tree: landing.is_new_tree(), ..Self::default() };
+        let mut place = |path: &PeerPath| {
+            let place = landing.of(path);
+            if place.is_none() {
+                left_out.push(LeftOut { path: path.as_bytes().to_vec(), why: Why::BadName });
+            }
+            place
+        };
+        let is_top = |path: &PeerPath| landing.is_top(path);
+        // A source without an entry of its own, such as the root of a server, is a directory all the same.
+        if let Some(top) = landing.new_dir().filter(|_| !dirs.iter().any(|(path, _)| is_top(path)))
+        {
+            plan.dirs.push((top.clone(), DirMeta { mode: DIR_MODE & !umask(), modified: None }));
+        }
+        for (path, meta) in dirs.into_iter().filter(|(path, _)| !landing.is_there(path)) {
+            plan.dirs.extend(place(&path).map(|to| (to, meta)));
+        }
+        for (path, link) in links {
+            plan.links.extend(place(&path).map(|to| (to, link)));
+        }
+        for file in files {
+            plan.files.extend(place(&file.path).map(|to| File { to, ..file }));
+        }
+        plan.left_out = left_out;
+        plan
+    }
+
     /// Adds what is wanted of what is at `from` in a store; the place of `from` at the servers is `to`. Links are not
     /// followed. What is listed and is not there is left out.
     ///
@@ -163,10 +186,13 @@ impl UploadPlan {
             Kind::File if found.size == 0 && has_bytes(source, &from) => {
                 self.leave_out(&from, Why::Sizeless);
             }
-            Kind::File => {
-                let (source, seen) = (source.clone(), Seen::from(&found));
-                self.files.push(UploadFile { source, from, to, seen, mode: found.mode });
-            }
+            Kind::File => match PeerPath::new(from.as_bytes()) {
+                Ok(path) => {
+                    let (seen, at) = (Seen::from(&found), Vec::new());
+                    self.files.push(File { path, to, seen, mode: found.mode, at });
+                }
+                Err(_) => self.leave_out(&from, Why::BadName),
+            },
         }
     }
 
