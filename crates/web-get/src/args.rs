@@ -3,14 +3,12 @@
 use crate::digest::{Digest, Function};
 use crate::fetch::Conduct;
 use crate::guests::Guests;
-use crate::http::client::Settings;
-use crate::http::proxy::Proxies;
-use crate::http::url::{Login, Url};
-use crate::netrc::Netrc;
+use crate::outcome::logins;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_forward::Scheme;
+use hikyaku_http::{Login, Netrc, Proxies, Settings, Url};
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
 use hikyaku_units::{ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_timeout};
@@ -168,8 +166,8 @@ impl GetArgs {
     pub(crate) fn settings(&self) -> Result<Settings> {
         let home = || env::var_os("HOME").map(PathBuf::from).context("HOME is not set");
         let netrc = match (&self.netrc_file, self.netrc) {
-            (Some(path), _) => Netrc::read(path)?,
-            (None, true) => Netrc::read(&home()?.join(".netrc"))?,
+            (Some(path), _) => logins(path)?,
+            (None, true) => logins(&home()?.join(".netrc"))?,
             (None, false) => Netrc::default(),
         };
         Ok(Settings {

@@ -1,9 +1,9 @@
 //! Digests of files: from the command line, from headers, from Metalink files.
 
-use crate::http::head::Head;
 use aws_lc_rs::digest::{self, Context};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hikyaku_http::Head;
 use std::fmt;
 
 /// A hash function.

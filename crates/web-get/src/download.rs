@@ -1,10 +1,6 @@
 //! A file, from the first question to its name.
 
 use crate::fetch::{Conduct, Ready, Unfetched};
-use crate::http::client::{Answer, Client, NamedBy, Place};
-use crate::http::fault::Fault;
-use crate::http::url::Url;
-use crate::http::wire::Stop;
 use crate::journal::{Attempt, Journal};
 use crate::limit::Limit;
 use crate::links::mirrors;
@@ -25,6 +21,7 @@ use begun::{is_complete, made, open, partial};
 use first::ask;
 use hikyaku_console::{At, ExitCode, Kept, with_remedy};
 use hikyaku_fs::{Draft, FilePlace, Name};
+use hikyaku_http::{Answer, Client, Fault, NamedBy, Place, Stop, Url};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
 use std::cell::Cell;
@@ -49,18 +46,18 @@ pub(crate) struct Job {
     pub(crate) expect: Expect,
 }
 
-/// What the file will be called.
+/// The name that the file gets.
 #[derive(Clone, Debug)]
 pub(crate) enum Naming {
     /// By the user.
     Path(PathBuf),
     /// It has none: it is written to this as it comes.
     Output(Arc<Output>),
-    /// This name in a directory, or what the server says.
+    /// This name in a directory, or the name that the server sends.
     Within(PathBuf, Option<Name>),
 }
 
-/// What all downloads of a command have in common.
+/// The parts that all downloads of a command share.
 pub(crate) struct Tools<'a> {
     pub(crate) client: &'a Client,
     pub(crate) limit: &'a Limit,
@@ -71,11 +68,11 @@ pub(crate) struct Tools<'a> {
     pub(crate) tuner: &'a (dyn Fn() -> Tuner + Sync),
     /// Names of the files that are being fetched.
     pub(crate) names: &'a Names,
-    /// What the file has added to the totals.
+    /// The bytes that the file has added to the totals.
     pub(crate) added: Cell<Added>,
 }
 
-/// What a file has added to the totals.
+/// The bytes that a file has added to the totals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Added {
     total_bytes: u64,
@@ -83,7 +80,7 @@ pub(crate) struct Added {
 }
 
 impl Tools<'_> {
-    /// A file has so many bytes, of which some are there.
+    /// Adds the size of a file, and its bytes that an earlier attempt has left.
     fn add(&self, more: Added) {
         let before = self.added.get();
         self.added.set(Added {
@@ -256,7 +253,7 @@ impl Job {
 }
 
 impl Ranged<'_> {
-    /// Whether a later attempt can go on with what is there.
+    /// Whether a later attempt can resume this one.
     fn is_resumable(&self) -> bool {
         let has_version = self.known.offer.version.if_range.is_some();
         (has_version || self.known.proof == Proof::Digest) && !self.board.there().is_empty()

@@ -2,9 +2,6 @@
 //!
 //! One lock guards the [`State`]. Nobody holds it while waiting for the network or the disk.
 
-use crate::http::client::{Answer, Client};
-use crate::http::fault::Fault;
-use crate::http::wire::Stop;
 use crate::journal::Journal;
 use crate::limit::Limit;
 use crate::offer::Known;
@@ -14,6 +11,7 @@ use crate::source::{Fate, Source, Standing};
 use crate::{steer, worker};
 use anyhow::{Error, Result};
 use hikyaku_fs::{Draft, Zeros};
+use hikyaku_http::{Answer, Client, Fault, Stop};
 use hikyaku_tuner::Tuner;
 use hikyaku_units::RetryPolicy;
 use std::ops::Range;
@@ -41,7 +39,7 @@ pub(crate) struct Conduct {
 pub(crate) struct Fetch<'a> {
     pub(crate) client: &'a Client,
     pub(crate) sources: &'a [Source],
-    /// What the file is, as its first server told.
+    /// The offer of the first server.
     pub(crate) known: &'a Known,
     pub(crate) draft: &'a Draft,
     pub(crate) journal: &'a Journal,
@@ -73,7 +71,7 @@ pub(crate) struct Ready {
     pub(crate) source: usize,
 }
 
-/// What the threads of a download share.
+/// The state that the threads of a download share.
 pub(crate) struct State {
     pub(crate) board: Board,
     pub(crate) standings: Vec<Standing>,
@@ -95,7 +93,7 @@ pub(crate) struct State {
 /// How a fetch ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// Everything is there.
+    /// All bytes are written.
     Done,
     /// No server is left that gives the rest.
     Fault(Fault),
@@ -103,7 +101,7 @@ pub(crate) enum End {
     Local(Error),
 }
 
-/// What a fetch did not bring.
+/// The reason why a fetch is not complete.
 #[derive(Debug)]
 pub(crate) enum Unfetched {
     Fault(Fault),

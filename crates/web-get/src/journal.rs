@@ -38,15 +38,15 @@ pub(crate) const UNKNOWN_SOURCE: usize = usize::MAX;
 pub(crate) struct Attempt {
     /// Bytes of the file, if they are known.
     pub(crate) size: Option<u64>,
-    /// A strong version of the file, if the server told one.
+    /// A strong version of the file, if the server sends one.
     pub(crate) version: Option<String>,
-    /// What the sources were, as a digest: the numbers in the ranges are about these.
+    /// A digest of the sources, to which the numbers in the ranges refer.
     pub(crate) sources: String,
     /// The name of the unfinished file.
     pub(crate) partial: Vec<u8>,
-    /// What is on the disk.
+    /// The ranges that are on the disk.
     pub(crate) have: Vec<Piece>,
-    /// What the complete file is, once it is about to get its name.
+    /// The identity of the complete file, once it is about to get its name.
     pub(crate) complete: Option<Complete>,
 }
 

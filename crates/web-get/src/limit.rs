@@ -1,6 +1,6 @@
 //! A limit of the rate of all connections together.
 
-use crate::http::wire::Stop;
+use hikyaku_http::Stop;
 use hikyaku_units::{DataSize, Rate};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const READ_BYTES_MIN: usize = 4 << 10;
 #[derive(Debug)]
 pub(crate) struct Limit {
     rate: Option<Rate>,
-    /// When all bytes so far are paid for.
+    /// The instant at which the bytes so far are within the rate.
     paid: Mutex<Instant>,
 }
 
@@ -31,7 +31,7 @@ impl Limit {
         most.min(burst.max(READ_BYTES_MIN))
     }
 
-    /// So many bytes were read: waits for their time.
+    /// Waits for the time of the bytes that were read.
     pub(crate) fn wait(&self, bytes: usize, stop: &Stop) {
         if let Some(time) = self.pay(bytes, Instant::now()) {
             stop.sleep(time);
@@ -41,7 +41,7 @@ impl Limit {
     fn pay(&self, bytes: usize, now: Instant) -> Option<Duration> {
         let time = self.rate?.time_for(DataSize::from_bytes(bytes as u64));
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was not used is lost, except for a burst.
+        // Unused time is lost, except for a burst.
         *paid = (*paid).max(now.checked_sub(BURST).unwrap_or(now)) + time;
         Some(paid.saturating_duration_since(now))
     }

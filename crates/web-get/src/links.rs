@@ -1,8 +1,7 @@
 //! Mirrors that a server tells of: `Link` headers with `rel=duplicate` (RFC 8288, RFC 6249).
 
-use crate::http::head::Head;
-use crate::http::url::Url;
 use hikyaku_forward::Scheme;
+use hikyaku_http::{Head, Url};
 
 /// Mirrors of one answer at most.
 const MIRRORS_MAX: usize = 16;

@@ -1,7 +1,7 @@
 //! Metalink 4 (RFC 5854): a file's size, digests, pieces and mirrors, as XML.
 
 use crate::digest::{Digest, Function};
-use crate::http::url::Url;
+use hikyaku_http::Url;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -24,7 +24,7 @@ pub(crate) struct Described {
     pub(crate) urls: Vec<Url>,
 }
 
-/// What a file has to be.
+/// The expected size and digests of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Expect {
     pub(crate) size: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) enum MetalinkError {
     Value(String),
 }
 
-/// What is read of a file, element by element.
+/// The state of the parser, element by element.
 #[derive(Default)]
 struct Parser {
     /// Names of the open elements.

@@ -1,7 +1,7 @@
 //! The name of a file that the user did not name.
 
-use crate::http::url::{Url, decoded};
 use hikyaku_fs::Name;
+use hikyaku_http::{Url, decoded};
 
 /// The name that a server gives a file (`Content-Disposition`), or else that of the URL; `None` if neither has one that
 /// can be used.

@@ -1,10 +1,8 @@
 //! What a server has under a URL: its size, its version, and whether parts of it can be asked for.
 
 use crate::digest::{Digest, digests_of};
-use crate::http::fault::Fault;
-use crate::http::head::Head;
-use crate::http::range::ContentRange;
 use crate::metalink::Expect;
+use hikyaku_http::{ContentRange, Fault, Head};
 use std::ops::Range;
 
 /// How a file is recognised as the same one (RFC 9110, section 8.8).

@@ -1,8 +1,9 @@
 //! How a command ends.
 
-use crate::http::fault::Fault;
-use anyhow::Error;
+use anyhow::{Error, Result};
 use hikyaku_console::{ExitCode, Kept, with_remedy};
+use hikyaku_http::{Fault, Netrc, NetrcError};
+use std::path::Path;
 
 /// The file is not the one that was to be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +30,40 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
 
 /// The error of a command for a fault of a server.
 pub(crate) fn error_of(fault: Fault) -> Error {
-    let remedy = fault.remedy();
+    let remedy = remedy(&fault);
     match fault {
         Fault::Stopped => Kept::Nothing.into(),
         fault => with_remedy(fault.into(), remedy),
     }
+}
+
+/// The remedy for a fault.
+const fn remedy(fault: &Fault) -> Option<&'static str> {
+    match fault {
+        Fault::Status { code: 401 | 403, .. } => {
+            Some("-u USER:PASSWORD, a line in ~/.netrc with --netrc, or -H 'Authorization: ...'")
+        }
+        Fault::Status { code: 407, .. } | Fault::Proxy(407) => {
+            Some("--proxy http://USER:PASSWORD@HOST:PORT")
+        }
+        fault if fault.is_certificate() => {
+            Some("--ca FILE with the certificate of the authority that the server uses")
+        }
+        Fault::Unusable(_) => Some("--proxy http://HOST:PORT, or no_proxy with the host's name"),
+        _ => None,
+    }
+}
+
+/// The logins of a file.
+///
+/// # Errors
+/// The file cannot be used.
+pub(crate) fn logins(path: &Path) -> Result<Netrc> {
+    Netrc::read(path).map_err(|error| {
+        let remedy = match &error {
+            NetrcError::Exposed(path) => Some(format!("chmod 600 {}", path.display())),
+            NetrcError::Read { .. } | NetrcError::TooLarge(_) => None,
+        };
+        with_remedy(error.into(), remedy)
+    })
 }

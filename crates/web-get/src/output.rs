@@ -1,10 +1,10 @@
-//! What takes a file in order, as it comes: standard output, another open descriptor, a FIFO or a device.
+//! Destinations that take a file in order: standard output, another open descriptor, a FIFO or a device.
 
-use crate::http::wire::Stop;
 use anyhow::{Context, Result};
 use hikyaku_fs::{
     Device, Dir, Draft, Name, Patience, Stream, Target, descriptor_number, open_descriptor,
 };
+use hikyaku_http::Stop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;

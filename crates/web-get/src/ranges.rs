@@ -1,4 +1,4 @@
-//! Which bytes of a file are missing, which are being fetched, and which are there.
+//! The bytes of a file that are missing, that are being fetched, and that are written.
 //!
 //! A worker takes a lease on a range ([`Board::take`]), reserves bytes of it before it writes them
 //! ([`Board::reserve`]), and tells what it wrote ([`Board::wrote`]). Each byte is missing, in one lease, or there. When
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 /// A lease with less than this many bytes left is not divided: a request costs a round trip.
 const STEAL_BYTES_MIN: u64 = 1 << 20;
-/// A lease that has brought nothing for so long is taken over whole.
+/// A lease without a byte for this time is taken over whole.
 const STUCK_AFTER: Duration = Duration::from_secs(3);
 
 /// Identifies a lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LeaseId(u64);
 
-/// A part of the file that is there, and which source it came from.
+/// A written part of the file, and the source it came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub(crate) range: Range<u64>,
@@ -50,7 +50,7 @@ pub(crate) struct Board {
 }
 
 impl Lease {
-    /// Seconds that the rest takes at the rate so far.
+    /// The seconds for the rest at the rate so far.
     fn seconds_left(&self, now: Instant) -> f64 {
         let seconds = now.saturating_duration_since(self.begun).as_secs_f64().max(1e-3);
         let rate = (self.written - self.from).max(1) as f64 / seconds;

@@ -1,21 +1,16 @@
 //! For the fuzzer: everything that reads words of a server.
 
 use crate::digest::digests_of;
-use crate::http::body::chunk_size;
-use crate::http::head::Head;
-use crate::http::range::ContentRange;
-use crate::http::url::Url;
 use crate::links::mirrors;
 use crate::metalink;
 use crate::name::name;
 use crate::offer::{Offer, Proof};
+use hikyaku_http::{Head, Url};
 
-/// Reads `bytes` as each thing that a server may send. What is wrong is an error and never a panic.
+/// Passes `bytes` to each reader of a server's bytes. Wrong input is an error and never a panic.
 // fuzz: web
 pub fn read_anything(bytes: &[u8]) {
-    let _ = chunk_size(bytes);
-    if let Ok(Some((head, length))) = Head::parse(bytes) {
-        assert!(length <= bytes.len());
+    if let Ok(Some((head, _))) = Head::parse(bytes) {
         let _ = (digests_of(&head), Offer::of(&head, None), mirrors(&head, &[]));
         if let Ok(offer) = Offer::of(&head, Some(&(0..100)))
             && let Ok(range) = offer.check_part(&head, &(10..100), Proof::Version)
@@ -24,15 +19,9 @@ pub fn read_anything(bytes: &[u8]) {
         }
     }
     let Ok(text) = str::from_utf8(bytes) else { return };
-    if let Some(part) = ContentRange::parse(text) {
-        assert!(part.range.start < part.range.end);
-    }
     let _ = metalink::parse(text);
     let base = Url::parse("https://example.org/a/b?c");
     for url in [Url::parse(text), base.and_then(|base| base.join(text))].into_iter().flatten() {
-        assert!(
-            url.target.starts_with('/') && url.target.bytes().all(|byte| byte.is_ascii_graphic())
-        );
         if let Some(name) = name(Some(text), &url) {
             assert!(!name.as_bytes().starts_with(b"."));
         }

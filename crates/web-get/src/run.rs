@@ -2,9 +2,6 @@
 
 use crate::args::GetArgs;
 use crate::download::{Job, Naming, Tools, download};
-use crate::http::client::{Client, NamedBy, Place};
-use crate::http::url::Url;
-use crate::http::wire::Stop;
 use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::name::usable;
@@ -19,6 +16,7 @@ use hikyaku_console::{
     At, Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline,
     host_by_ssh, misuse, print_end, printed, remedy_for_scheme,
 };
+use hikyaku_http::{Client, NamedBy, Place, Stop, Url};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -82,7 +80,7 @@ fn check(args: &GetArgs, output: Option<&Output>) -> Result<()> {
     }
 }
 
-/// What all downloads of a command share.
+/// The parts that all downloads of a command share.
 struct Command<'a> {
     args: &'a GetArgs,
     client: Client,
@@ -192,7 +190,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was asked for cannot be done, now or later.
+/// The request cannot succeed, now or later.
 fn lasting(text: String) -> Error {
     ExitCode::WillFail.error(text)
 }
@@ -202,7 +200,7 @@ fn of_several(option: &str) -> Error {
     misuse(format!("{option} is for one file, and these are several"), "one command for each")
 }
 
-/// What there is to fetch.
+/// The files to fetch.
 fn jobs(
     args: &GetArgs,
     output: Option<&Arc<Output>>,
@@ -263,7 +261,7 @@ fn without_login(text: &str) -> String {
     format!("{scheme}://{}", &rest[host..])
 }
 
-/// What to try in place of a word that is no address of a web server.
+/// The remedy for a word that is no address of a web server.
 // fuzz: none, the user's own words
 fn remedy_for(word: &OsStr) -> &'static str {
     let scheme = word.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);

@@ -1,4 +1,4 @@
-//! What the user sees: totals, and the decisions of the tuner.
+//! The display: totals, and the decisions of the tuner.
 
 use hikyaku_console::{Audience, Counts, Message, Totals};
 use hikyaku_tuner::{Phase, Sample};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The rate is that of so much time.
+/// The time over which the rate is measured.
 const RATE_OVER: Duration = Duration::from_secs(2);
 
 /// What is shown of the files that are fetched one after the other, as their threads share it.
@@ -21,7 +21,7 @@ pub(crate) struct Show {
     rate: Mutex<(Instant, u64, f64)>,
 }
 
-/// What was measured for the tuner.
+/// The measurement of one epoch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epoch {
     pub(crate) sample: Sample,

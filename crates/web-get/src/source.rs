@@ -1,10 +1,8 @@
 //! The servers that have a file, and what became of each during a download.
 
-use crate::http::client::Place;
-use crate::http::fault::Fault;
-use crate::http::head::Head;
 use crate::metalink::Expect;
 use crate::offer::{Known, Offer, Parts, Proof};
+use hikyaku_http::{Fault, Head, Place};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +30,7 @@ pub(crate) struct Standing {
     /// When the last of them was counted.
     pub(crate) failed: Instant,
     pub(crate) not_before: Instant,
-    /// What it has made this end wait since its last byte.
+    /// The time that it has asked for since its last byte.
     pub(crate) waited: Waited,
     /// Workers that use it.
     pub(crate) workers: usize,

@@ -4,8 +4,8 @@
 //! what slow start costs belongs to no number. It ends after the time or the bytes that the tuner asks for.
 
 use crate::fetch::{End, Fetch};
-use crate::http::fault::Fault;
 use crate::show::Epoch;
+use hikyaku_http::Fault;
 use hikyaku_tuner::{Decision, LimitedBy, Next, Sample, Tuner};
 use hikyaku_units::DataSize;
 use std::thread;
@@ -17,12 +17,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_secs(5);
 /// Round trips between the last connection's first byte and the beginning of an epoch.
 const SETTLE_ROUND_TRIPS: u32 = 4;
-/// An epoch has at least so many round trips.
+/// The number of round trips that an epoch has at least.
 const EPOCH_ROUND_TRIPS: u32 = 6;
 /// Connections spend more than this share of their time in writing: the disk limits.
 const DISK_SHARE: f64 = 0.5;
 
-/// What is measured.
+/// The measured values at the beginning of an epoch.
 struct Measured {
     since: Instant,
     bytes: u64,

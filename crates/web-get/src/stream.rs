@@ -2,20 +2,18 @@
 //! version of the file a part is of.
 
 use crate::fetch::{Conduct, Unfetched};
-use crate::http::client::{Answer, Client};
-use crate::http::fault::Fault;
-use crate::http::wire::Stop;
 use crate::limit::Limit;
 use crate::offer::Offer;
 use crate::show::Show;
 use crate::source::{Source, Waited};
 use hikyaku_fs::{Draft, Zeros};
+use hikyaku_http::{Answer, Client, Fault, Stop};
 use std::sync::atomic::Ordering;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a stream needs.
+/// The parts that a stream needs.
 pub(crate) struct Streamed<'a> {
     pub(crate) client: &'a Client,
     pub(crate) source: &'a Source,

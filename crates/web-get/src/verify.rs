@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// All that can be checked is right.

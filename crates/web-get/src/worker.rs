@@ -1,14 +1,12 @@
 //! A worker: a thread with a connection, which asks for one range after the other.
 
 use crate::fetch::{Cut, End, Fetch, Ready, State};
-use crate::http::client::{Answer, Wanted};
-use crate::http::connection::Connection;
-use crate::http::fault::Fault;
 use crate::ranges::LeaseId;
 use crate::show::Show;
 use crate::source::Fate;
 use anyhow::Error;
 use hikyaku_console::causes;
+use hikyaku_http::{Answer, Connection, Fault, Part};
 use hikyaku_units::RetryPolicy;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -175,7 +173,7 @@ impl Worker<'_, '_> {
         let fetch = self.fetch;
         let kept = self.kept.take().filter(|(of, _)| *of == source).map(|(_, kept)| kept);
         let if_range = fetch.sources[source].if_range();
-        let wanted = Wanted { range: range.clone(), if_range: if_range.as_deref() };
+        let wanted = Part { range: range.clone(), if_range: if_range.as_deref() };
         let answer =
             fetch.client.get(kept, &fetch.sources[source].place, Some(&wanted), &fetch.over)?;
         let rtt = answer.connection.rtt();
@@ -255,7 +253,7 @@ impl Worker<'_, '_> {
                 return fetch.end(End::Local(error));
             }
             Failure::Fault(Fault::Stopped) => return,
-            // What has come so far and what would come are of two versions.
+            // The bytes so far and the bytes to come are of two versions.
             Failure::Fault(Fault::Changed) => {
                 drop(state);
                 return fetch.end(End::Fault(Fault::Changed));
@@ -306,7 +304,7 @@ impl Worker<'_, '_> {
     }
 }
 
-/// Tells that a mirror is not used any more.
+/// Shows that a mirror is not used any more.
 pub(crate) fn tell_dropped(show: &Show, place: &str, why: &Error) {
     show.remark(format!("{place} is not used any more: {}", causes(why)));
 }

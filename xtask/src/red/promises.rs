@@ -12,7 +12,7 @@ const SERVE: Tests = ("hikyaku-serve", &["--lib"]);
 const PROXY: Tests = ("hikyaku-proxy", &["--lib"]);
 const SYNC: Tests = ("hikyaku-sync", &["--lib"]);
 const GET: Tests = ("hikyaku-web-get", &["--test", "get"]);
-const NETRC: Tests = ("hikyaku-web-get", &["--lib"]);
+const NETRC: Tests = ("hikyaku-http", &["--lib"]);
 
 const CHOICE: &str = "crates/fan/src/choice.rs";
 const DRESS: &str = "crates/fan/src/dress.rs";
@@ -248,7 +248,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "netrc, another host",
-        "crates/web-get/src/netrc.rs",
+        "crates/http/src/netrc.rs",
         (
             "entry.machine.as_deref() == Some(host);",
             "entry.machine.as_deref().is_none_or(|machine| machine == host);",
@@ -258,7 +258,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "netrc, other readers",
-        "crates/web-get/src/netrc.rs",
+        "crates/http/src/netrc.rs",
         ("if meta.mode() & 0o077 != 0 {", "if meta.mode() & 0o077 > 0o777 {"),
         GET,
         "logins_may_come_from_a_file_that_only_the_user_can_read",

@@ -48,6 +48,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-sim", 4),
     place("hikyaku-store", 5),
     place("hikyaku-reach", 5),
+    place("hikyaku-http", 5),
     place("hikyaku-store-local", 6),
     place("hikyaku-store-gfarm", 6),
     place("hikyaku-store-s3", 6),

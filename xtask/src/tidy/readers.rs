@@ -25,6 +25,7 @@ const CRATES: &[&str] = &[
     "gfarm",
     "gridftp",
     "guc",
+    "http",
     "image-source",
     "sftp",
     "web-get",

@@ -1,7 +1,6 @@
 //! The unfinished file of a download, and what an earlier attempt has left.
 
 use super::{Added, Tools};
-use crate::http::url::Url;
 use crate::journal::{Attempt, Journal, UNKNOWN_SOURCE};
 use crate::metalink::Expect;
 use crate::offer::{Known, Proof};
@@ -10,6 +9,7 @@ use crate::target::Existing;
 use crate::verify::{Verdict, verify};
 use anyhow::Result;
 use hikyaku_fs::{Draft, FilePlace, Meta, Name};
+use hikyaku_http::Url;
 use std::sync::Arc;
 
 /// The unfinished file of an earlier attempt and what is in it, or a new one.
@@ -70,7 +70,7 @@ pub(super) fn made(
     journal.begin(attempt)?;
     let draft = found.map_or_else(|| spot.make(partial), Ok);
     if draft.is_err() {
-        // The first failure is the one to tell.
+        // The first failure is the one to report.
         let _ = journal.remove();
     }
     Ok(draft?)

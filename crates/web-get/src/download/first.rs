@@ -1,14 +1,13 @@
-//! The first answer of a file: which server gives it, and what it says of the file.
+//! The first answer of a file: the server that gives it, and its offer.
 
 use super::Tools;
 use crate::fetch::Unfetched;
-use crate::http::client::{Answer, Wanted};
-use crate::http::fault::Fault;
 use crate::metalink::Expect;
 use crate::offer::{Known, Offer, Parts, Proof};
 use crate::source::{Fate, Source, Waited};
 use crate::worker::tell_dropped;
 use hikyaku_console::causes;
+use hikyaku_http::{Answer, Fault, Part};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(crate) struct First {
 }
 
 impl First {
-    /// What is known of the file: what the server and the user say of it.
+    /// The offer of the server, and the digests and the size that the user expects.
     pub(crate) fn known(&self, expect: &Expect) -> (Known, Expect) {
         let (mut offer, proof) = (self.offer.clone(), self.offer.proof(expect));
         offer.digests.extend(expect.digests.iter().cloned());
@@ -77,7 +76,7 @@ pub(crate) fn ask(
             return Ok(first);
         }
         failures += 1;
-        // Nobody listens there: that rarely passes within the time of the attempts.
+        // No program listens on the port: that rarely passes within the time of the attempts.
         let retries = match last.is_port_closed() {
             true => tools.conduct.retries_of_closed_port,
             false => tools.conduct.retries,
@@ -94,7 +93,7 @@ pub(crate) fn ask(
     }
 }
 
-/// Tells that another attempt follows.
+/// Shows that another attempt follows.
 pub(crate) fn tell_waiting(tools: &Tools<'_>, fault: Fault, wait: Duration) {
     let (why, seconds) = (causes(&fault.into()), wait.as_secs_f32().ceil());
     tools.show.remark(format!("{why}; another attempt in {seconds} s"));
@@ -104,7 +103,7 @@ type Asked = (Answer, Offer, Option<Range<u64>>);
 
 fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<Asked, Fault> {
     let asked = 0..FIRST_BYTES;
-    let wanted = Wanted { range: asked.clone(), if_range: None };
+    let wanted = Part { range: asked.clone(), if_range: None };
     let get = |wanted| tools.client.get(None, &source.place, wanted, tools.interrupted);
     let (answer, asked) = match get(Some(&wanted)) {
         // An empty file has no range.

@@ -6,8 +6,6 @@
 use super::first::{First, ask, tell_waiting};
 use super::{Added, Job, Tools, repair};
 use crate::fetch::Unfetched;
-use crate::http::client::{Answer, Wanted};
-use crate::http::fault::Fault;
 use crate::offer::{Known, Proof};
 use crate::output::Output;
 use crate::source::{Fate, Source, Waited};
@@ -16,12 +14,13 @@ use crate::verify::{Sums, Verdict};
 use anyhow::Error;
 use hikyaku_console::with_remedy;
 use hikyaku_fs::{Draft, Replace};
+use hikyaku_http::{Answer, Fault, Part};
 use std::sync::atomic::Ordering;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a file is written to, and how much of it is.
+/// An output, and the number of bytes written to it.
 struct Pipe<'a> {
     tools: &'a Tools<'a>,
     source: &'a Source,
@@ -103,7 +102,7 @@ impl Pipe<'_> {
         self.at == 0 || self.known.proof != Proof::None && self.total.is_some()
     }
 
-    /// What is said of a fault after which the file does not go on.
+    /// The error for a fault after which the file does not go on.
     fn lost(&self, fault: Fault) -> Unfetched {
         if self.at == 0 || matches!(fault, Fault::Stopped) {
             return Unfetched::Fault(fault);
@@ -150,7 +149,7 @@ impl Pipe<'_> {
             return Ok(answer);
         };
         let (range, if_range) = (self.at..total, source.if_range());
-        let wanted = Wanted { range: range.clone(), if_range: if_range.as_deref() };
+        let wanted = Part { range: range.clone(), if_range: if_range.as_deref() };
         let answer = tools.client.get(None, &source.place, Some(&wanted), tools.interrupted)?;
         source.check(&answer.head, &range, self.known)?;
         Ok(answer)

@@ -1,4 +1,4 @@
-//! What servers do every day.
+//! Ordinary servers.
 
 use crate::server::{Body, Reply, Request, Server};
 use crate::{Folder, check, exists, get, got, payload};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What was asked.
+/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// The first line without its version: `GET /x`.
@@ -24,7 +24,7 @@ pub(crate) struct Request {
     pub(crate) number: usize,
 }
 
-/// What is answered.
+/// An answer.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
@@ -36,11 +36,11 @@ pub(crate) enum Body {
     Whole(Vec<u8>),
     /// In chunks.
     Chunked(Vec<u8>),
-    /// With its length, of which only so many bytes are sent before the connection is closed.
+    /// With its length, but with only this many bytes before the connection is closed.
     Cut(Vec<u8>, usize),
-    /// With its length, of which only so many bytes are sent; then nothing happens.
+    /// With its length, but with only this many bytes. The connection stays open.
     Stalled(Vec<u8>, usize),
-    /// With its length, so many bytes each 10 ms.
+    /// With its length, this many bytes each 10 ms.
     Paced(Vec<u8>, usize),
     /// These bytes follow the head, whatever it says.
     Raw(Vec<u8>),
@@ -67,7 +67,7 @@ impl Request {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The range, within a file of so many bytes.
+    /// The range, within a file of this size.
     pub(crate) fn range(&self, size: usize) -> Option<Range<usize>> {
         let (first, last) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
         let last: usize = last.parse().unwrap_or(usize::MAX - 1);
@@ -84,7 +84,7 @@ impl Reply {
         Self { body: Body::Whole(content.to_vec()), ..Self::status(200) }
     }
 
-    /// What an honest server answers: a part if one is asked for and `If-Range` is met.
+    /// The answer of an honest server: a part if one is requested and `If-Range` is met.
     pub(crate) fn honest(request: &Request, content: &[u8], etag: &str) -> Self {
         let is_met = request.header("if-range").is_none_or(|wanted| wanted == etag);
         let reply = match request.range(content.len()).filter(|_| is_met) {

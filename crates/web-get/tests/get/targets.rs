@@ -1,4 +1,4 @@
-//! What has the name of a download, and what becomes of it.
+//! The name of a download, and the file that had it before.
 
 use crate::server::{Reply, Server};
 use crate::{Folder, check, get, got, payload};

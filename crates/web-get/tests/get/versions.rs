@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 const MIB: usize = 1 << 20;
 const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
-/// What a server says of the versions of its file.
+/// The version that a server sends with its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Says {
     Nothing,

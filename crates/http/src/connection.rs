@@ -1,11 +1,11 @@
 //! A connection to a server, directly or through a proxy, and one exchange after the other on it.
 
-use super::body::Body;
-use super::client::Settings;
-use super::fault::Fault;
-use super::head::Head;
-use super::url::{Login, Origin, Url};
-use super::wire::{LOOK_EVERY, Stop, Stream, Wire};
+use crate::body::Body;
+use crate::client::Settings;
+use crate::fault::Fault;
+use crate::head::Head;
+use crate::url::{Login, Origin, Url};
+use crate::wire::{LOOK_EVERY, Stop, Stream, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hikyaku_forward::Scheme;
@@ -16,36 +16,35 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Interim responses (1xx) before the one that counts.
+/// Interim responses (1xx) before the final one.
 const INTERIM_MAX: usize = 16;
-/// The time until the head of an answer is complete, in times without a byte after which a server is given up: one until it
-/// begins, one until it ends.
+/// The time until the head of an answer is complete, as a multiple of the time without a byte after which a request fails.
 const HEAD_PATIENCES: u32 = 2;
 /// Addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 8;
 
-/// Whether requests name the whole URL, as a proxy wants it for `http`.
+/// Whether requests name the whole URL, as RFC 9112, section 3.2.2, demands of requests to a proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Form {
     Origin,
-    /// With the value of `Proxy-Authorization`, if there is one.
+    /// The whole URL, with the value of `Proxy-Authorization` if the proxy has a login.
     Absolute(Option<String>),
 }
 
 /// An open connection.
-pub(crate) struct Connection {
+pub struct Connection {
     wire: Wire,
     origin: Origin,
     form: Form,
     body: Body,
-    /// The server lets it open after the response.
+    /// The server keeps it open after the response.
     is_kept: bool,
-    /// Time that TCP took to connect: a round trip.
+    /// The time that TCP took to connect: a round trip.
     rtt: Duration,
 }
 
 impl Connection {
-    /// Connects to the server of `url`. `tls` is asked for only if it is needed.
+    /// Connects to the server of `url`. `tls` is called only for `https`.
     pub(crate) fn open(
         url: &Url,
         settings: &Settings,
@@ -69,18 +68,18 @@ impl Connection {
         Ok(Self { wire, origin: url.origin.clone(), form, body: Body::Over, is_kept: true, rtt })
     }
 
-    /// Whether another request can be sent to this origin.
-    pub(crate) fn serves(&self, origin: &Origin) -> bool {
+    /// Whether the connection can carry another request to this origin.
+    pub fn serves(&self, origin: &Origin) -> bool {
         self.is_kept && self.body == Body::Over && self.origin == *origin
     }
 
-    /// Ends with another download from here on.
-    pub(crate) fn end_with(&mut self, stop: &Stop) {
+    /// Replaces the stop that ends its waits.
+    pub fn end_with(&mut self, stop: &Stop) {
         self.wire.end_with(stop);
     }
 
-    /// Time that TCP took to connect.
-    pub(crate) const fn rtt(&self) -> Duration {
+    /// The time that TCP took to connect.
+    pub const fn rtt(&self) -> Duration {
         self.rtt
     }
 
@@ -107,8 +106,12 @@ impl Connection {
         Ok(head)
     }
 
-    /// Reads bytes of the body; 0 at its end.
-    pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Fault> {
+    /// Reads bytes of the body. Returns 0 at its end.
+    ///
+    /// # Errors
+    ///
+    /// The connection is lost, ends before the body, or is silent for too long.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Fault> {
         let result = self.body.read(&mut self.wire, into);
         if result.is_err() {
             self.is_kept = false;
@@ -116,9 +119,8 @@ impl Connection {
         result
     }
 
-    /// Reads the end of a body of which all bytes that were told have been read. Returns whether the connection can
-    /// carry another request.
-    pub(crate) fn finish(&mut self) -> bool {
+    /// Reads the end of a body whose bytes have been read. Returns whether the connection can carry another request.
+    pub fn finish(&mut self) -> bool {
         if self.is_kept && matches!(self.body, Body::Chunked(Some(0))) {
             // The last chunk is empty. If it is not, the connection is of no use.
             let _ = self.read(&mut [0]);
@@ -127,7 +129,7 @@ impl Connection {
     }
 }
 
-/// The head of the answer that counts. It may come in pieces, each within the patience of the user, but not for ever.
+/// The head of the final answer. It may arrive in pieces, within a limited time.
 fn final_head(wire: &mut Wire) -> Result<Head, Fault> {
     let (begin, within) = (Instant::now(), wire.patience() * HEAD_PATIENCES);
     for _ in 0..INTERIM_MAX {
@@ -172,7 +174,7 @@ fn connect(
     })
 }
 
-/// Asks a proxy for a connection to the server.
+/// Requests a connection to the server from a proxy.
 fn tunnel(
     stream: TcpStream,
     url: &Url,
@@ -189,7 +191,7 @@ fn tunnel(
     if !(200..300).contains(&head.status) {
         return Err(Fault::Proxy(head.status));
     }
-    // Only the server speaks first in no version of TLS, so nothing may wait here.
+    // In every version of TLS the client sends first, so the proxy must not have sent bytes of the server.
     wire.into_tcp().ok_or(Fault::Lie("is reached by a proxy that says something of its own"))
 }
 

@@ -1,15 +1,32 @@
 //! Logins in `~/.netrc`, as ftp(1) and curl read them.
 
-use crate::http::url::Login;
-use anyhow::{Result, bail};
-use hikyaku_console::At;
-use std::fs;
+use crate::url::Login;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-/// The logins of a file.
+/// The logins of a file. The default has none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Netrc(Vec<Entry>);
+pub struct Netrc(Vec<Entry>);
+
+/// A file of logins cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NetrcError {
+    /// The file cannot be read.
+    #[error("{}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The permission bits of the file let other users read it.
+    #[error("{}: other users may read the passwords in it", .0.display())]
+    Exposed(PathBuf),
+    /// The file is too large.
+    #[error("{} is larger than 1 MiB", .0.display())]
+    TooLarge(PathBuf),
+}
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Entry {
@@ -22,18 +39,17 @@ impl Netrc {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or others may read it as well.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let meta = fs::metadata(path).at(&shown)?;
+    /// The file cannot be read, is larger than 1 MiB, or other users may read it.
+    pub fn read(path: &Path) -> Result<Self, NetrcError> {
+        let unread = |source| NetrcError::Read { path: path.to_owned(), source };
+        let meta = fs::metadata(path).map_err(unread)?;
         if meta.mode() & 0o077 != 0 {
-            let error = anyhow::anyhow!("{shown}: other users may read the passwords in it");
-            return Err(hikyaku_console::with_remedy(error, Some(format!("chmod 600 {shown}"))));
+            return Err(NetrcError::Exposed(path.to_owned()));
         }
         if meta.len() > 1 << 20 {
-            bail!("{shown} is larger than 1 MiB");
+            return Err(NetrcError::TooLarge(path.to_owned()));
         }
-        let text = fs::read_to_string(path).at(&shown)?;
+        let text = fs::read_to_string(path).map_err(unread)?;
         Ok(Self::parse(&text))
     }
 
@@ -75,13 +91,13 @@ impl Netrc {
     }
 
     /// The login for a host that the user named.
-    pub(crate) fn login(&self, host: &str) -> Option<Login> {
+    pub fn login(&self, host: &str) -> Option<Login> {
         let is_for = |entry: &&Entry| entry.machine.as_ref().is_none_or(|machine| machine == host);
         self.0.iter().find(is_for).map(|entry| entry.login.clone())
     }
 
-    /// The login for a host that somebody else named: only one that the file has for this very host.
-    pub(crate) fn login_of_machine(&self, host: &str) -> Option<Login> {
+    /// The login for a host that another server or a Metalink file named: `default` does not count.
+    pub fn login_of_machine(&self, host: &str) -> Option<Login> {
         let is_for = |entry: &&Entry| entry.machine.as_deref() == Some(host);
         self.0.iter().find(is_for).map(|entry| entry.login.clone())
     }

@@ -1,7 +1,7 @@
-//! The bytes of a connection: TCP, or TLS over it, with a buffer for what was read too far.
+//! The bytes of a connection: TCP, or TLS over it, with a buffer for bytes behind a head or a line.
 
-use super::fault::Fault;
-use super::head::{HEAD_BYTES_MAX, Head};
+use crate::fault::Fault;
+use crate::head::{HEAD_BYTES_MAX, Head};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,32 +9,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a connection that waits for bytes looks whether it has to stop.
+/// The time between two checks of the stop of a connection that waits for bytes.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Octets of a line of a chunked body at most.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// Set when a download is over. Clones share it.
+/// Ends the requests of a download. Clones share one flag.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    pub(crate) fn set(&self) {
+    /// Ends them.
+    pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    pub(crate) fn is_set(&self) -> bool {
+    /// Whether they are to end.
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 
+    /// Fails if they are to end.
+    ///
     /// # Errors
-    /// It is set.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    ///
+    /// [`Fault::Stopped`].
+    pub fn check(&self) -> Result<(), Fault> {
         if self.is_set() { Err(Fault::Stopped) } else { Ok(()) }
     }
 
-    /// Waits so long, or until it is set.
-    pub(crate) fn sleep(&self, time: Duration) {
+    /// Waits for this time, or until the stop is set.
+    pub fn sleep(&self, time: Duration) {
         let until = Instant::now() + time;
         while !self.is_set() {
             let left = until.saturating_duration_since(Instant::now());
@@ -66,7 +71,7 @@ impl Stream {
         }
     }
 
-    /// Reads at least one byte; 0 at the end.
+    /// Reads at least one byte. Returns 0 at the end.
     fn pull(&mut self, into: &mut [u8], patience: Duration, stop: &Stop) -> Result<usize, Fault> {
         let begin = Instant::now();
         loop {
@@ -80,7 +85,7 @@ impl Stream {
                         }
                     }
                     ErrorKind::Interrupted => {}
-                    // TLS that ends without its alert may have been cut off by anybody on the path.
+                    // TLS without a final alert may have been cut off by an attacker on the path.
                     ErrorKind::UnexpectedEof => return Err(Fault::Closed),
                     _ => return Err(Fault::Connection(error)),
                 },
@@ -105,12 +110,12 @@ impl Wire {
         Self { stream, buffer, start: 0, end: 0, patience, stop }
     }
 
-    /// Looks at another stop from here on.
+    /// Replaces the stop.
     pub(crate) fn end_with(&mut self, stop: &Stop) {
         self.stop = stop.clone();
     }
 
-    /// The TCP connection, if nothing was read too far.
+    /// The TCP connection, if its buffer is empty.
     pub(crate) fn into_tcp(self) -> Option<TcpStream> {
         match self.stream {
             Stream::Plain(stream) if self.start == self.end => Some(stream),
@@ -122,7 +127,7 @@ impl Wire {
         self.stream.write_all(bytes).map_err(Fault::Connection)
     }
 
-    /// Reads the head of a response, which is complete after `within`.
+    /// Reads the head of a response. It has to be complete after `within`.
     pub(crate) fn head(&mut self, begin: Instant, within: Duration) -> Result<Head, Fault> {
         loop {
             if let Some((head, length)) = Head::parse(&self.buffer[self.start..self.end])? {
@@ -136,12 +141,12 @@ impl Wire {
         }
     }
 
-    /// A server that sends nothing for so long is given up.
+    /// The time without a byte after which a request fails.
     pub(crate) const fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Reads more into the buffer, which has room: no caller keeps more than a head in it.
+    /// Reads more into the buffer, which has room: a caller keeps at most a head in it.
     fn fill(&mut self) -> Result<(), Fault> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -172,7 +177,7 @@ impl Wire {
         }
     }
 
-    /// Reads bytes of a body; 0 at the end of the connection.
+    /// Reads bytes of a body. Returns 0 at the end of the connection.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Fault> {
         if self.start == self.end {
             return self.stream.pull(into, self.patience, &self.stop);

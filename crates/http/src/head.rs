@@ -1,25 +1,31 @@
 //! The head of a response.
 
-use super::fault::Fault;
+use crate::fault::Fault;
 use std::time::{Duration, SystemTime};
 
-/// Octets of a head at most: twice what common servers send.
+/// Octets of a head at most: twice as many as common servers send.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Header lines of a head at most.
 const HEADERS_MAX: usize = 128;
+
 /// Status and headers of a response.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Head {
-    pub(crate) status: u16,
-    /// The version is HTTP/1.0, which closes unless it says otherwise.
+pub struct Head {
+    /// The status code.
+    pub status: u16,
+    /// The version is HTTP/1.0: without `keep-alive` the server closes the connection.
     pub(crate) is_old: bool,
     headers: Vec<(String, Vec<u8>)>,
 }
 
 impl Head {
-    /// The head at the beginning of `bytes` and its length; `None` if it is not complete.
+    /// The head at the beginning of `bytes` and its length; `None` if the head is not complete.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not the head of a response, or exceed the limits of this client.
     // fuzz: web
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Fault> {
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Fault> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);
         let length = match response.parse(bytes) {
@@ -41,28 +47,29 @@ impl Head {
         Ok(Some((head, length)))
     }
 
-    /// The values of all lines of a header; the name is in lower case. Values that are not ASCII are left out.
-    pub(crate) fn all<'a, 'n>(
-        &'a self,
-        name: &'n str,
-    ) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
+    /// The values of all lines of a header, except values that are not UTF-8. The name is in lower case.
+    pub fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
         let lines = self.headers.iter().filter(move |(other, _)| other == name);
         lines.filter_map(|(_, value)| Some(str::from_utf8(value).ok()?.trim()))
     }
 
-    /// The value of a header that has one line.
-    pub(crate) fn one(&self, name: &str) -> Option<&str> {
+    /// The value of the first line of a header.
+    pub fn one(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// Whether a header that is a list has this word in it.
-    pub(crate) fn has_word(&self, name: &str, word: &str) -> bool {
+    /// Whether a header that is a list contains this word.
+    pub fn has_word(&self, name: &str, word: &str) -> bool {
         let words = self.all(name).flat_map(|value| value.split(','));
         words.map(str::trim).any(|other| other.eq_ignore_ascii_case(word))
     }
 
-    /// The length of the body, if the head tells it. Several lengths that differ are a lie (RFC 9112, section 6.3).
-    pub(crate) fn content_length(&self) -> Result<Option<u64>, Fault> {
+    /// The value of `Content-Length`.
+    ///
+    /// # Errors
+    ///
+    /// Several lengths that differ (RFC 9112, section 6.3).
+    pub fn content_length(&self) -> Result<Option<u64>, Fault> {
         let mut length = None;
         let values = self.all("content-length").flat_map(|value| value.split(','));
         for text in values.map(str::trim) {
@@ -78,7 +85,7 @@ impl Head {
     }
 
     /// `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3).
-    pub(crate) fn retry_after(&self, now: SystemTime) -> Option<Duration> {
+    pub fn retry_after(&self, now: SystemTime) -> Option<Duration> {
         let text = self.one("retry-after")?;
         match text.parse() {
             Ok(seconds) => Some(Duration::from_secs(seconds)),
@@ -89,8 +96,8 @@ impl Head {
         }
     }
 
-    /// The fault that a status other than a success stands for.
-    pub(crate) fn refusal(&self) -> Fault {
+    /// The fault for a status other than a success.
+    pub fn refusal(&self) -> Fault {
         Fault::Status { code: self.status, retry_after: self.retry_after(SystemTime::now()) }
     }
 }

@@ -1,22 +1,22 @@
-//! The body of a response: where it ends (RFC 9112, section 6).
+//! The body of a response and its end (RFC 9112, section 6).
 
-use super::fault::Fault;
-use super::head::Head;
-use super::wire::Wire;
+use crate::fault::Fault;
+use crate::head::Head;
+use crate::wire::Wire;
 
 /// Lines of a trailer at most.
 const TRAILER_LINES_MAX: usize = 128;
 
-/// What is left of a body.
+/// The unread rest of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Body {
     /// The body has been read to its end.
     Over,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
-    /// Chunks; so many bytes are left of this one. `None` before the first.
+    /// Chunks: the unread bytes of this one. `None` before the first.
     Chunked(Option<u64>),
-    /// What comes until the connection ends.
+    /// All bytes until the connection ends.
     ToEnd,
 }
 
@@ -24,7 +24,7 @@ impl Body {
     /// The body of a response to `GET`.
     ///
     /// # Errors
-    /// The head tells two ends.
+    /// The head has two ends.
     pub(crate) fn of(head: &Head) -> Result<Self, Fault> {
         if head.status < 200 || matches!(head.status, 204 | 304) {
             return Ok(Self::Over);
@@ -36,7 +36,7 @@ impl Body {
                 Ok(Self::Chunked(None))
             }
             (Some(_), None) => Err(Fault::Lie("sends a transfer coding that was not asked for")),
-            // Two readers could disagree on the end.
+            // Two readers could find two ends.
             (Some(_), Some(_)) => Err(Fault::Lie("tells a length and sends chunks")),
             (None, Some(0)) => Ok(Self::Over),
             (None, Some(length)) => Ok(Self::Length(length)),
@@ -44,7 +44,7 @@ impl Body {
         }
     }
 
-    /// Reads bytes of the body; 0 at its end.
+    /// Reads bytes of the body. Returns 0 at its end.
     pub(crate) fn read(&mut self, wire: &mut Wire, into: &mut [u8]) -> Result<usize, Fault> {
         match self {
             Self::Over => Ok(0),
@@ -94,7 +94,7 @@ fn some(wire: &mut Wire, into: &mut [u8], left: &mut u64) -> Result<usize, Fault
     Ok(length)
 }
 
-/// The size of the next chunk. `is_next`: the end of a chunk stands before it.
+/// The size of the next chunk. `is_next`: the end of a chunk precedes it.
 fn chunk(wire: &mut Wire, is_next: bool) -> Result<u64, Fault> {
     if is_next && !wire.line()?.is_empty() {
         return Err(Fault::Lie("sends a chunk that is longer than it says"));
@@ -103,7 +103,7 @@ fn chunk(wire: &mut Wire, is_next: bool) -> Result<u64, Fault> {
     chunk_size(&line).ok_or(Fault::Lie("sends a chunk without its size"))
 }
 
-/// The size in the first line of a chunk; what stands behind a semicolon is an extension.
+/// The size in the first line of a chunk, without extensions behind a semicolon.
 // fuzz: web
 pub(crate) fn chunk_size(line: &[u8]) -> Option<u64> {
     let digits = line.split(|&byte| byte == b';').next()?.trim_ascii();

@@ -1,13 +1,13 @@
 //! Requests for a file or a part of it: headers, credentials, redirects.
 
-use super::connection::{Connection, basic};
-use super::fault::Fault;
-use super::head::Head;
-use super::proxy::Proxies;
-use super::tls;
-use super::url::{Login, Url};
-use super::wire::Stop;
+use crate::connection::{Connection, basic};
+use crate::fault::Fault;
+use crate::head::Head;
 use crate::netrc::Netrc;
+use crate::proxy::Proxies;
+use crate::tls;
+use crate::url::{Login, Url};
+use crate::wire::Stop;
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use rustls::ClientConfig;
@@ -19,67 +19,78 @@ use std::time::Duration;
 /// Redirects that are followed one after the other.
 const REDIRECTS_MAX: usize = 10;
 
-/// What all requests of a command have in common.
+/// The settings of all requests of a client.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// The user's headers, names and values.
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) user_agent: String,
-    /// For the hosts of the user's URLs.
-    pub(crate) login: Option<Login>,
-    pub(crate) netrc: Netrc,
-    /// Certificates of authorities in place of the system's.
-    pub(crate) authorities: Option<PathBuf>,
-    pub(crate) proxies: Proxies,
-    pub(crate) tcp: Options,
-    pub(crate) connect_within: Duration,
-    /// A server that sends nothing for so long is given up.
-    pub(crate) patience: Duration,
+    pub headers: Vec<(String, String)>,
+    /// The value of `User-Agent`.
+    pub user_agent: String,
+    /// A login for the hosts of the user's URLs.
+    pub login: Option<Login>,
+    /// Logins by host.
+    pub netrc: Netrc,
+    /// A file with certificates of authorities. Default: the authorities of the system.
+    pub authorities: Option<PathBuf>,
+    /// The proxies.
+    pub proxies: Proxies,
+    /// The options of each TCP connection.
+    pub tcp: Options,
+    /// The time within which a TCP connection is established.
+    pub connect_within: Duration,
+    /// The time without a byte after which a request fails.
+    pub patience: Duration,
 }
 
-/// Who named a URL.
+/// The author of a URL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NamedBy {
-    /// The user, on the command line: the login and the headers of the command line are for it.
+pub enum NamedBy {
+    /// The user: the user's login and headers are sent to its host.
     User,
-    /// A Metalink file or a header, whose author must not get them.
+    /// A Metalink file or a header. Its author must not get the user's login and headers.
     Other,
 }
 
-/// Where a file is: the URL that was named, and where it led to.
+/// The URL of a file, and the URL that its redirects led to.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) first: Url,
+pub struct Place {
+    /// The URL that was named.
+    pub first: Url,
     named_by: NamedBy,
     current: Mutex<Url>,
 }
 
 /// A response whose body has not been read.
-pub(crate) struct Answer {
-    pub(crate) connection: Connection,
-    pub(crate) head: Head,
+pub struct Answer {
+    /// The connection, from which the body is read.
+    pub connection: Connection,
+    /// Status and headers.
+    pub head: Head,
 }
 
-/// A part of a file that is asked for.
+/// A requested part of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted<'a> {
-    pub(crate) range: Range<u64>,
+pub struct Part<'a> {
+    /// Its bytes.
+    pub range: Range<u64>,
     /// The value of `If-Range`.
-    pub(crate) if_range: Option<&'a str>,
+    pub if_range: Option<&'a str>,
 }
 
 /// Sends requests.
-pub(crate) struct Client {
+pub struct Client {
     settings: Settings,
     tls: Mutex<Option<Arc<ClientConfig>>>,
 }
 
 impl Place {
-    pub(crate) fn new(url: Url, named_by: NamedBy) -> Self {
+    /// A URL of which no redirect is known.
+    pub fn new(url: Url, named_by: NamedBy) -> Self {
         Self { current: Mutex::new(url.clone()), first: url, named_by }
     }
 
-    pub(crate) fn current(&self) -> Url {
+    /// The URL of the next request.
+    pub fn current(&self) -> Url {
         lock(&self.current).clone()
     }
 
@@ -93,31 +104,36 @@ impl Place {
 }
 
 impl Client {
-    /// A client with these settings. The user's certificates are read before any server is contacted; those of the system
-    /// are read for the first connection that needs them.
+    /// A client with these settings. The user's certificates are read at once, those of the system for the first
+    /// connection that needs them.
     ///
     /// # Errors
     ///
     /// The user's certificates cannot be used.
-    pub(crate) fn new(settings: Settings) -> Result<Self, Fault> {
+    pub fn new(settings: Settings) -> Result<Self, Fault> {
         let of_user = settings.authorities.as_deref();
         let made = of_user.map(|path| tls::config(Some(path))).transpose()?;
         Ok(Self { settings, tls: Mutex::new(made) })
     }
 
-    /// Asks for a file or a part of it, over `kept` if that serves. Redirects are followed; a later request begins where
-    /// they led to. If that refuses, as a signed URL does when its time is over, the user's URL is asked again.
-    pub(crate) fn get(
+    /// Requests a file or a part of it, over `kept` if that is a connection to its server. Redirects are followed. A later
+    /// request begins at the URL that they led to. If that URL refuses, such as a signed one that has expired, the request
+    /// begins again at the URL that was named.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or answers with a status other than 200 and 206.
+    pub fn get(
         &self,
         kept: Option<Connection>,
         place: &Place,
-        wanted: Option<&Wanted<'_>>,
+        part: Option<&Part<'_>>,
         stop: &Stop,
     ) -> Result<Answer, Fault> {
         let (mut kept, mut redirects) = (kept, 0);
         loop {
             let url = place.current();
-            let answer = self.ask(kept.take(), place, &url, wanted, stop)?;
+            let answer = self.ask(kept.take(), place, &url, part, stop)?;
             match answer.head.status {
                 200 | 206 => return Ok(answer),
                 301 | 302 | 303 | 307 | 308 => {
@@ -138,14 +154,14 @@ impl Client {
         kept: Option<Connection>,
         place: &Place,
         url: &Url,
-        wanted: Option<&Wanted<'_>>,
+        part: Option<&Part<'_>>,
         stop: &Stop,
     ) -> Result<Answer, Fault> {
-        let lines = self.lines(place, url, wanted);
+        let lines = self.lines(place, url, part);
         if let Some(mut connection) = kept.filter(|kept| kept.serves(&url.origin)) {
             match connection.ask(url, &lines) {
                 Ok(head) => return Ok(Answer { connection, head }),
-                // The server may have closed it while nothing was asked: another one tells more.
+                // The server may have closed the idle connection. The error of a new one is more exact.
                 Err(Fault::Closed | Fault::Connection(_)) => {}
                 Err(fault) => return Err(fault),
             }
@@ -165,9 +181,9 @@ impl Client {
         Ok(Arc::clone(made.insert(config)))
     }
 
-    /// The header lines of a request. The user's headers come in place of ours of the same name. What may be a secret
-    /// is sent to the origin of the user's URL only, not where that leads to.
-    fn lines(&self, place: &Place, url: &Url, wanted: Option<&Wanted<'_>>) -> String {
+    /// The header lines of a request. A header of the user replaces the client's own of that name. Headers that may be
+    /// secrets are sent to the origin of the user's URL only, not to the origins that its redirects lead to.
+    fn lines(&self, place: &Place, url: &Url, part: Option<&Part<'_>>) -> String {
         let is_at_home = url.origin == place.first.origin;
         let mut lines: Vec<(&str, String)> = vec![
             ("User-Agent", self.settings.user_agent.clone()),
@@ -188,10 +204,10 @@ impl Client {
                 lines.push((name, value.clone()));
             }
         }
-        if let Some(wanted) = wanted {
-            let Range { start, end } = wanted.range;
+        if let Some(part) = part {
+            let Range { start, end } = part.range;
             lines.push(("Range", format!("bytes={start}-{}", end.saturating_sub(1))));
-            if let Some(version) = wanted.if_range {
+            if let Some(version) = part.if_range {
                 lines.push(("If-Range", version.to_owned()));
             }
         }
@@ -205,21 +221,21 @@ impl Client {
                 let typed = place.first.login.clone().or_else(|| self.settings.login.clone());
                 typed.or_else(|| netrc.login(&origin.host))
             }
-            // Whoever names a mirror must neither get a login nor have it sent in the clear.
+            // The author of a mirror's URL must neither get a login nor cause one to be sent unencrypted.
             (NamedBy::Other, Scheme::Https) => netrc.login_of_machine(&origin.host),
             (NamedBy::Other, Scheme::Http) => None,
         }
     }
 }
 
-/// Whether a header of the user may be a secret. A name that is not known to be harmless counts as one.
+/// Whether a header of the user may be a secret: any but those of this list.
 fn is_secret(name: &str) -> bool {
     const HARMLESS: [&str; 5] =
         ["accept", "accept-language", "user-agent", "referer", "cache-control"];
     !HARMLESS.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// Where a redirect leads to.
+/// The URL that a redirect leads to.
 fn next(url: &Url, head: &Head) -> Result<Url, Fault> {
     let location = head.one("location").ok_or(Fault::Redirect("does not say where to"))?;
     let next =

@@ -1,7 +1,7 @@
 //! URLs of `http` and `https` (RFC 3986), as far as a download needs them.
 //!
-//! The same parsed host is what is connected to, what is sent as `Host`, and what the certificate must be for, so that
-//! no two readers can disagree on it. Hosts are ASCII: an international name is written in its `xn--` form.
+//! One parsed host is the host of the connection, the value of `Host`, and the name in the certificate, so that they cannot
+//! differ. Hosts are ASCII: an international name is written in its `xn--` form.
 
 use hikyaku_forward::Scheme;
 use std::fmt;
@@ -12,38 +12,48 @@ const URL_BYTES_MAX: usize = 16 << 10;
 
 /// A name and password. Not printed by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Login {
-    pub(crate) user: String,
-    pub(crate) password: String,
+pub struct Login {
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: String,
 }
 
-/// Scheme, host and port: what credentials are for, and what a connection can be reused for.
+/// Scheme, host and port: the scope of credentials and of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Origin {
-    pub(crate) scheme: Scheme,
+pub struct Origin {
+    /// The protocol.
+    pub scheme: Scheme,
     /// In lower case, an IPv6 address without brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
 }
 
 /// A URL. `Display` shows neither credentials nor the query, which may be a signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Url {
-    pub(crate) origin: Origin,
-    /// Path and query, beginning with a slash, with everything percent-encoded that has to be.
-    pub(crate) target: String,
-    pub(crate) login: Option<Login>,
+pub struct Url {
+    /// Scheme, host and port.
+    pub origin: Origin,
+    /// Path and query, beginning with a slash. Octets that must not be part of a request are percent-encoded.
+    pub target: String,
+    /// The login in front of the host.
+    pub login: Option<Login>,
 }
 
-/// A text is not a URL that can be used.
+/// A text is not a URL that this client can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum UrlError {
+pub enum UrlError {
+    /// Another scheme, or none.
     #[error("is neither an http:// nor an https:// URL")]
     Scheme,
+    /// An invalid host.
     #[error("has no valid host: names are ASCII (xn--...), IPv6 addresses are in brackets")]
     Host,
+    /// An invalid port.
     #[error("has no valid port")]
     Port,
+    /// Too long.
     #[error("is longer than 16 KiB")]
     Long,
 }
@@ -55,14 +65,14 @@ impl fmt::Debug for Login {
 }
 
 impl Origin {
-    /// The value of `Host`: the port stands in it unless it is the scheme's own.
-    pub(crate) fn authority(&self) -> String {
+    /// The value of `Host`. It has the port unless that is the scheme's own.
+    pub fn authority(&self) -> String {
         let host = self.bracketed();
         if self.port == self.scheme.port() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Host and port, as CONNECT takes them.
-    pub(crate) fn host_and_port(&self) -> String {
+    /// Host and port in the form of CONNECT.
+    pub fn host_and_port(&self) -> String {
         format!("{}:{}", self.bracketed(), self.port)
     }
 
@@ -72,8 +82,13 @@ impl Origin {
 }
 
 impl Url {
+    /// Parses a URL.
+    ///
+    /// # Errors
+    ///
+    /// It is not a URL that this client can use.
     // fuzz: web
-    pub(crate) fn parse(text: &str) -> Result<Self, UrlError> {
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
         if text.len() > URL_BYTES_MAX {
             return Err(UrlError::Long);
         }
@@ -81,7 +96,7 @@ impl Url {
         let scheme = Scheme::parse(scheme).ok_or(UrlError::Scheme)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(end);
-        // Other readers take a backslash for a slash, and would see another host.
+        // Other readers treat a backslash as a slash, and would find another host.
         if !authority.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
             return Err(UrlError::Host);
         }
@@ -93,9 +108,13 @@ impl Url {
         Ok(Self { origin: Origin { scheme, host, port }, target: encoded(target), login })
     }
 
-    /// What `location` means in an answer from this URL (RFC 3986, section 5). It never has credentials.
+    /// The URL of `location` in an answer from this URL (RFC 3986, section 5). It never has credentials.
+    ///
+    /// # Errors
+    ///
+    /// It is not a URL that this client can use.
     // fuzz: web
-    pub(crate) fn join(&self, location: &str) -> Result<Self, UrlError> {
+    pub fn join(&self, location: &str) -> Result<Self, UrlError> {
         let location = location.trim();
         if location.len() > URL_BYTES_MAX {
             return Err(UrlError::Long);
@@ -134,8 +153,8 @@ impl Url {
         Ok(Self { origin: self.origin.clone(), target: encoded(&target), login: None })
     }
 
-    /// The last part of the path, decoded; empty if the path ends in a slash.
-    pub(crate) fn file_name(&self) -> Vec<u8> {
+    /// The last part of the path, decoded. Empty if the path ends in a slash.
+    pub fn file_name(&self) -> Vec<u8> {
         let path = self.target.split('?').next().unwrap_or("");
         decoded(path.rsplit('/').next().unwrap_or(""))
     }
@@ -186,8 +205,8 @@ fn host_and_port(text: &str, default: u16) -> Result<(String, u16), UrlError> {
     Ok((host, port.ok_or(UrlError::Port)?))
 }
 
-/// Path and query with a slash before them and without a fragment. What may not stand in a request is percent-encoded;
-/// what is encoded stays.
+/// Path and query with a slash before them and without a fragment. Octets that must not be part of a request are
+/// percent-encoded. Encoded octets stay.
 fn encoded(target: &str) -> String {
     let target = target.split('#').next().unwrap_or("");
     let mut text = String::with_capacity(target.len() + 1);
@@ -204,9 +223,9 @@ fn encoded(target: &str) -> String {
     text
 }
 
-/// Percent-decodes; what is no valid code stays.
+/// Percent-decodes a text. Invalid codes stay.
 // fuzz: web
-pub(crate) fn decoded(text: &str) -> Vec<u8> {
+pub fn decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let (mut plain, mut at) = (Vec::with_capacity(bytes.len()), 0);
     let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));

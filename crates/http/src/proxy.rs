@@ -1,35 +1,35 @@
-//! Which proxy a request goes through.
+//! The proxy of a request.
 
-use super::url::Url;
+use crate::url::Url;
 use hikyaku_forward::Scheme;
 use std::env;
 
-/// The proxies of a command.
+/// The proxies of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Proxies {
+pub struct Proxies {
     http: Option<Result<Url, Unusable>>,
     https: Option<Result<Url, Unusable>>,
-    /// Hosts that are reached without: a name and all names below it, or `*`.
+    /// Hosts that are reached without a proxy: a name and all names below it, or `*`.
     direct: Vec<String>,
 }
 
-/// A proxy of the environment that cannot be gone through.
+/// A proxy of the environment that this client cannot use.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{variable} names a proxy that cannot be gone through: {why}")]
-pub(crate) struct Unusable {
+pub struct Unusable {
     variable: &'static str,
     why: String,
 }
 
 impl Proxies {
-    /// One for everything.
-    pub(crate) fn all(url: Url) -> Self {
+    /// One proxy for all URLs.
+    pub fn all(url: Url) -> Self {
         Self { http: Some(Ok(url.clone())), https: Some(Ok(url)), direct: Vec::new() }
     }
 
-    /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as curl reads them. `HTTP_PROXY` does not count: a web
-    /// server sets it for its programs to what a client sent as `Proxy`.
-    pub(crate) fn of_environment() -> Self {
+    /// Those of `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as curl reads them. `HTTP_PROXY` is ignored: a web
+    /// server sets it for its programs to a client's header `Proxy`.
+    pub fn of_environment() -> Self {
         Self::of(|name| env::var(name).ok())
     }
 
@@ -54,8 +54,8 @@ impl Proxies {
     /// The proxy for a URL.
     ///
     /// # Errors
-    /// There is one, and it is of another kind: it is never gone around.
-    pub(crate) fn of_url(&self, url: &Url) -> Result<Option<&Url>, Unusable> {
+    /// The environment names a proxy of a kind that this client cannot use. It is not bypassed.
+    pub fn of_url(&self, url: &Url) -> Result<Option<&Url>, Unusable> {
         let host = url.origin.host.as_str();
         let is_direct = |name: &String| {
             let below = host.strip_suffix(name.as_str());
@@ -70,7 +70,7 @@ impl Proxies {
     }
 }
 
-/// Reads the address of a proxy. It may have a login, which is not told.
+/// Reads the address of a proxy. The error does not repeat it, because it may have a login.
 // fuzz: none, the user's own words
 fn parse(text: &str) -> Result<Url, String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));

@@ -2,18 +2,19 @@
 
 use std::ops::Range;
 
-/// What part of a file a body is.
+/// The part of a file that a body has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct ContentRange {
-    pub(crate) range: Range<u64>,
-    /// Bytes of the whole file, if the server tells it.
-    pub(crate) total: Option<u64>,
+pub struct ContentRange {
+    /// Its bytes.
+    pub range: Range<u64>,
+    /// Bytes of the whole file, if the server sends that.
+    pub total: Option<u64>,
 }
 
 impl ContentRange {
-    /// `bytes 0-99/1000` or `bytes 0-99/*`.
+    /// Parses `bytes 0-99/1000` or `bytes 0-99/*`.
     // fuzz: web
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (unit, rest) = text.trim().split_once(' ')?;
         if !unit.eq_ignore_ascii_case("bytes") {
             return None;
@@ -30,7 +31,7 @@ impl ContentRange {
     }
 }
 
-/// Digits only: `parse` of the standard library takes a sign as well.
+/// Digits only: `parse` of the standard library accepts a sign.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());

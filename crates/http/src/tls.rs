@@ -1,7 +1,7 @@
-//! TLS to web servers: certificates are checked against the system's authorities, or those of a file. There is no way
-//! around the check.
+//! TLS to web servers: certificates are checked against the system's authorities, or those of a file. No option disables
+//! the check.
 
-use super::fault::Fault;
+use crate::fault::Fault;
 use hikyaku_fs::words;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The configuration of all connections of a command. ALPN offers `http/1.1` only: HTTP/2 would bring all ranges onto
+/// The configuration of all connections of a client. ALPN offers `http/1.1` only: HTTP/2 would bring all ranges onto
 /// one TCP connection.
 pub(crate) fn config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, Fault> {
     let roots = match authorities {
@@ -39,11 +39,11 @@ fn of_file(path: &Path) -> Result<RootCertStore, Fault> {
     if roots.is_empty() { Err(cannot("the file has no certificate".to_owned())) } else { Ok(roots) }
 }
 
-/// The authorities of this machine: `SSL_CERT_FILE`, `SSL_CERT_DIR`, or where its distribution keeps them.
+/// The authorities of this host: `SSL_CERT_FILE`, `SSL_CERT_DIR`, or the files of its distribution.
 fn of_system() -> Result<RootCertStore, Fault> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // A certificate that cannot be read keeps nobody from using the others.
+    // A certificate that cannot be parsed is skipped.
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let text = "this machine has no certificates of authorities (package ca-certificates); --ca FILE names others";

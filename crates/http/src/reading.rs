@@ -1,0 +1,25 @@
+//! For the fuzzer: every reader of a server's bytes in this crate.
+
+use crate::body::chunk_size;
+use crate::head::Head;
+use crate::range::ContentRange;
+use crate::url::Url;
+
+/// Passes `bytes` to every reader of a server's bytes. Wrong input is an error and never a panic.
+// fuzz: web
+pub fn read_anything(bytes: &[u8]) {
+    let _ = chunk_size(bytes);
+    if let Ok(Some((_, length))) = Head::parse(bytes) {
+        assert!(length <= bytes.len());
+    }
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Some(part) = ContentRange::parse(text) {
+        assert!(part.range.start < part.range.end);
+    }
+    let base = Url::parse("https://example.org/a/b?c");
+    for url in [Url::parse(text), base.and_then(|base| base.join(text))].into_iter().flatten() {
+        assert!(
+            url.target.starts_with('/') && url.target.bytes().all(|byte| byte.is_ascii_graphic())
+        );
+    }
+}
