@@ -5,6 +5,7 @@ use super::*;
 use hikyaku_gfarm::{Address, Config};
 use hikyaku_store::{Access, ErrorKind, Kind, Store, StorePath, testing};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -213,6 +214,22 @@ fn a_survey_tells_the_nodes_of_each_file() {
     assert_eq!(told, wanted);
     assert_eq!(survey.all[3].link.as_deref(), Some(&b"one"[..]));
     assert_eq!((survey.nodes.len(), survey.handles.len()), (3, 2));
+    let mut walked = Vec::new();
+    let walk = gfarm.walk(&path("d"), &mut |entry| {
+        let size = entry.found.unwrap().size;
+        walked.push((entry.path.to_string(), size, entry.places.len(), entry.content.is_some()));
+        ControlFlow::Continue(())
+    });
+    walk.unwrap();
+    walked.sort();
+    let wanted = [
+        ("d", 0, 0, false),
+        ("d/e", 0, 0, false),
+        ("d/e/three", 20, 3, true),
+        ("d/link", 3, 0, false),
+        ("d/one", 10, 1, true),
+    ];
+    assert_eq!(walked, wanted.map(|(path, size, at, is_one)| (path.to_owned(), size, at, is_one)));
     let none = super::survey(&gfarm, &path("none"));
     assert_eq!(none.map(drop), Err(Trouble::Refused(ErrorKind::NotFound)));
 }

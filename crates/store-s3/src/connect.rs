@@ -187,6 +187,11 @@ impl S3 {
 }
 
 impl Inner {
+    /// Requests that may be under way at once.
+    pub(crate) const fn requests_max(&self) -> usize {
+        (self.uploads_mib / PART_MIB) as usize
+    }
+
     fn new(bucket: &str, options: &S3Options, settings: &Settings) -> Result<Self, S3Error> {
         // TLS and signatures of 10 Gbit/s take some four cores.
         let threads = available_parallelism().map_or(2, |all| all.get().clamp(2, 4));

@@ -5,12 +5,15 @@ use crate::draft::S3Draft;
 use crate::key::{key, prefix};
 use crate::objects::{Condition, Depth, Head, PAGE_ROOM, dir};
 use crate::open::S3Open;
+use crate::survey::{Meant, Times};
 use bytes::Bytes;
 use hikyaku_fs::Name;
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Item,
-    Kind, Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
+    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Found,
+    Item, Kind, Make, Op, Open, Page, Place, Replace, Reply, Result, Space, Store, StorePath,
+    Token, do_at_once, doing, runs,
 };
+use std::ops::ControlFlow;
 
 /// The entry at a path.
 enum There {
@@ -242,6 +245,26 @@ impl Store for S3 {
     /// The places of replicas within a service are unknown.
     fn places(&self, path: &StorePath) -> Result<Vec<Place>> {
         self.find(doing("find the replicas of", path)).map(|_| Vec::new())
+    }
+
+    fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
+        let doing = doing("list", root);
+        let survey = match self.survey(root, (Meant::Object, Times::Written)) {
+            Err(error) if error.is_not_found() && self.inner.parents == Parents::Required => {
+                return doing.fail(self.nothing(root));
+            }
+            survey => doing.or(survey)?,
+        };
+        survey.pass_on(root, each);
+        Ok(())
+    }
+
+    /// Each operation is a request or a few, and up to as many are under way as parts of uploads.
+    fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
+        for run in runs(ops) {
+            let of_run: Vec<(usize, Op<'_>)> = run.clone().zip(ops[run].iter().copied()).collect();
+            do_at_once(self, &of_run, self.inner.requests_max(), each);
+        }
     }
 
     /// A server keeps acknowledged objects without a sync.

@@ -6,8 +6,9 @@ use crate::key::{key, prefix};
 use crate::objects::{Depth, Head, PAGE_ROOM, Page, dir};
 use crate::reply::Object;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
+use hikyaku_store::{ContentToken, Entry, ErrorKind, Found, Kind, StoreError, StorePath};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 /// The contents of a bucket at and below a path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -147,6 +148,31 @@ impl S3 {
 }
 
 impl Survey {
+    /// Passes everything on for a walk of `root`, until `each` breaks. The order of the paths has each directory before its
+    /// entries.
+    pub(crate) fn pass_on(
+        mut self,
+        root: &StorePath,
+        each: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) {
+        if root == &StorePath::ROOT {
+            self.all.insert(Vec::new(), dir(""));
+        }
+        for (key, found) in self.all {
+            let entry = match StorePath::new(&key) {
+                Ok(path) => {
+                    let content = found.version.map(|version| ContentToken(version.0.to_vec()));
+                    Entry { content, ..Entry::new(path, Ok(found), None) }
+                }
+                Err(_) => Entry::of_bad_name(&above(&key)),
+            };
+            let double = self.doubles.contains(&key).then(|| hidden(&entry.path));
+            if each(entry).is_break() || double.is_some_and(|entry| each(entry).is_break()) {
+                return;
+            }
+        }
+    }
+
     fn add(&mut self, object: &Object, root: &str) {
         let path = object.key.strip_suffix('/').unwrap_or(&object.key);
         // An empty marker is a directory; one with bytes is a file with an impossible name, and reported as such.
@@ -193,6 +219,19 @@ impl Survey {
     }
 }
 
+/// The innermost directory of a key that no path can have.
+fn above(key: &[u8]) -> StorePath {
+    let slashes = key.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+    let above = slashes.map(|(end, _)| StorePath::new(&key[..end]));
+    above.flatten().next().unwrap_or_default()
+}
+
+/// An object that has the name of a directory: a walk reports each path once, as the directory.
+fn hidden(path: &StorePath) -> Entry {
+    let error = StoreError::new("read the object of this name", path, ErrorKind::IsDir);
+    Entry::new(path.clone(), Err(error), None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +268,35 @@ mod tests {
         let (all, doubles) = survey(&[("r/a/b", 3), ("r/", 0)], "r");
         assert_eq!(all, named(&[("r", Dir), ("r/a", Dir), ("r/a/b", File)]));
         assert!(doubles.is_empty());
+    }
+
+    #[test]
+    fn a_walk_has_each_path_once_and_reports_what_it_hides() {
+        let mut survey = Survey::default();
+        for key in ["a", "a-", "a/b", "x//y", "z"] {
+            survey.add(&Object { key: key.to_owned(), ..Object::default() }, "");
+        }
+        let walk = |most: usize| {
+            let mut seen = Vec::new();
+            survey.clone().pass_on(&StorePath::ROOT, &mut |entry| {
+                let kind = entry.found.map(|found| found.kind).map_err(|error| error.kind);
+                seen.push((String::from_utf8(entry.path.as_bytes().to_vec()).unwrap(), kind));
+                if seen.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            seen
+        };
+        use Kind::{Dir, File};
+        let wanted = [
+            ("", Ok(Dir)),
+            ("a", Ok(Dir)),
+            ("a", Err(ErrorKind::IsDir)),
+            ("a-", Ok(File)),
+            ("a/b", Ok(File)),
+            ("x", Err(ErrorKind::BadName)),
+            ("z", Ok(File)),
+        ];
+        assert_eq!(walk(100), wanted.map(|(path, kind)| (path.to_owned(), kind)));
+        assert_eq!((walk(1).len(), walk(3).len()), (1, 3));
     }
 
     #[test]

@@ -194,6 +194,14 @@ fn a_survey_tells_all_objects_of_a_prefix() {
     assert_eq!((count(Kind::File), count(Kind::Dir)), (1_235, 9));
     assert_eq!(survey.all[&b"run/times"[..]].modified, Time { secs: 5, nanos: 250_000_000 });
     assert!(!survey.all.contains_key(&b"runaway"[..]));
+    let mut walked = Vec::new();
+    let walk = s3.walk(&path("run"), &mut |entry| {
+        assert_eq!(entry.content.is_some(), entry.found.unwrap().kind == Kind::File);
+        walked.push(entry.path.as_bytes().to_vec());
+        ControlFlow::Continue(())
+    });
+    walk.unwrap();
+    assert!(walked.iter().eq(survey.all.keys()));
     let one = s3.survey(&path("runaway"), (Meant::Either, Times::Written)).unwrap();
     assert_eq!(one.all.len(), 1);
     let none = s3.survey(&path("none"), (Meant::Either, Times::Written)).unwrap_err();
