@@ -5,18 +5,12 @@ use hikyaku_copy::Location;
 use hikyaku_crypto::{Fingerprint, Secret};
 use hikyaku_fs::Kind;
 use hikyaku_net::Target;
+use hikyaku_pair::Allowed;
 use hikyaku_reach::{Destination, Greeting, Hello, Start};
 use hikyaku_transfer::Depth;
 use libfuzzer_sys::fuzz_target;
-use patterns::Allowed;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-
-#[allow(dead_code, unreachable_pub, reason = "a file of another crate")]
-#[path = "../../crates/copy/src/patterns.rs"]
-// It would look for the tests of that file in another folder.
-#[rustfmt::skip]
-mod patterns;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Err(error) = Greeting::read(&mut &*bytes) {

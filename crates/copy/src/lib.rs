@@ -1,32 +1,25 @@
-//! scp's habits over the transport: arguments, the two ends of a copy, what its user sees.
+//! scp's habits over the transport: arguments, routes, what its user sees.
 #![forbid(unsafe_code)]
 
 mod args;
 mod cluster;
-mod engine;
-mod far;
 mod guests;
-mod home;
 mod location;
 mod log;
 mod manifest;
 mod memory;
 mod names;
 mod outcome;
-mod patterns;
 mod plan;
 mod run;
-mod session;
 mod sftp;
 mod show;
 mod status;
-mod sync;
 mod table;
 mod unfinished;
 
 pub use args::CopyArgs;
-pub use engine::Patterns;
-pub use far::{SERVICE, attend};
+pub use hikyaku_pair::Patterns;
 pub use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
 };

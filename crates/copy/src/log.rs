@@ -1,6 +1,5 @@
 //! `--log-dir`: what a copy looked like, for `hikyaku report`.
 
-use crate::engine::Meter;
 use crate::location::Location;
 use crate::plan::CopyPlan;
 use crate::show::limited_by_word;
@@ -8,6 +7,7 @@ use anyhow::Result;
 use hikyaku_console::{ExitCode, Tone, say};
 pub(crate) use hikyaku_fan::Direction;
 use hikyaku_fs::Shown;
+use hikyaku_pair::Meter;
 use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;

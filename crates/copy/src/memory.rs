@@ -1,10 +1,7 @@
-//! How much this process may take: memory, by what the machine has left and what its control groups
-//! allow, and open files.
+//! The memory that this process may take, by what the machine has left and what its control groups allow.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// Where nothing is known.
 const PLENTY: u64 = 4 << 30;
@@ -16,18 +13,6 @@ pub fn available() -> u64 {
     let limits = groups.lines().flat_map(|line| limits(line, Path::new("/sys/fs/cgroup")));
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| free(&text));
     limits.chain(machine).min().unwrap_or(PLENTY)
-}
-
-/// How many files this process may have open: as many as the system lets it, once asked.
-pub(crate) fn open_files() -> usize {
-    static LIMIT: OnceLock<usize> = OnceLock::new();
-    *LIMIT.get_or_init(|| {
-        let now = getrlimit(Resource::Nofile);
-        let most = Rlimit { current: now.maximum, maximum: now.maximum };
-        let limit =
-            if setrlimit(Resource::Nofile, most).is_ok() { now.maximum } else { now.current };
-        limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)).max(64)
-    })
 }
 
 /// `MemAvailable` of /proc/meminfo.

@@ -1,11 +1,10 @@
 //! What a run's end means for a script: whether it is worth trying again (`docs/cli.md`).
 
-use crate::engine::{Fatal, kind_of_file};
 use crate::location::LocationError;
-use crate::session::{LostConnection, Refused};
 use anyhow::Error;
 use hikyaku_console::{ExitCode, Kept};
 use hikyaku_net::ConnectError;
+use hikyaku_pair::{Fatal, LostConnection, Refused, kind_of_file};
 use hikyaku_reach::dial::DialError;
 use hikyaku_reach::tcp::TcpError;
 use hikyaku_reach::{ReachError, SshFailed};

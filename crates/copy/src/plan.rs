@@ -1,16 +1,14 @@
 //! A copy command by value: its ends, its rules, its transport and its output. The arguments of `hikyaku cp` are turned into
 //! a plan once; `hikyaku sync` makes its plans itself.
 
-use crate::engine::{Options, Patterns};
-use crate::far::SERVICE;
 use crate::location::Location;
 use crate::memory;
 use crate::names::Names;
-use crate::patterns::Allowed;
 use anyhow::Result;
 use clap::ValueEnum;
 use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
 use hikyaku_fan::Parameters;
+use hikyaku_pair::{Allowed, Options, Patterns, SERVICE};
 use hikyaku_reach::bootstrap::Notes;
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
@@ -250,5 +248,43 @@ impl CopyPlan {
     /// The number of flags `-v`.
     pub(crate) const fn verbosity(&self) -> u8 {
         self.transport.way.ssh.verbose
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::CopyArgs;
+    use clap::Parser;
+    use hikyaku_fs::Kind;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: CopyArgs,
+    }
+
+    fn plan(words: &[&str]) -> CopyPlan {
+        let words = ["cp"].into_iter().chain(words.iter().copied());
+        Command::try_parse_from(words).unwrap().args.plan().unwrap()
+    }
+
+    #[test]
+    fn a_list_limits_the_names_that_the_far_side_may_send() {
+        let list = std::env::temp_dir().join(format!("hikyaku-plan-list-{}", std::process::id()));
+        std::fs::write(&list, "a\nd/b\n").unwrap();
+        let text = list.display().to_string();
+        for (flags, below, other) in
+            [(&[][..], false, false), (&["-r"], true, false), (&["-r", "-T"], true, true)]
+        {
+            let plan = plan(&[flags, &["--files-from", &text, "host:src", "."]].concat());
+            let allowed = plan.allowed(&[b"src".to_vec()], &plan.options().unwrap());
+            let admits = |path: &[u8], kind| allowed.admits(path, kind);
+            assert!(admits(b"a", Kind::File) && admits(b"d", Kind::Dir), "{flags:?}");
+            assert_eq!(admits(b"d/b/x", Kind::File), below, "{flags:?}");
+            assert_eq!(admits(b"d/c", Kind::File), other, "{flags:?}");
+            assert_eq!(admits(b".bashrc", Kind::File), other, "{flags:?}");
+        }
+        std::fs::remove_file(list).unwrap();
     }
 }

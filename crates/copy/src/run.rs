@@ -7,13 +7,11 @@ mod patience;
 
 use crate::args::CopyArgs;
 use crate::cluster::{self, Sources, Transfer};
-use crate::engine::{Choice, Claimant, Claims, End, Meter, Tally};
 use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::{By, CopyPlan};
-use crate::session::Refused;
 use crate::sftp::OpenSftp;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
@@ -24,6 +22,7 @@ use hikyaku_console::{
     print_end, printed, say, unwritten, with_remedy,
 };
 use hikyaku_fs::{descriptor_number, write_whole};
+use hikyaku_pair::{Choice, Claimant, Claims, End, Meter, Refused, Tally};
 use hikyaku_reach::dial::Servers;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;

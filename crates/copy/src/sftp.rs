@@ -27,11 +27,11 @@ mod upload;
 pub(crate) use journal::Journal;
 pub(crate) use settle::Settling;
 
-use crate::engine::{Meter, Options};
 use crate::outcome::failed;
 use anyhow::{Error, Result};
 use fault::Trouble;
 use hikyaku_console::Scope;
+use hikyaku_pair::{Meter, Options};
 use hikyaku_reach::{
     Commands, Destination, Login, NO_CONNECTION, NoSftp, ReachError, SftpServer, SshFailed,
     SshOptions,

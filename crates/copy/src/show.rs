@@ -1,9 +1,9 @@
 //! What the user sees of a copy: the engine's meter, shown on the board of the program.
 
-use crate::engine::{End, Meter, Tally};
 use hikyaku_console::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,
 };
+use hikyaku_pair::{End, Meter, Tally};
 use hikyaku_transfer::FailureKind;
 use std::io;
 use std::time::{Duration, Instant};

@@ -2,6 +2,7 @@
 //! daemons, Gfarm file systems and buckets decide both here.
 
 use crate::layout::Meant;
+use hikyaku_fs::dirs_above;
 use hikyaku_remote::Seen;
 use hikyaku_store::{Found, Kind, Last, StorePath, Time};
 use hikyaku_transfer::{Depth, Existing, Links, Pass};
@@ -225,12 +226,6 @@ impl<'a> Selection<'a> {
         let is_out = dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out(path, is_dir);
         if is_out { Wanted::LeftOut } else { Wanted::Copied }
     }
-}
-
-/// The paths of the directories above a path, outermost first.
-pub fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
-    slashes.map(|(at, _)| &path[..at])
 }
 
 #[cfg(test)]

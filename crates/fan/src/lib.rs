@@ -38,7 +38,7 @@ mod tests;
 pub use census::{
     Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
 };
-pub use choice::{Choice, InTheWay, Link, dirs_above};
+pub use choice::{Choice, InTheWay, Link};
 pub use deposit::{DepositJob, deposit};
 pub use dress::{DirMeta, DirState, Dress};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};

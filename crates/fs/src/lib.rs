@@ -45,7 +45,7 @@ pub use draft::{Draft, Manner, Zeros, remove_unfinished};
 pub use error::FsError;
 pub use escape::{escaped, unescaped};
 pub use partial::{PARTIAL_SUFFIX, Token};
-pub use path::{Name, PathError, PeerPath};
+pub use path::{Name, PathError, PeerPath, dirs_above};
 pub use shown::{Shown, brief, cut, sentence};
 pub use sparse::{holes, punch, write_sparse};
 pub use stream::{Patience, Stream};

@@ -154,5 +154,11 @@ impl From<Name> for PeerPath {
     }
 }
 
+/// The paths of the directories above a path, outermost first.
+pub fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+    slashes.map(|(at, _)| &path[..at])
+}
+
 #[cfg(test)]
 mod tests;

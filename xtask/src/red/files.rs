@@ -4,12 +4,12 @@ use super::Weakening;
 use super::table::{Tests, weak};
 
 const FS: Tests = ("hikyaku-fs", &["--lib"]);
-const COPY: Tests = ("hikyaku-copy", &["--lib"]);
+const PAIR: Tests = ("hikyaku-pair", &["--lib"]);
 const TRANSFER: Tests = ("hikyaku-transfer", &["--lib"]);
 const AGAIN: Tests = ("hikyaku-cli", &["--test", "e2e"]);
 
-const BEFORE: &str = "crates/copy/src/engine/receive/before.rs";
-const FATE: &str = "crates/copy/src/engine/fate.rs";
+const BEFORE: &str = "crates/pair/src/receive/before.rs";
+const FATE: &str = "crates/pair/src/fate.rs";
 const META: &str = "crates/fs/src/dir/meta.rs";
 const DRAFT: &str = "crates/fs/src/draft.rs";
 
@@ -35,7 +35,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "_ if options.existing == Existing::Kept => Fate::Stay,",
             "(EntryKind::File { .. }, _) if options.existing == Existing::Kept => Fate::Stay,",
         ),
-        COPY,
+        PAIR,
         "what_its_user_wants_to_keep_stays_whatever_comes",
     ),
     weak(
@@ -52,7 +52,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "names that are taken, a device",
         FATE,
         ("(_, Kind::Special) => Fate::Refuse(Refusal::Special),", ""),
-        COPY,
+        PAIR,
         "directories_and_devices_are_never_replaced",
     ),
     weak(
@@ -108,14 +108,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "budgets, hashes ahead",
-        "crates/copy/src/engine/incoming.rs",
+        "crates/pair/src/incoming.rs",
         ("if state.expected.len() > MOST_AHEAD {", "if state.expected.len() > 9 * MOST_AHEAD {"),
-        COPY,
+        PAIR,
         "hashes_of_what_is_not_sent_are_not_kept_for_ever",
     ),
     weak(
         "temporary files, leftovers",
-        "crates/copy/src/engine/receive/leftovers.rs",
+        "crates/pair/src/receive/leftovers.rs",
         ("if token == self.disk.token {", "if token == self.disk.token && dir.sync().is_err() {"),
         AGAIN,
         "nothing_is_left_over_after_a_good_copy",
@@ -136,7 +136,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "targets, a slash",
-        "crates/copy/src/engine/receive/place.rs",
+        "crates/pair/src/receive/place.rs",
         ("if self.landing.must_be_dir() && !is_deep {", "if false && !is_deep {"),
         AGAIN,
         "a_slash_at_the_end_means_a_directory",

@@ -24,6 +24,7 @@ const TLS: Tests = ("hikyaku-crypto", &["--lib"]);
 const SIM: Tests = ("hikyaku-sim", &["--test", "sim"]);
 const CC: Tests = ("hikyaku-cc", &["--lib"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
+const PAIR: Tests = ("hikyaku-pair", &["--lib"]);
 const REMOTE: Tests = ("hikyaku-remote", &["--lib"]);
 const SECRETS: Tests = ("hikyaku-cli", &["--test", "e2e"]);
 
@@ -332,7 +333,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a sender's names",
         "crates/fs/src/shown.rs",
         ("!(c.is_control() || c == ", "!(c == '\\0' || c == "),
-        COPY,
+        PAIR,
         "a_sender_that_says_anything_touches_nothing_else",
     ),
     weak(
@@ -343,16 +344,16 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "(FarNames::Checked, _) => Allowed::anything(),",
         ),
         COPY,
-        "a_liar_that_was_asked_for_a_list_writes_nothing_else",
+        "a_list_limits_the_names_that_the_far_side_may_send",
     ),
     weak(
         "a link in the place of a source",
-        "crates/copy/src/engine/walk.rs",
+        "crates/pair/src/walk.rs",
         (
             "hikyaku_transfer::Links::Kept => Links::Kept,",
             "hikyaku_transfer::Links::Kept => Links::Followed,",
         ),
-        COPY,
+        PAIR,
         "a_source_exchanged_for_a_link_is_never_followed",
     ),
     weak(

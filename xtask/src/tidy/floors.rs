@@ -54,6 +54,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store-s3", 6),
     place("hikyaku-remote", 6),
     place("hikyaku-session", 6),
+    place("hikyaku-pair", 7),
     place("hikyaku-copy", 8),
     place("hikyaku-perf", 8),
     place("hikyaku-lab", 8),
@@ -90,7 +91,7 @@ const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror
 /// The floor on which commands begin. Their errors are texts for users, so they may use `anyhow`.
 const COMMANDS: u8 = 8;
 /// Crates below the commands that make texts for users as well: of the command line, and of connections that fail.
-const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach", "hikyaku-session"];
+const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach", "hikyaku-session", "hikyaku-pair"];
 /// Libraries for programs on the floors of commands. Like the crates below them they return errors that a caller can match.
 const LIBRARIES: &[&str] = &["hikyaku-capi", "hikyaku-python"];
 

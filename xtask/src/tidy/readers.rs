@@ -19,6 +19,7 @@ const CRATES: &[&str] = &[
     "transfer",
     "fs",
     "copy",
+    "pair",
     "perf",
     "forward",
     "proxy",

@@ -6,13 +6,13 @@ use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
 use crate::location::GfarmPath;
 use crate::outcome::failed;
-use crate::patterns::in_store;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, begun, headline, misuse, say, with_remedy};
 use hikyaku_fan::{
     Arriving, Claims, Done, GfarmNode, Landing, Plan, Renamed, Server, ServerId, Session,
     SessionError, Target, failure_kind, gfarm_census, remote_path, unfit,
 };
+use hikyaku_pair::in_store;
 use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::{ErrorKind, Kind, Last, Led, Root, Step, Store, StorePath, lead};
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, survey};

@@ -1,7 +1,6 @@
 //! What is ordered of a copy from or to servers: the user's choice, and how data travel.
 
 use super::{Sources, Transfer};
-use crate::engine::{Choice as Patterns, Options};
 use crate::log::Direction;
 use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
@@ -9,6 +8,7 @@ use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, misuse, say};
 use hikyaku_fan::{Choice, Modes, Parameters, Streams, Written};
 use hikyaku_fs::{Patience, descriptor_number};
+use hikyaku_pair::{Choice as Patterns, Options};
 use hikyaku_reach::dial::{Ending, Servers, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_session::least;

@@ -2,10 +2,10 @@
 
 use super::Order;
 use crate::outcome::failed;
-use crate::patterns::is_pattern;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Tone, causes, misuse, say, with_remedy};
 use hikyaku_fan::{HostError, Session, SessionError, Setup};
+use hikyaku_pair::is_pattern;
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers};
 use hikyaku_reach::launch::Fleet;

@@ -1,7 +1,7 @@
 //! Copies within a machine that cannot be meant: of a file onto itself, of a directory into itself.
 
-use crate::engine::Options;
 use hikyaku_fs::Shown;
+use hikyaku_pair::Options;
 use hikyaku_transfer::{Failure, FailureKind, Links};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};

@@ -2,14 +2,12 @@
 
 use super::part::{Part, Turn};
 use super::patience::Attempt;
-use crate::engine::Meter;
-use crate::far::Far;
 use crate::plan::By;
-use crate::session::Session;
 use crate::sftp::{self, LoggedIn, Server};
 use crate::table::TABLE;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Way, headline};
+use hikyaku_pair::{Far, Meter, Session};
 use hikyaku_reach::bootstrap::Spare;
 use hikyaku_reach::{Login, ReachError};
 

@@ -2,19 +2,19 @@
 
 use super::onto::objection;
 use super::patience::Attempt;
-use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, Terms};
-use crate::far::Far;
 use crate::location::{Location, Remote};
 use crate::log::Direction;
 use crate::outcome::failed;
-use crate::patterns::{is_home, is_users_home};
 use crate::plan::CopyPlan;
-use crate::session::{Order, Session};
 use crate::sftp::{Journal, OpenSftp, Run, Server};
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
+use hikyaku_pair::{
+    Claimant, Descriptors, Far, Meter, Options, Order, Roots, Session, Terms, is_home,
+    is_users_home,
+};
 use hikyaku_reach::bootstrap::{Asking, Spare};
 use hikyaku_transfer::{Durable, Failure, FailureKind, Pass, Resume};
 use hikyaku_units::Rate;

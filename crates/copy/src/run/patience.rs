@@ -2,9 +2,9 @@
 //! laptop that slept.
 
 use crate::outcome::is_blocked;
-use crate::session::LostConnection;
 use hikyaku_console::Kept;
 use hikyaku_net::ConnectError;
+use hikyaku_pair::LostConnection;
 use hikyaku_reach::SshFailed;
 use hikyaku_units::{Retries, RetryPolicy};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The directories above one that is listed. A link that leads back to one of them has no end, and is not followed.
 
 use super::fault::Trouble;
-use crate::engine::{End, ReadSource};
+use hikyaku_pair::{End, ReadSource};
 use hikyaku_transfer::FailureKind;
 use std::sync::Arc;
 

@@ -1,11 +1,10 @@
 //! What went wrong: with one file, or with all of the copy.
 
-use crate::engine::{End, kind};
-use crate::session::{LostConnection, Refused};
 use anyhow::Error;
 use hikyaku_console::Kept;
 use hikyaku_fan::failure_kind;
 use hikyaku_fs::FsError;
+use hikyaku_pair::{End, LostConnection, Refused, kind};
 use hikyaku_sftp::{Failed, Status};
 use hikyaku_store::{ErrorKind, StoreError};
 use hikyaku_transfer::{Failure, FailureKind};

@@ -3,11 +3,10 @@
 use super::Run;
 use super::fault::{Trouble, there};
 use super::file::no_time;
-use crate::engine::End;
 use crate::outcome::failed;
-use crate::patterns::{Asked, is_home, is_users_home};
 use anyhow::Result;
 use hikyaku_fs::{Name, Shown};
+use hikyaku_pair::{Asked, End, is_home, is_users_home};
 use hikyaku_sftp::{Attributes, Entry, Kind, Request};
 use hikyaku_store::Time;
 use hikyaku_transfer::{Existing, FailureKind};

@@ -14,8 +14,8 @@ use super::upload::{
     Until, Upload, kept, key_of, may_stay, opening_mode, present_at, replaceable, syncs, told,
     upload,
 };
-use crate::engine::End;
 use hikyaku_fan::Dress;
+use hikyaku_pair::End;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Folder, Local, Reached};

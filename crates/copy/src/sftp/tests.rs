@@ -1,7 +1,7 @@
 //! Tests with a server that lies.
 
 use super::*;
-use crate::engine::Tally;
+use hikyaku_pair::Tally;
 use hikyaku_transfer::Depth;
 use std::fs;
 use std::io::{Read, Write};
@@ -207,9 +207,7 @@ fn a_file_without_end_gets_no_name() {
 #[test]
 fn a_server_that_breaks_the_protocol_is_not_taken_for_a_lost_connection() {
     let is_lost = |failed| match fault::there(b"a")(failed) {
-        Trouble::End(error) => {
-            error.chain().any(|link| link.is::<crate::session::LostConnection>())
-        }
+        Trouble::End(error) => error.chain().any(|link| link.is::<hikyaku_pair::LostConnection>()),
         other => panic!("the copy goes on: {other:?}"),
     };
     assert!(is_lost(hikyaku_sftp::Failed::Lost("it has ended".to_owned())));

@@ -8,8 +8,8 @@ use super::file::{
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use super::settle::{Complete, name};
-use crate::engine::End;
 use hikyaku_fs::Shown;
+use hikyaku_pair::End;
 use hikyaku_sftp::{
     Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };

@@ -1,8 +1,8 @@
 //! Drops a copy: what is unfinished of it, and its journal.
 
 use super::partial_path;
-use crate::engine::{Content, Held, Known, NotHeld, Unfinished, kind};
 use hikyaku_fs::{Dir, FsError, Kind, Name, PeerPath, Shown, Token, remove_unfinished};
+use hikyaku_pair::{Content, Held, Known, NotHeld, Unfinished, kind};
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use rustix::io::Errno;
 use std::collections::BTreeSet;

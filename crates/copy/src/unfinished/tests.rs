@@ -1,8 +1,8 @@
 //! Which copies a target names, and what is read of them.
 
 use super::*;
-use crate::engine::State;
 use hikyaku_fs::Token;
+use hikyaku_pair::State;
 use hikyaku_transfer::{
     Begun, Done, EarlierFile, FileHash, FileRecord, Geometry, Proven, Reached, SEGMENT,
     SegmentHash, SegmentIndex, Version,

@@ -2,8 +2,8 @@
 
 use super::abandon::{Became, Dropped};
 use super::{Reader, partial_path, progress, target};
-use crate::engine::{Content, Known, State, Unfinished};
 use hikyaku_fs::{Shown, sentence};
+use hikyaku_pair::{Content, Known, State, Unfinished};
 use hikyaku_transfer::{EarlierFile, Remains};
 use hikyaku_units::{DataSize, counted};
 use serde::Serialize;

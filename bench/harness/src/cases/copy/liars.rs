@@ -12,7 +12,7 @@ pub(crate) const BENCH: Bench = Bench {
     id: "bad-peer",
     title: "A peer that lies, and a race",
     method: "The house's own tests, with more of the same: 500 scripts of a sender and 500 of a \
-             receiver that say anything (`engine::tests::lies`), and a million exchanges of a \
+             receiver that say anything (`pair/tests/lies.rs`), and a million exchanges of a \
              directory for a link to outside while everything is tried beneath it, by both ways of \
              looking names up (`FLIPS`). A test that finds anything touched fails, and so does the \
              cell; each has been seen to fail on a weakened build.",
@@ -32,8 +32,8 @@ fn cells(_: &Ctx) -> Vec<Cell> {
 fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let flips = if ctx.is_quick() { FLIPS / 50 } else { FLIPS };
     let (package, test, times) = match cell.id() {
-        "lies-sender" => ("hikyaku-copy", "a_sender_that_says_anything", 500),
-        "lies-receiver" => ("hikyaku-copy", "a_receiver_that_says_anything", 500),
+        "lies-sender" => ("hikyaku-pair", "a_sender_that_says_anything", 500),
+        "lies-receiver" => ("hikyaku-pair", "a_receiver_that_says_anything", 500),
         _ => ("hikyaku-fs", "a_race_between_directory_and_link", flips),
     };
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

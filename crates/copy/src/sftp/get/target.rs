@@ -1,7 +1,6 @@
 //! What the target on this machine means.
 
 use super::bad_name;
-use crate::engine::kind;
 use crate::outcome::failed;
 use crate::sftp::Run;
 use crate::sftp::fault::Trouble;
@@ -9,6 +8,7 @@ use crate::sftp::remote::join;
 use anyhow::{Context, Result};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
+use hikyaku_pair::kind;
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::{Pass, Sources};

@@ -2,7 +2,6 @@
 
 use super::target::Target;
 use super::{Job, bad_name};
-use crate::engine::{Choice, End};
 use crate::sftp::above::Above;
 use crate::sftp::download::Download;
 use crate::sftp::fault::{Trouble, not_a_directory, stored, there};
@@ -11,8 +10,9 @@ use crate::sftp::remote::{Known, entries, join, split};
 use crate::sftp::small::Small;
 use crate::sftp::{Run, crew};
 use anyhow::Result;
-use hikyaku_fan::{DirMeta, DirState, Dress, dirs_above};
-use hikyaku_fs::Name;
+use hikyaku_fan::{DirMeta, DirState, Dress};
+use hikyaku_fs::{Name, dirs_above};
+use hikyaku_pair::{Choice, End};
 use hikyaku_sftp::{Answer, Attributes, Entry, Failed, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_transfer::{Depth, Durable, FailureKind, Links, Pass};

@@ -1,7 +1,6 @@
 //! What there is to be copied to the server: found while the copy is under way.
 
 use super::{Job, name_of};
-use crate::engine::{Choice, End};
 use crate::sftp::above::Above;
 use crate::sftp::fault::{Trouble, here, not_a_directory, there};
 use crate::sftp::file::{is_draft, times};
@@ -10,7 +9,8 @@ use crate::sftp::small::Small;
 use crate::sftp::upload::Upload;
 use crate::sftp::{Run, crew};
 use anyhow::Result;
-use hikyaku_fan::dirs_above;
+use hikyaku_fs::dirs_above;
+use hikyaku_pair::{Choice, End};
 use hikyaku_sftp::{Attributes, Failed, Kind, Request, Ticket};
 use hikyaku_transfer::{Depth, FailureKind, Links, Pass};
 use std::collections::BTreeSet;

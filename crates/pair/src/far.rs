@@ -1,0 +1,190 @@
+//! The far side of a copy: a program that ssh has started, or a thread of this one.
+
+use crate::claims::Claimant;
+use crate::ends::Options;
+use crate::failure::failed;
+use crate::fault::close_code;
+use crate::home::expanded;
+use crate::landing::Descriptors;
+use crate::meter::Meter;
+use crate::patterns::{Allowed, expand, is_home, is_users_home};
+use crate::session::{MOST_OBJECTS, Order, Session};
+use crate::walk::Roots;
+use anyhow::{Context, Error, Result, ensure};
+use hikyaku_console::one_line;
+use hikyaku_reach::{
+    Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached,
+    Readers, Service, Stream, TIMES_ALONE, Way, here,
+};
+use hikyaku_transfer::{FailureKind, Preserve};
+use hikyaku_units::Rate;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The service that a far side of a copy is.
+pub const SERVICE: Service = Service {
+    name: "copy",
+    streams_max: MOST_OBJECTS,
+    readers: Readers::One,
+    path_memory: PathMemory::OfUser,
+    loss: Loss::BeginsAnew,
+};
+
+/// How long a program that ends waits until ssh has taken its last word.
+const LAST_WORD: Duration = Duration::from_secs(5);
+/// Names that may come of a list and of the sources that it is relative to.
+const MOST_LISTED: usize = 1 << 20;
+
+/// A far side that has been given its order. Dropping it ends it.
+pub struct Far {
+    /// The session, until the caller takes it.
+    pub session: Option<Session>,
+    /// What would make it faster, for the user.
+    pub advice: Option<String>,
+    _side: FarSide,
+}
+
+impl Far {
+    /// Starts the far side at `destination` and gives it `order`.
+    pub fn there(way: &Way, destination: &Destination, order: &Order) -> Result<Self> {
+        Self::ordered(way.open(destination).map_err(explained)?, order)
+    }
+
+    /// Starts a far side on this machine and gives it `order`; at most so much is copied in a second.
+    pub fn here(order: &Order, limit: Option<Rate>) -> Result<Self> {
+        let reached = here(&SERVICE, limit, |connection, stream| {
+            // The other end has the same user, and tells.
+            let _ = obey(connection, stream, Descriptors::Users);
+        })?;
+        Self::ordered(reached, order)
+    }
+
+    fn ordered(reached: Reached, order: &Order) -> Result<Self> {
+        let Reached { connection, agreed, fate, advice, side } = reached;
+        refuse_what_it_lacks(order, &agreed)?;
+        let session = Session::order(connection, order, fate)?;
+        Ok(Self { session: Some(session), advice, _side: side })
+    }
+}
+
+/// An order that a far side would not understand is not given to it.
+// spec: copy-feature-1
+fn refuse_what_it_lacks(order: &Order, agreed: &Agreed) -> Result<()> {
+    let (Order::Put { options, .. } | Order::Get { options, .. }) = order;
+    if options.preserve != Preserve::Times || agreed.has(TIMES_ALONE) {
+        return Ok(());
+    }
+    let text = "the hikyaku of the far side is older than this one, and keeps times only together with modes";
+    let remedy = "try: -p, or a newer hikyaku on the far side";
+    Err(failed(FailureKind::Unsupported, text).context(remedy).context(text))
+}
+
+/// The error with its remedy in the chain.
+fn explained(error: ReachError) -> Error {
+    let (remedy, text) = (error.remedy(), error.to_string());
+    match remedy {
+        Some(remedy) => Error::new(error).context(remedy).context(text),
+        None => error.into(),
+    }
+}
+
+/// Serves one copy to a near side that has come through ssh.
+pub fn attend(arrival: Arrival) -> Result<()> {
+    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
+    let (connection, stream, _door) = arrival.split();
+    obey(connection, stream, Descriptors::Carrier)
+}
+
+/// Does what the other end of `connection` wants, which has begun to speak on `stream`.
+fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Result<()> {
+    let (session, order) = Session::obey(connection.clone(), stream)?;
+    let refuse = |error: &Error| connection.close(close_code(error), &one_line(error));
+    match Work::of(&order, descriptors) {
+        Ok(work) => {
+            // A failure closes the connection; this is for what fails before or behind the copy itself.
+            let _ = work.run(session).inspect_err(refuse);
+        }
+        Err(error) => {
+            // Before the session goes, whose last act is to end its stream: the other end would hear of that alone.
+            refuse(&error);
+            drop(session);
+        }
+    }
+    if connection.close_reason().is_some() {
+        connection.flush(LAST_WORD);
+    }
+    // The other end has a user, and tells.
+    Ok(())
+}
+
+/// An order, when it is known which files it means here.
+enum Work<'a> {
+    Receive { target: PathBuf, options: &'a Options, descriptors: Descriptors },
+    Send { roots: Roots, options: &'a Options },
+}
+
+impl<'a> Work<'a> {
+    fn of(order: &'a Order, descriptors: Descriptors) -> Result<Self> {
+        Ok(match order {
+            Order::Put { target, options } => {
+                Self::Receive { target: expanded(target)?, options, descriptors }
+            }
+            Order::Get { sources, options } => {
+                let mut paths = Vec::new();
+                for source in sources {
+                    let path = expanded(source)?;
+                    paths.extend(
+                        match is_home(source) || (is_users_home(source) && path.is_dir()) {
+                            // As with scp that is what is in it: the near side does not know its name.
+                            true => vec![path.join(".")],
+                            false => expand(&path),
+                        },
+                    );
+                }
+                let names = paths.len().saturating_mul(options.files.len());
+                ensure!(names <= MOST_LISTED, "a list of {names} names is too long");
+                Self::Send { roots: Roots::new(&paths, &options.files, descriptors), options }
+            }
+        })
+    }
+
+    fn run(self, session: Session) -> Result<()> {
+        let meter = Meter::default();
+        match self {
+            Self::Receive { target, options, descriptors } => {
+                let writes = (&meter, descriptors);
+                // What another part of the copy has made is the near side's to know.
+                let asked = (&Allowed::anything(), Claimant::only());
+                session.receive(&target, asked, options, writes)
+            }
+            Self::Send { roots, options } => {
+                session.send(&roots, options, Claimant::only(), &meter)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_transfer::encode;
+
+    // spec: copy-feature-1
+    #[test]
+    fn times_alone_are_asked_only_of_a_far_side_that_knows_them() {
+        let old = [Preserve::Nothing, Preserve::All, Preserve::Times].map(|preserve| {
+            let options = Options { preserve, ..Options::default() };
+            let order = Order::Put { target: Vec::new(), options };
+            let agreed = |features: &[&str]| Agreed {
+                protocol: 6,
+                features: features.iter().map(|name| (*name).to_owned()).collect(),
+            };
+            assert!(refuse_what_it_lacks(&order, &agreed(&[TIMES_ALONE])).is_ok());
+            refuse_what_it_lacks(&order, &agreed(&["another"])).is_ok()
+        });
+        assert_eq!(old, [true, true, false]);
+        // An older program reads a bool.
+        assert_eq!(encode(&Preserve::Nothing, &[]), encode(&false, &[]));
+        assert_eq!(encode(&Preserve::All, &[]), encode(&true, &[]));
+    }
+}

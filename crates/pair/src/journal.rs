@@ -1,0 +1,263 @@
+//! The journal on disk: a file in the state directory of the receiving user for each pair of sources and destination.
+
+mod unfinished;
+
+pub use unfinished::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};
+
+use hikyaku_console::Folder;
+use hikyaku_fs::{FsError, Token};
+use hikyaku_transfer::{Begun, Journal, Record, Remains};
+use rustix::fs::FlockOperation;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// An end that lost the other one finds out within this time (see `Watch`).
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(100);
+/// Suffix of journals' names. Older versions used `journal`, and their journals are not resumed.
+const SUFFIX: &str = "journal2";
+/// Maximum size of the first record, which contains a path and the sources.
+const LONGEST_HEAD: u64 = 64 << 10;
+/// Characters of the sources that are kept for a person.
+const LONGEST_FROM: usize = 1000;
+
+/// A journal, open for the duration of the copy. A copy without a journal works, but cannot be resumed.
+pub(crate) struct JournalFile {
+    open: Option<(Mutex<File>, PathBuf)>,
+    /// In the names of this copy's unfinished files.
+    token: Token,
+}
+
+/// An open journal with the results of earlier attempts.
+pub(crate) struct Opened {
+    pub(crate) journal: JournalFile,
+    /// Files that earlier attempts have left, by path.
+    pub(crate) remains: BTreeMap<Vec<u8>, Remains>,
+    pub(crate) attempt: Attempt,
+}
+
+/// Which attempt at a copy this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    First,
+    /// An earlier attempt was not completed.
+    Later,
+}
+
+/// Whether records were written for the next attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remembered {
+    Yes,
+    No,
+}
+
+impl JournalFile {
+    /// No journal.
+    pub(crate) const fn none(token: Token) -> Self {
+        Self { open: None, token }
+    }
+
+    /// The journal of copies of these sources to `place`, and what there is of earlier ones. If the
+    /// same copy is under way it keeps its journal. `from` are the sources for a person.
+    pub(crate) fn open(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+        let token = Token::random()?;
+        // No state directory, a full disk, an unreadable file: nothing of it hurts the copy.
+        let opened = Self::try_open(place, from, token).ok().flatten();
+        let (journal, attempt) = (Self::none(token), Attempt::First);
+        Ok(opened.unwrap_or(Opened { journal, remains: BTreeMap::new(), attempt }))
+    }
+
+    fn try_open(place: &Place<'_>, from: &str, token: Token) -> io::Result<Option<Opened>> {
+        let Some(folder) = folder() else { return Ok(None) };
+        let dir = place.real_dir()?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let path = folder.join(place.journal()?);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut file = loop {
+            let file = options.open(&path)?;
+            if !lock(&file, &path) {
+                return Ok(None);
+            }
+            // The previous owner may have removed the file. A journal without a name could not be resumed.
+            // If the name cannot be checked, the copy has no journal.
+            if unfinished::is_at(&file, &path)? {
+                break file;
+            }
+        };
+        let is_new = file.metadata().is_ok_and(|meta| meta.len() == 0);
+        let (known, token) = begin(&mut file, place, dir, from, token).inspect_err(|_| {
+            // Half a first record is of no use to a later attempt.
+            if is_new {
+                let _ = fs::remove_file(&path);
+            }
+        })?;
+        let attempt = if known.begun.is_some() { Attempt::Later } else { Attempt::First };
+        let journal = Self { open: Some((Mutex::new(file), path)), token };
+        Ok(Some(Opened { journal, remains: known.files, attempt }))
+    }
+
+    /// In the names of this copy's unfinished files.
+    pub(crate) const fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Appends records.
+    pub(crate) fn append(&self, records: &[Record]) -> Remembered {
+        let Some((file, _)) = &self.open else { return Remembered::No };
+        if records.is_empty() {
+            return Remembered::Yes;
+        }
+        let bytes: Vec<u8> = records.iter().flat_map(Journal::frame).collect();
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        match file.write_all(&bytes) {
+            Ok(()) => Remembered::Yes,
+            // A reader takes an incomplete record for the end of the journal.
+            Err(_) => Remembered::No,
+        }
+    }
+
+    /// The length of the journal, to be passed to [`Self::synced`] once the data of its records are synced.
+    pub(crate) fn length(&self) -> u64 {
+        let Some((file, _)) = &self.open else { return 0 };
+        let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.metadata().map_or(0, |meta| meta.len())
+    }
+
+    /// Records that the data of all records in the first `length` bytes have reached the disk.
+    pub(crate) fn synced(&self, length: u64, stamps: Vec<(Vec<u8>, (i64, u32))>) {
+        self.append(&[Record::Synced { length, stamps }]);
+        if let Some((file, _)) = &self.open {
+            let _ = file.lock().unwrap_or_else(PoisonError::into_inner).sync_data();
+        }
+    }
+
+    /// Whether another attempt at the same copy waits for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.open.as_ref().is_some_and(|(_, path)| request(path).exists())
+    }
+
+    /// The copy is done: there is nothing to go on with.
+    pub(crate) fn remove(self) {
+        if let Some((file, path)) = self.open {
+            let _ = fs::remove_file(path);
+            drop(file);
+        }
+    }
+}
+
+/// Reads the records of earlier attempts and records a new attempt. Returns the token of the copy, which is that of the
+/// first attempt.
+fn begin(
+    file: &mut File,
+    place: &Place<'_>,
+    dir: PathBuf,
+    from: &str,
+    token: Token,
+) -> io::Result<(Journal, Token)> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let mut known = Journal::read(&bytes).unwrap_or_default();
+    file.set_len(known.whole as u64)?;
+    file.seek(SeekFrom::End(0))?;
+    if known.whole == 0 {
+        file.write_all(Journal::magic())?;
+    }
+    let earlier = known.begun.as_ref().and_then(|begun| Token::parse(&begun.token));
+    if earlier.is_none() {
+        known.begun = None;
+    }
+    let token = earlier.unwrap_or(token);
+    let begun = Begun {
+        token: token.as_bytes().to_vec(),
+        dir: dir.into_os_string().into_vec(),
+        name: place.name.map(<[u8]>::to_vec),
+        from: from.chars().take(LONGEST_FROM).collect(),
+    };
+    file.write_all(&Journal::frame(&Record::Begun(begun)))?;
+    Ok((known, token))
+}
+
+/// Tokens in the names of unfinished files, of all copies that can be resumed.
+pub(crate) fn live_tokens() -> BTreeSet<Token> {
+    let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let journals = entries.flatten().map(|entry| entry.path());
+    let journals = journals.filter(|path| path.extension().is_some_and(|end| end == SUFFIX));
+    journals.filter_map(|path| token_of(&path)).collect()
+}
+
+/// The token of a journal, which stands in its first record.
+fn token_of(journal: &Path) -> Option<Token> {
+    let mut head = Vec::new();
+    File::open(journal).ok()?.take(LONGEST_HEAD).read_to_end(&mut head).ok()?;
+    Token::parse(&Journal::read(&head).ok()?.begun?.token)
+}
+
+/// The copy that a journal belongs to.
+pub(crate) struct Place<'a> {
+    /// A hash of the sources.
+    pub(crate) of: [u8; 32],
+    /// The directory that is copied into.
+    pub(crate) dir: &'a Path,
+    /// The name of a single source at the destination, if it differs from its own name.
+    pub(crate) name: Option<&'a [u8]>,
+}
+
+impl Place<'_> {
+    /// Whether a copy to it was begun and not finished.
+    pub(crate) fn is_begun(&self) -> bool {
+        folder().zip(self.journal().ok()).is_some_and(|(folder, name)| folder.join(name).exists())
+    }
+
+    fn real_dir(&self) -> io::Result<PathBuf> {
+        fs::canonicalize(self.dir)
+    }
+
+    /// The name of the journal's file.
+    fn journal(&self) -> io::Result<String> {
+        let dir = self.real_dir()?;
+        let mut hasher = blake3::Hasher::new_keyed(&self.of);
+        hasher.update(dir.as_os_str().as_bytes());
+        // No path has this byte in it.
+        hasher.update(b"\0").update(self.name.unwrap_or_default());
+        Ok(format!("{}.{SUFFIX}", &hasher.finalize().to_hex()[..32]))
+    }
+}
+
+/// Locks it; an earlier attempt whose other end is silent is asked to give way.
+fn lock(file: &File, path: &Path) -> bool {
+    let try_lock = || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let request = request(path);
+    if try_lock() {
+        // A process that requested the journal may have been killed.
+        let _ = fs::remove_file(&request);
+        return true;
+    }
+    // Without it the other attempt ends by itself, if it does.
+    let _ = File::create(&request);
+    let begin = Instant::now();
+    let mut has_it = false;
+    while !has_it && begin.elapsed() < PATIENCE {
+        thread::sleep(LOOK);
+        has_it = try_lock();
+    }
+    let _ = fs::remove_file(&request);
+    has_it
+}
+
+/// The file that exists while another process waits for the journal.
+fn request(path: &Path) -> PathBuf {
+    path.with_extension("wanted")
+}
+
+/// `$XDG_STATE_HOME/hikyaku/copies`.
+fn folder() -> Option<PathBuf> {
+    Some(Folder::State.of_user().ok()?.join("copies"))
+}

@@ -1,0 +1,66 @@
+//! Unfinished files that nobody will finish: removed before anything new is written beside them.
+
+use super::{Attempt, Receiver};
+use crate::journal::live_tokens;
+use hikyaku_fs::{Dir, Draft, Kind, Meta, Name, Token};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Names that are looked at in a directory that this copy sees for the first time. (One that it has
+/// written into before is looked at as a whole.)
+const MOST_NAMES: usize = 10_000;
+/// An unfinished file of which no journal here tells may be one of another machine's, which shares the
+/// directory and cannot lock it: it is left alone for a day.
+const STRANGER: Duration = Duration::from_secs(24 * 3600);
+
+impl Receiver<'_> {
+    /// Removes what earlier attempts have left in a directory and nobody will take up. One that cannot be listed keeps
+    /// what is in it.
+    pub(super) fn sweep(&mut self, dir: &Arc<Dir>) {
+        let Ok(meta) = Meta::of(dir) else { return };
+        // Once: later there are those in it that are being written.
+        if self.landing.is_stream() || !self.swept.insert(meta.identity) {
+            return;
+        }
+        let most = match self.attempt {
+            Attempt::First => MOST_NAMES,
+            Attempt::Later => usize::MAX,
+        };
+        // A disk may fail once.
+        let listed = dir.first_entries(most).or_else(|_| dir.first_entries(most));
+        let Ok(entries) = listed else {
+            self.unswept += 1;
+            return;
+        };
+        for entry in entries {
+            if let Some(token) = Token::of(&entry.name)
+                && self.is_nobodys(dir, &entry.name, token)
+            {
+                let _ = dir.remove_file(&entry.name);
+            }
+        }
+    }
+
+    fn is_nobodys(&self, dir: &Arc<Dir>, name: &Name, token: Token) -> bool {
+        let Ok(Some(meta)) = dir.meta(name) else { return false };
+        if meta.kind == Kind::Dir || meta.owner.user != rustix::process::geteuid().as_raw() {
+            return false;
+        }
+        if token == self.disk.token {
+            // Of an earlier attempt at this copy, unless this one will take it up or has made it.
+            return !self.partials.contains(name.as_bytes()) && !is_held(dir, name);
+        }
+        let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let age = age.as_secs().saturating_sub(u64::try_from(meta.modified.0).unwrap_or(0));
+        age > STRANGER.as_secs() && !live_tokens().contains(&token) && !is_held(dir, name)
+    }
+}
+
+/// Whether somebody has it open for writing.
+fn is_held(dir: &Arc<Dir>, name: &Name) -> bool {
+    match Draft::in_place(dir.clone(), name) {
+        // It is a draft of its own name, which nothing becomes of when it is dropped.
+        Ok(_) => false,
+        Err(error) => matches!(error, hikyaku_fs::FsError::Busy { .. }),
+    }
+}
