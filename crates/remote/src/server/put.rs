@@ -89,14 +89,20 @@ impl<'a> Drafts<'a> {
             Put::Finish { draft } => {
                 let begun = self.0.remove(&draft).ok_or(UNKNOWN)?;
                 match begun.whole(None) {
-                    Ok(whole) => return Ok(Ok(whole.name(session, teller))),
+                    Ok(whole) => {
+                        whole.name(session, teller);
+                        return Ok(Ok(()));
+                    }
                     Err(error) => Err(error),
                 }
             }
             Put::FinishAs { draft, file } => {
                 let begun = self.0.remove(&draft).ok_or(UNKNOWN)?;
                 match begun.whole(Some(file)) {
-                    Ok(whole) => return Ok(Ok(whole.name(session, teller))),
+                    Ok(whole) => {
+                        whole.name(session, teller);
+                        return Ok(Ok(()));
+                    }
                     Err(error) => Err(error),
                 }
             }
