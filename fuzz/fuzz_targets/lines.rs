@@ -1,12 +1,12 @@
 //! What comes through ssh or from a measuring peer as text, and which names may come of what was asked for.
 #![no_main]
 
-use hikyaku_copy::Location;
 use hikyaku_crypto::{Fingerprint, Secret};
 use hikyaku_fs::Kind;
 use hikyaku_net::Target;
 use hikyaku_pair::Allowed;
 use hikyaku_reach::{Destination, Greeting, Hello, Start};
+use hikyaku_stores::Location;
 use hikyaku_transfer::Depth;
 use libfuzzer_sys::fuzz_target;
 use std::ffi::OsStr;

@@ -6,7 +6,6 @@ mod s3;
 mod servers;
 
 use crate::guests::Guests;
-use crate::location::{Location, LocationError};
 use crate::names::Names;
 use crate::plan::{By, CopyPlan, FarNames, Report, Rules, StartServers, Transport as Carriage};
 use crate::unfinished::{Reader, Wish};
@@ -18,6 +17,7 @@ use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size}
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, ScpArgs, SshOptions, WayPlan};
+use hikyaku_stores::{Location, LocationError};
 use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
 };

@@ -11,7 +11,6 @@ mod order;
 mod s3;
 mod start;
 
-use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
@@ -24,6 +23,7 @@ use hikyaku_fs::Shown;
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
 use hikyaku_store::StorePath;
+use hikyaku_stores::{GfarmPath, S3Path};
 use hikyaku_transfer::{FailureKind, Pass};
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;

@@ -4,7 +4,6 @@
 mod args;
 mod cluster;
 mod guests;
-mod location;
 mod log;
 mod manifest;
 mod memory;
@@ -23,7 +22,6 @@ pub use hikyaku_pair::Patterns;
 pub use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
 };
-pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;
 pub use names::Names;
 pub use outcome::exit_code;

@@ -1,6 +1,5 @@
 //! `--log-dir`: what a copy looked like, for `hikyaku report`.
 
-use crate::location::Location;
 use crate::plan::CopyPlan;
 use crate::show::limited_by_word;
 use anyhow::Result;
@@ -9,6 +8,7 @@ pub(crate) use hikyaku_fan::Direction;
 use hikyaku_fs::Shown;
 use hikyaku_pair::Meter;
 use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
+use hikyaku_stores::Location;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Instant;

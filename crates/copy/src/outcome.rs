@@ -1,6 +1,5 @@
 //! What a run's end means for a script: whether it is worth trying again (`docs/cli.md`).
 
-use crate::location::LocationError;
 use anyhow::Error;
 use hikyaku_console::{ExitCode, Kept};
 use hikyaku_net::ConnectError;
@@ -8,6 +7,7 @@ use hikyaku_pair::{Fatal, LostConnection, Refused, kind_of_file};
 use hikyaku_reach::dial::DialError;
 use hikyaku_reach::tcp::TcpError;
 use hikyaku_reach::{ReachError, SshFailed};
+use hikyaku_stores::LocationError;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
 //! A copy command by value: its ends, its rules, its transport and its output. The arguments of `hikyaku cp` are turned into
 //! a plan once; `hikyaku sync` makes its plans itself.
 
-use crate::location::Location;
 use crate::memory;
 use crate::names::Names;
 use anyhow::Result;
@@ -14,6 +13,7 @@ use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
 use hikyaku_reach::{Way, WayPlan};
+use hikyaku_stores::Location;
 use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, OtherSources, Owners, Pass, Preserve, Resume,
     Verify, Write,

@@ -7,7 +7,6 @@ mod patience;
 
 use crate::args::CopyArgs;
 use crate::cluster::{self, Sources, Transfer};
-use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
@@ -26,6 +25,7 @@ use hikyaku_pair::{Choice, Claimant, Claims, End, Meter, Refused, Tally};
 use hikyaku_reach::dial::Servers;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
+use hikyaku_stores::{Location, LocationError, Remote};
 use hikyaku_transfer::{FailureKind, FileHash};
 use hikyaku_units::RetryPolicy;
 use opened::Opened;
@@ -162,18 +162,10 @@ fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
 
 /// The transfer from or to servers, if it is one.
 fn on_servers(plan: &CopyPlan) -> Result<Option<Transfer>> {
-    let (mut sources, mut target) = (plan.sources.clone(), plan.target.clone());
     let settings = settings::of_user()?;
-    for location in sources.iter_mut().chain([&mut target]) {
-        // A user or a port belongs to ssh.
-        if let Location::Remote(Remote { login, path }) = location
-            && login.user.is_none()
-            && login.port.is_none()
-            && let Some(cluster) = settings.cluster(&login.host)
-        {
-            *location = Location::Servers(Servers::of_cluster(cluster, path));
-        }
-    }
+    let sources = plan.sources.iter().cloned();
+    let sources: Vec<Location> = sources.map(|source| source.with_clusters(&settings)).collect();
+    let target = plan.target.clone().with_clusters(&settings);
     let is_cluster = |location: &Location| {
         matches!(location, Location::Servers(_) | Location::Gfarm(_) | Location::S3(_))
     };

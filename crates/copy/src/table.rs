@@ -2,12 +2,12 @@
 
 use crate::cluster::{Sources, Transfer};
 use crate::guests::Guests;
-use crate::location::Location;
 use hikyaku_console::Class::{Convenience, Metadata, Protects};
 use hikyaku_console::Effect::{
     self, Honoured as Y, HonouredUnless, HonouredWith, InPart, Nothing as N, Refused as R,
 };
 use hikyaku_console::{Others, Row, Table, Way, row};
+use hikyaku_stores::Location;
 
 /// The options of `hikyaku cp`.
 pub const TABLE: Table = Table {

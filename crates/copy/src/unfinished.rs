@@ -3,12 +3,12 @@
 mod abandon;
 mod told;
 
-use crate::location::Location;
 use crate::outcome::{code_of_failures, failed};
 use anyhow::{Result, bail};
 use hikyaku_console::{ExitCode, Tone, print, say};
 use hikyaku_fs::Shown;
 use hikyaku_pair::{Content, Known, Unfinished, unfinished};
+use hikyaku_stores::Location;
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

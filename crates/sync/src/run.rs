@@ -22,10 +22,11 @@ use anyhow::{Error, Result};
 use hikyaku_console::{
     ExitCode, Interrupt, Tone, Way as Carried, misuse, say, unwritten, with_remedy,
 };
-use hikyaku_copy::{Location, OpenSftp};
+use hikyaku_copy::OpenSftp;
 use hikyaku_fs::Shown;
 use hikyaku_reach::TIMES_ALONE;
 use hikyaku_shell::Link;
+use hikyaku_stores::Location;
 use hikyaku_units::DataSize;
 use std::io::{self, ErrorKind};
 

@@ -55,6 +55,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-remote", 6),
     place("hikyaku-session", 6),
     place("hikyaku-pair", 7),
+    place("hikyaku-stores", 7),
     place("hikyaku-copy", 8),
     place("hikyaku-perf", 8),
     place("hikyaku-lab", 8),

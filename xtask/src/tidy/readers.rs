@@ -29,6 +29,7 @@ const CRATES: &[&str] = &[
     "http",
     "image-source",
     "sftp",
+    "stores",
     "web-get",
 ];
 /// What readers are called, alone or before an underline.

@@ -4,7 +4,6 @@
 use super::beside::beside;
 use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
-use crate::location::GfarmPath;
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, begun, headline, misuse, say, with_remedy};
@@ -16,6 +15,7 @@ use hikyaku_pair::in_store;
 use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::{ErrorKind, Kind, Last, Led, Root, Step, Store, StorePath, lead};
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, survey};
+use hikyaku_stores::GfarmPath;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeMap;
 use std::fmt;

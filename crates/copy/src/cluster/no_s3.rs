@@ -1,10 +1,10 @@
 //! What a program without the feature `s3` says of buckets.
 
 use super::{Order, Outcome};
-use crate::location::S3Path;
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_console::with_remedy;
+use hikyaku_stores::S3Path;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
 

@@ -158,7 +158,7 @@ impl Transfer {
 
     /// The names under which the settings know the other end: hosts of daemons, gfmd's host, a bucket.
     fn hosts(&self) -> Vec<String> {
-        use crate::location::{GfarmPath, S3Path};
+        use hikyaku_stores::{GfarmPath, S3Path};
         let daemons = |servers: &Servers| -> Vec<String> {
             servers.servers.iter().map(|server| server.host.clone()).collect()
         };

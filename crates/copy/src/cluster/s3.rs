@@ -3,7 +3,6 @@
 use super::beside::beside;
 use super::direct::{Fetching, down, up};
 use super::{Order, Outcome, start};
-use crate::location::S3Path;
 use crate::outcome::failed;
 use crate::plan::CopyPlan;
 use anyhow::{Error, Result};
@@ -16,6 +15,7 @@ use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath};
 use hikyaku_store_s3::{Meant, S3, S3Error, S3Options, Times};
+use hikyaku_stores::S3Path;
 use hikyaku_transfer::Depth;
 use hikyaku_units::counted;
 use std::collections::BTreeSet;

@@ -2,7 +2,6 @@
 
 use super::onto::objection;
 use super::patience::Attempt;
-use crate::location::{Location, Remote};
 use crate::log::Direction;
 use crate::outcome::failed;
 use crate::plan::CopyPlan;
@@ -16,6 +15,7 @@ use hikyaku_pair::{
     is_users_home,
 };
 use hikyaku_reach::bootstrap::{Asking, Spare};
+use hikyaku_stores::{Location, Remote};
 use hikyaku_transfer::{Durable, Failure, FailureKind, Pass, Resume};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;

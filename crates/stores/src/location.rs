@@ -1,6 +1,6 @@
-//! What scp's users write for a source or a target.
+//! What users write for files: a path of this machine, of a host behind ssh, of daemons, of a Gfarm file system, of a bucket.
 
-use hikyaku_console::remedy_for_scheme;
+use hikyaku_console::{Settings, remedy_for_scheme};
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::{Ending, NotAnAddress, Servers};
 use hikyaku_reach::{BadDestination, Destination, unescape};
@@ -79,7 +79,7 @@ pub enum LocationError {
     #[error("'{0}' is a module of an rsync daemon, and hikyaku does not speak rsync's protocol")]
     RsyncDaemon(String),
     /// An address of a protocol that another command speaks: its scheme. The rest may have a password.
-    #[error("addresses of {0}:// are not for hikyaku cp")]
+    #[error("addresses of {0}:// are for another command")]
     OtherProtocol(&'static str),
     /// A file of another machine, by an address that only names files of this one.
     #[error("'{0}': a file:// address names a file of this machine")]
@@ -180,6 +180,25 @@ impl Location {
                 let login = login.map_err(|why| LocationError::of(why, bytes))?;
                 Ok(Self::Remote(Remote { login, path: bytes[colon + 1..].to_vec() }))
             }
+        }
+    }
+}
+
+impl Location {
+    /// The location with the daemons of a cluster of the settings in the place of a host of its name.
+    #[must_use]
+    pub fn with_clusters(self, settings: &Settings) -> Self {
+        match self {
+            // A user or a port belongs to ssh.
+            Self::Remote(Remote { login, path })
+                if login.user.is_none() && login.port.is_none() =>
+            {
+                match settings.cluster(&login.host) {
+                    Some(cluster) => Self::Servers(Servers::of_cluster(cluster, &path)),
+                    None => Self::Remote(Remote { login, path }),
+                }
+            }
+            other => other,
         }
     }
 }
