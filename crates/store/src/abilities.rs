@@ -105,6 +105,8 @@ pub enum Ability {
     Space,
     /// See [`Abilities::unnamed`].
     Unnamed,
+    /// Listing a directory.
+    List,
 }
 
 impl fmt::Display for Ability {
@@ -122,6 +124,7 @@ impl fmt::Display for Ability {
             Self::TakeUp => "resuming an unfinished file",
             Self::Space => "telling its free space",
             Self::Unnamed => "using a file that has no name",
+            Self::List => "listing a directory",
         })
     }
 }

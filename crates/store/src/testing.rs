@@ -12,6 +12,7 @@ mod errors;
 mod files;
 mod parallel;
 mod property;
+pub mod read_only;
 mod recovery;
 mod walks;
 mod writes;
@@ -76,16 +77,19 @@ const GROUPS: [&[Case]; 10] = [
 
 /// Runs every case with a rig of its own. Returns the names of failed cases with the reason.
 pub fn failures<R: Rig>(make: impl Fn() -> R) -> Vec<String> {
-    let mut failed = Vec::new();
-    for case in GROUPS.into_iter().flatten() {
+    let failed = |case: &Case| {
         let rig = make();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (case.run)(&rig))) {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            failed.push(format!("{}: {}", case.name, text.unwrap_or("it panicked")));
-        }
-    }
-    failed
+        failure(case.name, || (case.run)(&rig))
+    };
+    GROUPS.into_iter().flatten().filter_map(failed).collect()
+}
+
+/// Runs a case. Returns its name with the reason if it failed.
+fn failure(name: &str, run: impl FnOnce()) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(run)).err()?;
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    Some(format!("{name}: {}", text.unwrap_or("it panicked")))
 }
 
 /// The number of cases.
