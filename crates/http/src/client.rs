@@ -51,13 +51,13 @@ pub enum NamedBy {
     Other,
 }
 
-/// The URL of a file, and the URL that its redirects led to.
-#[derive(Debug)]
+/// The URL of a file, and the URL that its redirects led to. Clones share the latter.
+#[derive(Clone, Debug)]
 pub struct Place {
     /// The URL that was named.
     pub first: Url,
     named_by: NamedBy,
-    current: Mutex<Url>,
+    current: Arc<Mutex<Url>>,
 }
 
 /// A response whose body has not been read.
@@ -86,7 +86,12 @@ pub struct Client {
 impl Place {
     /// A URL of which no redirect is known.
     pub fn new(url: Url, named_by: NamedBy) -> Self {
-        Self { current: Mutex::new(url.clone()), first: url, named_by }
+        Self { current: Arc::new(Mutex::new(url.clone())), first: url, named_by }
+    }
+
+    /// Another URL by the same author.
+    pub fn beside(&self, url: Url) -> Self {
+        Self::new(url, self.named_by)
     }
 
     /// The URL of the next request.
@@ -163,6 +168,8 @@ impl Client {
                 Ok(head) => return Ok(Answer { connection, head }),
                 // The server may have closed the idle connection. The error of a new one is more exact.
                 Err(Fault::Closed | Fault::Connection(_)) => {}
+                // Bytes behind the end of the preceding answer are no answer.
+                Err(Fault::Lie(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }

@@ -125,7 +125,7 @@ impl Connection {
             // The last chunk is empty. If it is not, the connection is of no use.
             let _ = self.read(&mut [0]);
         }
-        self.is_kept && self.body == Body::Over
+        self.is_kept && self.body == Body::Over && self.wire.is_empty()
     }
 }
 

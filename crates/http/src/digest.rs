@@ -1,31 +1,35 @@
 //! Digests of files: from the command line, from headers, from Metalink files.
 
+use crate::head::Head;
 use aws_lc_rs::digest::{self, Context};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hikyaku_http::Head;
 use std::fmt;
 
 /// A hash function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Function {
-    /// Of old Metalink files only: it finds damage, but no attacker.
+pub enum Function {
+    /// SHA-1, of old Metalink files only: it finds damage, but no attacker.
     Sha1,
+    /// SHA-256.
     Sha256,
+    /// SHA-512.
     Sha512,
 }
 
-/// What a function should give.
+/// The digest of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Digest {
-    pub(crate) function: Function,
-    pub(crate) value: Vec<u8>,
+pub struct Digest {
+    /// The function.
+    pub function: Function,
+    /// Its result.
+    pub value: Vec<u8>,
 }
 
 impl Function {
-    /// By its name in the registries of hash functions (RFC 3230, RFC 5854, RFC 9530).
+    /// Parses its name in the registries of hash functions (RFC 3230, RFC 5854, RFC 9530).
     // fuzz: web
-    pub(crate) fn parse(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         match name.trim().to_ascii_lowercase().as_str() {
             "sha-1" | "sha" => Some(Self::Sha1),
             "sha-256" => Some(Self::Sha256),
@@ -42,8 +46,8 @@ impl Function {
         }
     }
 
-    /// A computation that has seen nothing.
-    pub(crate) fn begin(self) -> Context {
+    /// A computation of the digest, without input so far.
+    pub fn begin(self) -> Context {
         Context::new(self.algorithm())
     }
 }
@@ -59,9 +63,9 @@ impl fmt::Display for Function {
 }
 
 impl Digest {
-    /// From hexadecimal digits; `None` if they are not as many as the function gives.
+    /// Parses hexadecimal digits. `None` if their number is not that of the function.
     // fuzz: web
-    pub(crate) fn parse(function: Function, hex: &str) -> Option<Self> {
+    pub fn parse(function: Function, hex: &str) -> Option<Self> {
         let hex = hex.trim().as_bytes();
         let digit = |byte: u8| char::from(byte).to_digit(16);
         let pairs = hex.chunks(2).map(|pair| match pair {
@@ -72,23 +76,23 @@ impl Digest {
         (value.len() == function.algorithm().output_len()).then_some(Self { function, value })
     }
 
-    /// Whether a computation gave it.
-    pub(crate) fn is(&self, computed: Context) -> bool {
+    /// Whether it is the result of a computation.
+    pub fn is(&self, computed: Context) -> bool {
         computed.finish().as_ref() == self.value
     }
 }
 
-/// The digests of the whole file that a response tells: `Repr-Digest` (RFC 9530) and `Digest` (RFC 3230).
+/// The digests of the whole file in a response: `Repr-Digest` (RFC 9530) and `Digest` (RFC 3230).
 pub(crate) fn digests_of(head: &Head) -> Vec<Digest> {
     let values = head.all("repr-digest").chain(head.all("digest"));
     values.flat_map(|value| value.split(',')).filter_map(parse_member).collect()
 }
 
-/// `sha-256=:BASE64:` or `SHA-256=BASE64`. What is not known is left out.
+/// Parses `sha-256=:BASE64:` or `SHA-256=BASE64`. `None` for an unknown function.
 // fuzz: web
 fn parse_member(text: &str) -> Option<Digest> {
     let (name, value) = text.trim().split_once('=')?;
-    // Damage in flight is found by TCP; what this finds, an attacker must not be able to make.
+    // TCP finds damage in flight. This digest is for attackers, and they can produce a SHA-1.
     let function = Function::parse(name).filter(|&function| function != Function::Sha1)?;
     let value = value.split(';').next()?.trim().trim_matches(':');
     let value = STANDARD.decode(value).ok()?;

@@ -1,5 +1,9 @@
 //! A client of HTTP/1.1 (RFC 9110, RFC 9112) for downloads: `GET`, ranges, redirects, proxies, TLS.
 //!
+//! A [`Source`] is a file on one server. Its first answer has an [`Offer`]: the size, the version, and whether the server
+//! sends ranges. Every later answer is compared with the offer before a byte of it is used, so that parts of two versions are
+//! never mixed.
+//!
 //! A [`Client`] sends requests for a [`Place`]: a URL, and the URL that its redirects lead to. An [`Answer`] has the [`Head`]
 //! of the response, and the [`Connection`] from which the caller reads the body. A connection carries one request after the
 //! other. Calls block. Every fifth of a second a connection that waits for bytes checks whether its [`Stop`] is set.
@@ -7,26 +11,36 @@
 //! body, pipelining, cookies, HTTP/2.
 #![forbid(unsafe_code)]
 
+mod attempts;
 mod body;
 mod client;
 mod connection;
+mod digest;
 mod fault;
 mod head;
+mod name;
 mod netrc;
+mod offer;
 mod proxy;
 mod range;
 mod reading;
+mod source;
 mod tls;
 mod url;
 mod wire;
 
+pub use attempts::{Attempts, Waited};
 pub use client::{Answer, Client, NamedBy, Part, Place, Settings};
 pub use connection::Connection;
+pub use digest::{Digest, Function};
 pub use fault::Fault;
 pub use head::Head;
+pub use name::{name, usable};
 pub use netrc::{Netrc, NetrcError};
+pub use offer::{Known, Offer, Parts, Proof, Version};
 pub use proxy::{Proxies, Unusable};
 pub use range::ContentRange;
 pub use reading::read_anything;
+pub use source::{First, Source};
 pub use url::{Login, Origin, Url, UrlError, decoded};
 pub use wire::Stop;

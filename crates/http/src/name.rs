@@ -1,18 +1,17 @@
 //! The name of a file that the user did not name.
 
+use crate::url::{Url, decoded};
 use hikyaku_fs::Name;
-use hikyaku_http::{Url, decoded};
 
-/// The name that a server gives a file (`Content-Disposition`), or else that of the URL; `None` if neither has one that
-/// can be used.
-pub(crate) fn name(disposition: Option<&str>, url: &Url) -> Option<Name> {
+/// The name of a file in `Content-Disposition`, or else in its URL. `None` if neither has a usable one.
+pub fn name(disposition: Option<&str>, url: &Url) -> Option<Name> {
     let told = disposition.and_then(parse_disposition).and_then(|name| usable(&name));
     told.or_else(|| usable(&url.file_name()))
 }
 
 /// `filename*` or `filename` of a `Content-Disposition` (RFC 6266).
 // fuzz: web
-pub(crate) fn parse_disposition(value: &str) -> Option<Vec<u8>> {
+fn parse_disposition(value: &str) -> Option<Vec<u8>> {
     let (mut plain, mut extended) = (None, None);
     for (name, value) in parameters(value) {
         match name.as_str() {
@@ -31,7 +30,7 @@ pub(crate) fn parse_disposition(value: &str) -> Option<Vec<u8>> {
     extended.or(plain)
 }
 
-/// The parameters of a header's value, names in lower case. A value may be a quoted string.
+/// The parameters of a header's value. Names are in lower case. A value may be a quoted string.
 fn parameters(value: &str) -> Vec<(String, String)> {
     let mut parameters = Vec::new();
     let mut rest = value.split_once(';').map_or("", |(_, rest)| rest);
@@ -51,7 +50,7 @@ fn parameters(value: &str) -> Vec<(String, String)> {
     parameters
 }
 
-/// A quoted string without its first quote, and what stands behind it.
+/// A quoted string without its quotes, and the text behind it.
 fn unquoted(text: &str) -> (String, &str) {
     let (mut plain, mut is_escaped) = (String::new(), false);
     for (at, c) in text.char_indices() {
@@ -67,9 +66,9 @@ fn unquoted(text: &str) -> (String, &str) {
     (plain, "")
 }
 
-/// A name without folders, control characters and leading dots: a server must not choose `.bashrc`. `None` for one that is
-/// longer than names may be: a part of it would be another name.
-pub(crate) fn usable(name: &[u8]) -> Option<Name> {
+/// A name without folders, control characters and leading dots: a server must not choose `.bashrc`. `None` for a name
+/// that is too long: a part of it would be another name.
+pub fn usable(name: &[u8]) -> Option<Name> {
     let name = name.rsplit(|byte| b"/\\".contains(byte)).next()?;
     let name: Vec<u8> =
         name.iter().copied().filter(|byte| *byte >= b' ' && *byte != 0x7f).collect();

@@ -1,47 +1,55 @@
-//! What a server has under a URL: its size, its version, and whether parts of it can be asked for.
+//! The offer of a server for a URL: the size and the version of the file, and whether the server sends parts.
 
 use crate::digest::{Digest, digests_of};
-use crate::metalink::Expect;
-use hikyaku_http::{ContentRange, Fault, Head};
+use crate::fault::Fault;
+use crate::head::Head;
+use crate::range::ContentRange;
 use std::ops::Range;
+use std::time::SystemTime;
 
-/// How a file is recognised as the same one (RFC 9110, section 8.8).
+/// The version of a file (RFC 9110, section 8.8).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Version {
+pub struct Version {
     /// The value of `ETag`, strong or weak.
-    pub(crate) etag: Option<String>,
+    pub etag: Option<String>,
     /// The value of `Last-Modified`.
-    pub(crate) modified: Option<String>,
-    /// What may stand in `If-Range`: a strong ETag, or a date that is strong by section 8.8.2.2.
-    pub(crate) if_range: Option<String>,
+    pub modified: Option<String>,
+    /// The value of `If-Range`: a strong ETag, or a date that is strong by section 8.8.2.2.
+    pub if_range: Option<String>,
 }
 
-/// What an answer says of its file.
+/// The description of a file in an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Offer {
+pub struct Offer {
     /// Bytes of the whole file.
-    pub(crate) total: Option<u64>,
-    pub(crate) parts: Parts,
-    pub(crate) version: Version,
-    /// The value of `Content-Encoding`: the bytes that are counted are coded.
-    encoding: Option<String>,
+    pub total: Option<u64>,
+    /// Whether the server sends parts.
+    pub parts: Parts,
+    /// The version of the file.
+    pub version: Version,
+    /// The date in `Last-Modified`.
+    pub modified: Option<SystemTime>,
+    /// The value of `Content-Encoding`, in lower case: all sizes and offsets are those of the coded file.
+    pub encoding: Option<String>,
     /// Digests of the whole file.
-    pub(crate) digests: Vec<Digest>,
+    pub digests: Vec<Digest>,
     /// The value of `Content-Disposition`.
-    pub(crate) disposition: Option<String>,
+    pub disposition: Option<String>,
 }
 
-/// A file as its first server has told of it, and how its parts are known to belong together.
+/// The first offer for a file, and the proof that its parts belong together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Known {
-    pub(crate) offer: Offer,
-    pub(crate) proof: Proof,
+pub struct Known {
+    /// The offer.
+    pub offer: Offer,
+    /// The proof.
+    pub proof: Proof,
 }
 
-/// How parts that come by several answers are known to be of one file.
+/// The proof that the parts of several answers are of one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Proof {
-    /// They are not: two versions of the file could not be told apart.
+pub enum Proof {
+    /// None: two versions of the file look the same.
     None,
     /// Each answer names the version.
     Version,
@@ -49,12 +57,12 @@ pub(crate) enum Proof {
     Digest,
 }
 
-/// Whether parts of a file can be asked for.
+/// Whether a server sends parts of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Parts {
+pub enum Parts {
     /// The server has sent one.
     Sent,
-    /// The server has sent the whole file in place of one.
+    /// The server has sent the whole file instead of one.
     Refused,
 }
 
@@ -64,26 +72,30 @@ impl Version {
         let modified = head.one("last-modified").map(str::to_owned);
         let strong = etag.clone().filter(|etag| etag.starts_with('"'));
         let age = || {
-            let (date, modified) = (head.one("date")?, head.one("last-modified")?);
-            let time = |text| httpdate::parse_http_date(text).ok();
-            time(date)?.duration_since(time(modified)?).ok()
+            let (now, modified) = (head.one("date")?, head.one("last-modified")?);
+            date(now)?.duration_since(date(modified)?).ok()
         };
         // A date is strong only if the file was not changed in the second of its answer.
         let age = age().map(|age| age.as_secs());
-        let date = modified.clone().filter(|_| age.is_some_and(|seconds| seconds >= 1));
+        let strong_date = modified.clone().filter(|_| age.is_some_and(|seconds| seconds >= 1));
         // With a weak tag the date may be as weak: a server makes both from the same time.
-        let if_range = if etag.is_some() { strong } else { date };
+        let if_range = if etag.is_some() { strong } else { strong_date };
         // The file may change once more in that second, and keep the date.
         let modified = modified.filter(|_| age != Some(0));
         Self { etag, modified, if_range }
     }
 
-    /// Whether two versions of the file differ in what the server tells of them.
-    const fn is_told(&self) -> bool {
+    /// A strong entity tag.
+    pub fn strong_tag(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|etag| etag.starts_with('"'))
+    }
+
+    /// Whether the server names the version, so that two versions differ.
+    pub const fn is_named(&self) -> bool {
         self.etag.is_some() || self.modified.is_some()
     }
 
-    /// Whether an answer that names the version `other` leaves open whether it is this one.
+    /// Whether an answer with the version `other` may be of another version than this one.
     const fn is_lost_in(&self, other: &Self) -> bool {
         match (&self.etag, &other.etag) {
             (Some(_), None) => true,
@@ -93,8 +105,8 @@ impl Version {
         }
     }
 
-    /// Whether both say the same in what both say. `None` if they have nothing in common to compare.
-    pub(crate) fn is_same(&self, other: &Self) -> Option<bool> {
+    /// Whether the fields that both have are equal. `None` if there is no such field.
+    fn is_same(&self, other: &Self) -> Option<bool> {
         let compare = |a: &Option<String>, b: &Option<String>| Some(a.as_ref()? == b.as_ref()?);
         let etags = compare(&self.etag, &other.etag);
         let dates = compare(&self.modified, &other.modified);
@@ -106,16 +118,18 @@ impl Version {
 }
 
 impl Offer {
-    /// What an answer offers. `asked` is the range that was asked for, if one was.
+    /// The offer of an answer to a request for the range `asked`, or for the whole file.
     ///
     /// # Errors
-    /// The answer is not to the question.
-    pub(crate) fn of(head: &Head, asked: Option<&Range<u64>>) -> Result<Self, Fault> {
+    ///
+    /// The answer does not fit the request.
+    pub fn of(head: &Head, asked: Option<&Range<u64>>) -> Result<Self, Fault> {
         let encoding = head.one("content-encoding").map(str::to_ascii_lowercase);
         let mut offer = Self {
             total: head.content_length()?,
             parts: Parts::Refused,
             version: Version::of(head),
+            modified: head.one("last-modified").and_then(date),
             encoding: encoding.filter(|encoding| encoding != "identity"),
             digests: digests_of(head),
             disposition: head.one("content-disposition").map(str::to_owned),
@@ -129,23 +143,45 @@ impl Offer {
         Ok(offer)
     }
 
-    /// How parts of this file are known to belong together.
-    pub(crate) fn proof(&self, expect: &Expect) -> Proof {
-        let has_digest = !self.digests.is_empty() || !expect.digests.is_empty();
-        let has_pieces = || self.total.is_some_and(|total| expect.has_pieces_for(total));
-        match self.version.is_told() {
-            _ if has_digest || has_pieces() => Proof::Digest,
+    /// The proof that parts of this file belong together, for a caller that compares the digests of the offer.
+    pub const fn proof(&self) -> Proof {
+        match self.version.is_named() {
+            _ if !self.digests.is_empty() => Proof::Digest,
             true => Proof::Version,
             false => Proof::None,
         }
     }
 
-    /// Checks an answer to the question for a range of this file before a byte of it is used. The range that it has may
-    /// end earlier than the one that was asked for.
+    /// Checks an answer with the whole file before a byte of it is used.
     ///
     /// # Errors
-    /// It is another file, or another range, or `proof` is needed and not there.
-    pub(crate) fn check_part(
+    ///
+    /// The answer is of another version, or does not name its version and `proof` needs it.
+    pub fn check_whole(&self, other: &Self, proof: Proof) -> Result<(), Fault> {
+        if self.version.is_same(&other.version) == Some(false) || other.total != self.total {
+            return Err(Fault::Changed);
+        }
+        self.check_more(other, proof)
+    }
+
+    /// Checks the coding of an answer, and whether it names its version if `proof` needs that.
+    fn check_more(&self, other: &Self, proof: Proof) -> Result<(), Fault> {
+        if other.encoding != self.encoding {
+            return Err(Fault::Lie("sends a part in another coding than the file"));
+        }
+        match proof {
+            Proof::Version if self.version.is_lost_in(&other.version) => Err(Fault::Unrecognised),
+            Proof::None | Proof::Version | Proof::Digest => Ok(()),
+        }
+    }
+
+    /// Checks an answer to a request for a range of this file before a byte of it is used. Its range may end earlier than
+    /// the requested one.
+    ///
+    /// # Errors
+    ///
+    /// The answer has another file or range, or does not name its version and `proof` needs it.
+    pub fn check_part(
         &self,
         head: &Head,
         asked: &Range<u64>,
@@ -164,15 +200,29 @@ impl Offer {
         if other.total.is_some() && other.total != self.total {
             return Err(Fault::Changed);
         }
-        if other.encoding != self.encoding {
-            return Err(Fault::Lie("sends a part in another coding than the file"));
-        }
-        let range = part(head, asked)?.0;
-        match proof {
-            Proof::Version if self.version.is_lost_in(&other.version) => Err(Fault::Unrecognised),
-            Proof::None | Proof::Version | Proof::Digest => Ok(range),
+        self.check_more(&other, proof)?;
+        Ok(part(head, asked)?.0)
+    }
+}
+
+/// Whether two servers have the same file, as far as their offers show.
+pub(crate) fn check_same(offer: &Offer, known: &Offer) -> Result<(), Fault> {
+    if let (Some(one), Some(other)) = (offer.total, known.total)
+        && one != other
+    {
+        return Err(Fault::OtherFile(format!("{one} bytes in place of {other}")));
+    }
+    for digest in &offer.digests {
+        let others = known.digests.iter().filter(|other| other.function == digest.function);
+        if others.into_iter().any(|other| other != digest) {
+            return Err(Fault::OtherFile(format!("it tells another {}", digest.function)));
         }
     }
+    Ok(())
+}
+
+fn date(text: &str) -> Option<SystemTime> {
+    httpdate::parse_http_date(text).ok()
 }
 
 /// The range of a 206 and the size of its file.

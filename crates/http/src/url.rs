@@ -153,6 +153,29 @@ impl Url {
         Ok(Self { origin: self.origin.clone(), target: encoded(&target), login: None })
     }
 
+    /// The directory of its path, without the query.
+    #[must_use]
+    pub fn dir(&self) -> Self {
+        let path = self.target.split('?').next().unwrap_or("/");
+        let target = path.rfind('/').map_or("/", |at| &path[..=at]).to_owned();
+        Self { target, ..self.clone() }
+    }
+
+    /// The URL of a path below this one, which ends in a slash. Every octet but letters, digits and `-._~/` is
+    /// percent-encoded.
+    #[must_use]
+    pub fn below(&self, path: &[u8]) -> Self {
+        let mut target = self.target.clone();
+        for &byte in path {
+            match byte {
+                b'-' | b'.' | b'_' | b'~' | b'/' => target.push(byte.into()),
+                byte if byte.is_ascii_alphanumeric() => target.push(byte.into()),
+                byte => target.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        Self { target, ..self.clone() }
+    }
+
     /// The last part of the path, decoded. Empty if the path ends in a slash.
     pub fn file_name(&self) -> Vec<u8> {
         let path = self.target.split('?').next().unwrap_or("");

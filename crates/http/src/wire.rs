@@ -123,6 +123,11 @@ impl Wire {
         }
     }
 
+    /// Whether the buffer is empty: the server has sent nothing behind its answer, as far as is known.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.stream.write_all(bytes).map_err(Fault::Connection)
     }

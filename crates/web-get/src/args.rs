@@ -1,6 +1,5 @@
 //! The command line.
 
-use crate::digest::{Digest, Function};
 use crate::fetch::Conduct;
 use crate::guests::Guests;
 use crate::outcome::logins;
@@ -8,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_forward::Scheme;
-use hikyaku_http::{Login, Netrc, Proxies, Settings, Url};
+use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
 use hikyaku_units::{ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_timeout};

@@ -5,23 +5,23 @@ use crate::journal::{Attempt, Journal};
 use crate::limit::Limit;
 use crate::links::mirrors;
 use crate::metalink::Expect;
-use crate::name::name;
 use crate::names::Names;
-use crate::offer::{Known, Offer, Proof};
 use crate::outcome::error_of;
 use crate::output::Output;
 use crate::ranges::Board;
 use crate::show::Show;
-use crate::source::{Fate, Source};
+use crate::standing::Fate;
 use crate::stream::Streamed;
 use crate::target::{Existing, within};
 use crate::verify::{Verdict, verify};
 use anyhow::{Result, bail};
 use begun::{is_complete, made, open, partial};
-use first::ask;
+use first::{ask, known};
 use hikyaku_console::{At, ExitCode, Kept, with_remedy};
 use hikyaku_fs::{Draft, FilePlace, Name};
-use hikyaku_http::{Answer, Client, Fault, NamedBy, Place, Stop, Url};
+use hikyaku_http::{
+    Answer, Client, Fault, Known, NamedBy, Offer, Place, Proof, Source, Stop, Url, name,
+};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
 use std::cell::Cell;
@@ -166,11 +166,11 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let local = Unfetched::Local;
     let mut sources = job.sources();
     let mut fates = vec![Fate::Used; sources.len()];
-    let first = ask(tools, &sources, &mut fates, &job.expect)?;
-    let spot = spot(job, &first.offer, &sources[first.source].place.first).map_err(local)?;
+    let (source, first) = ask(tools, &sources, &mut fates, &job.expect)?;
+    let spot = spot(job, &first.offer, &sources[source].place.first).map_err(local)?;
     let _taken = tools.names.take(&spot.name).map_err(local)?;
     let journal = Journal::of(&spot).map_err(local)?;
-    let (known, expect) = first.known(&job.expect);
+    let (known, expect) = known(&first.offer, &job.expect);
     if is_complete(tools, &spot, &journal, (&known, &expect)).map_err(local)? {
         journal.remove().map_err(local)?;
         tools.show.count(|counts| counts.files += 1);
@@ -203,7 +203,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
                 board: Board::new(left, have),
                 tuner: (tools.tuner)(),
             };
-            let ready = Ready { answer: first.answer, range, source: first.source };
+            let ready = Ready { answer: first.answer, range, source };
             let done = ranged.run(ready, total);
             let done =
                 done.and_then(|()| draft.set_length(total).map_err(|error| local(error.into())));
@@ -222,7 +222,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
             tools.existing.finish(&spot, &draft, &journal).map_err(local)?;
         }
         (range, _) => {
-            let source = &sources[first.source];
+            let source = &sources[source];
             let is_whole = range.is_none_or(|range| Some(range.end) == first.offer.total);
             // The server does not tell the size, or not which version of the file a part is of.
             let answer = is_whole.then_some((first.answer, first.offer.total));

@@ -4,14 +4,13 @@
 
 use crate::journal::Journal;
 use crate::limit::Limit;
-use crate::offer::Known;
 use crate::ranges::Board;
 use crate::show::Show;
-use crate::source::{Fate, Source, Standing};
+use crate::standing::{Fate, Standing};
 use crate::{steer, worker};
 use anyhow::{Error, Result};
 use hikyaku_fs::{Draft, Zeros};
-use hikyaku_http::{Answer, Client, Fault, Stop};
+use hikyaku_http::{Answer, Client, Fault, Known, Source, Stop};
 use hikyaku_tuner::Tuner;
 use hikyaku_units::RetryPolicy;
 use std::ops::Range;

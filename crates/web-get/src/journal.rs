@@ -6,12 +6,12 @@
 //! says how the file is recognised that is about to get it. So whenever a process is killed, the next one knows what it has
 //! left.
 
-use crate::digest::Function;
 use crate::ranges::Piece;
 use anyhow::{Context, Result};
 use hikyaku_fs::{
     Draft, FilePlace, FsError, Meta, Name, Others, Owners, Replace, escaped, trust, unescaped,
 };
+use hikyaku_http::Function;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};

@@ -16,7 +16,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod digest;
 mod download;
 mod fetch;
 mod guests;
@@ -24,16 +23,14 @@ mod journal;
 mod limit;
 mod links;
 mod metalink;
-mod name;
 mod names;
-mod offer;
 mod outcome;
 mod output;
 mod ranges;
 mod reading;
 mod run;
 mod show;
-mod source;
+mod standing;
 mod steer;
 mod stream;
 mod table;

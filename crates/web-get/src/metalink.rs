@@ -1,7 +1,6 @@
 //! Metalink 4 (RFC 5854): a file's size, digests, pieces and mirrors, as XML.
 
-use crate::digest::{Digest, Function};
-use hikyaku_http::Url;
+use hikyaku_http::{Digest, Function, Offer, Proof, Url};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -191,6 +190,12 @@ impl Parser {
 }
 
 impl Expect {
+    /// The proof that parts of the file of an offer belong together.
+    pub(crate) fn proof(&self, offer: &Offer) -> Proof {
+        let has_pieces = || offer.total.is_some_and(|total| self.has_pieces_for(total));
+        if !self.digests.is_empty() || has_pieces() { Proof::Digest } else { offer.proof() }
+    }
+
     /// Whether the digests of pieces cover a file of this size exactly.
     pub(crate) fn has_pieces_for(&self, size: u64) -> bool {
         let count = |pieces: &Pieces| size.div_ceil(pieces.length);

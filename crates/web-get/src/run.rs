@@ -4,7 +4,6 @@ use crate::args::GetArgs;
 use crate::download::{Job, Naming, Tools, download};
 use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
-use crate::name::usable;
 use crate::names::Names;
 use crate::outcome::{error_of, exit_code};
 use crate::output::Output;
@@ -16,7 +15,7 @@ use hikyaku_console::{
     At, Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline,
     host_by_ssh, misuse, print_end, printed, remedy_for_scheme,
 };
-use hikyaku_http::{Client, NamedBy, Place, Stop, Url};
+use hikyaku_http::{Client, NamedBy, Place, Stop, Url, usable};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;

@@ -3,11 +3,9 @@
 
 use crate::fetch::{Conduct, Unfetched};
 use crate::limit::Limit;
-use crate::offer::Offer;
 use crate::show::Show;
-use crate::source::{Source, Waited};
 use hikyaku_fs::{Draft, Zeros};
-use hikyaku_http::{Answer, Client, Fault, Stop};
+use hikyaku_http::{Answer, Attempts, Client, Fault, Source, Stop};
 use std::sync::atomic::Ordering;
 
 /// Bytes that are read at once.
@@ -28,17 +26,16 @@ impl Streamed<'_> {
     /// Fetches the file. `answer` has all of it, and its size, if that is told. After a failure the file is begun anew.
     /// Returns its size.
     pub(crate) fn run(&self, answer: Option<(Answer, Option<u64>)>) -> Result<u64, Unfetched> {
-        let (mut answer, mut failures, mut waited) = (answer, 0, Waited::default());
+        let (mut answer, mut attempts) = (answer, Attempts::new(self.conduct.retry));
         loop {
             let counted = self.show.sent();
             let fault = match self.once(answer.take()) {
                 Err(Unfetched::Fault(fault)) => fault,
                 ended => return ended,
             };
-            failures += 1;
-            let wait = waited.next(&fault, self.conduct.retry.wait(failures));
-            let may_pass = fault.may_pass() && failures <= self.conduct.retries;
-            let (true, Some(wait)) = (may_pass, wait) else { return Err(Unfetched::Fault(fault)) };
+            let Some(wait) = attempts.next(&fault, self.conduct.retries) else {
+                return Err(Unfetched::Fault(fault));
+            };
             self.stop.sleep(wait);
             self.show.forget(self.show.sent().saturating_sub(counted));
         }
@@ -47,7 +44,10 @@ impl Streamed<'_> {
     fn once(&self, answer: Option<(Answer, Option<u64>)>) -> Result<u64, Unfetched> {
         let answer = match answer {
             Some(answer) => Ok(answer),
-            None => whole(self.client, self.source, self.stop),
+            None => {
+                let whole = self.source.whole(self.client, None, self.stop);
+                whole.map(|(answer, offer)| (answer, offer.total))
+            }
         };
         let (Answer { mut connection, .. }, total) = answer.map_err(Unfetched::Fault)?;
         let mut buffer = vec![0; BUFFER_BYTES];
@@ -69,15 +69,4 @@ impl Streamed<'_> {
             _ => Ok(at),
         }
     }
-}
-
-/// Asks for a whole file. Returns its size as well, if that is told.
-pub(crate) fn whole(
-    client: &Client,
-    source: &Source,
-    stop: &Stop,
-) -> Result<(Answer, Option<u64>), Fault> {
-    let answer = client.get(None, &source.place, None, stop)?;
-    let total = Offer::of(&answer.head, None)?.total;
-    Ok((answer, total))
 }

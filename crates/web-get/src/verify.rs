@@ -4,11 +4,11 @@
 //! piece came from it. With a digest of the whole file only, one mirror after the other is left out: what came from it
 //! is fetched from the others. If one mirror lied, this ends with the right file.
 
-use crate::digest::Digest;
 use crate::metalink::{Expect, Pieces};
 use crate::ranges::Piece;
 use aws_lc_rs::digest::Context;
 use hikyaku_fs::{Draft, FsError};
+use hikyaku_http::Digest;
 use std::ops::Range;
 
 /// Bytes that are read at once.
@@ -165,7 +165,7 @@ pub(crate) fn attempts(count: usize) -> Vec<Vec<usize>> {
 #[allow(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
 mod tests {
     use super::*;
-    use crate::digest::Function;
+    use hikyaku_http::Function;
 
     #[test]
     fn a_piece_that_came_from_one_source_tells_who_lied() {

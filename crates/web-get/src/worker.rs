@@ -3,10 +3,10 @@
 use crate::fetch::{Cut, End, Fetch, Ready, State};
 use crate::ranges::LeaseId;
 use crate::show::Show;
-use crate::source::Fate;
+use crate::standing::Fate;
 use anyhow::Error;
 use hikyaku_console::causes;
-use hikyaku_http::{Answer, Connection, Fault, Part};
+use hikyaku_http::{Answer, Connection, Fault};
 use hikyaku_units::RetryPolicy;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -144,21 +144,13 @@ impl Worker<'_, '_> {
         let (answer, range) = match job.ready {
             Some(answer) => (answer, job.range),
             None => {
-                let if_range = source.if_range();
-                let answer = self.ask(job.source, &job.range).map_err(|fault| match fault {
-                    // The range is within the file as it was.
-                    Fault::Status { code: 416, .. } if source.offer().is_some() => Fault::Changed,
-                    fault => fault,
-                })?;
-                match source.check(&answer.head, &job.range, fetch.known) {
-                    Err(Fault::NoRanges) if if_range.is_some() => {
-                        source.leave_if_range();
-                        let answer = self.ask(job.source, &job.range)?;
-                        let range = source.check(&answer.head, &job.range, fetch.known)?;
-                        (answer, range)
-                    }
-                    checked => (answer, checked?),
-                }
+                let kept = self.kept.take().filter(|(of, _)| *of == job.source);
+                let kept = kept.map(|(_, kept)| kept);
+                let (client, stop) = (fetch.client, &fetch.over);
+                let part = source.part(client, kept, &job.range, fetch.known, stop)?;
+                let (rtt, mut state) = (part.0.connection.rtt(), fetch.state());
+                state.rtt = Some(state.rtt.map_or(rtt, |least| least.min(rtt)));
+                part
             }
         };
         let mut connection = answer.connection;
@@ -167,20 +159,6 @@ impl Worker<'_, '_> {
             self.kept = Some((job.source, connection));
         }
         Ok(())
-    }
-
-    fn ask(&mut self, source: usize, range: &Range<u64>) -> Result<Answer, Fault> {
-        let fetch = self.fetch;
-        let kept = self.kept.take().filter(|(of, _)| *of == source).map(|(_, kept)| kept);
-        let if_range = fetch.sources[source].if_range();
-        let wanted = Part { range: range.clone(), if_range: if_range.as_deref() };
-        let answer =
-            fetch.client.get(kept, &fetch.sources[source].place, Some(&wanted), &fetch.over)?;
-        let rtt = answer.connection.rtt();
-        let mut state = fetch.state();
-        state.rtt = Some(state.rtt.map_or(rtt, |least| least.min(rtt)));
-        drop(state);
-        Ok(answer)
     }
 
     /// Reads a range and writes it to the file, as far as the lease goes: its end may have been taken over meanwhile.

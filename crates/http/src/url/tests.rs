@@ -57,3 +57,14 @@ fn a_location_is_relative_to_the_url_that_told_it() {
         assert!(base.join(location).is_err(), "{location}");
     }
 }
+
+#[test]
+fn a_path_below_a_directory_is_encoded() {
+    let dir = |text: &str| Url::parse(text).unwrap().dir();
+    assert_eq!(dir("http://a.org").target, "/");
+    assert_eq!(dir("http://a.org/x/y/?z=/1").target, "/x/y/");
+    let dir = dir("http://me@a.org/x%20/y?z");
+    assert_eq!((dir.target.as_str(), dir.login.is_some()), ("/x%20/", true));
+    let below = dir.below("a b/c%d?e#\u{e9}".as_bytes());
+    assert_eq!(below.target, "/x%20/a%20b/c%25d%3Fe%23%C3%A9");
+}

@@ -3,13 +3,12 @@
 use super::{Added, Tools};
 use crate::journal::{Attempt, Journal, UNKNOWN_SOURCE};
 use crate::metalink::Expect;
-use crate::offer::{Known, Proof};
 use crate::ranges::Piece;
 use crate::target::Existing;
 use crate::verify::{Verdict, verify};
 use anyhow::Result;
 use hikyaku_fs::{Draft, FilePlace, Meta, Name};
-use hikyaku_http::Url;
+use hikyaku_http::{Known, Proof, Url};
 use std::sync::Arc;
 
 /// The unfinished file of an earlier attempt and what is in it, or a new one.
@@ -106,7 +105,7 @@ pub(super) fn is_complete(
 
 /// A digest of the URLs, which may be secrets.
 fn sources_digest(urls: &[Url]) -> String {
-    let mut sum = crate::digest::Function::Sha256.begin();
+    let mut sum = hikyaku_http::Function::Sha256.begin();
     for url in urls {
         sum.update(format!("{url}\0{}\0", url.target).as_bytes());
     }

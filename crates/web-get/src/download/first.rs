@@ -3,35 +3,22 @@
 use super::Tools;
 use crate::fetch::Unfetched;
 use crate::metalink::Expect;
-use crate::offer::{Known, Offer, Parts, Proof};
-use crate::source::{Fate, Source, Waited};
+use crate::standing::Fate;
 use crate::worker::tell_dropped;
 use hikyaku_console::causes;
-use hikyaku_http::{Answer, Fault, Part};
-use std::ops::Range;
+use hikyaku_http::{Attempts, Fault, First, Known, Offer, Proof, Source};
 use std::time::Duration;
 
 /// Bytes of the first range: enough to be worth a round trip, and few enough that its connection serves again soon.
 const FIRST_BYTES: u64 = 4 << 20;
 
-/// The first answer to be used.
-pub(crate) struct First {
-    pub(crate) source: usize,
-    pub(crate) answer: Answer,
-    pub(crate) offer: Offer,
-    /// The range that it has; `None`: all.
-    pub(crate) range: Option<Range<u64>>,
-}
-
-impl First {
-    /// The offer of the server, and the digests and the size that the user expects.
-    pub(crate) fn known(&self, expect: &Expect) -> (Known, Expect) {
-        let (mut offer, proof) = (self.offer.clone(), self.offer.proof(expect));
-        offer.digests.extend(expect.digests.iter().cloned());
-        offer.total = offer.total.or(expect.size);
-        let expect = Expect { digests: offer.digests.clone(), ..expect.clone() };
-        (Known { offer, proof }, expect)
-    }
+/// The offer of the server, and the digests and the size that the user expects.
+pub(crate) fn known(offer: &Offer, expect: &Expect) -> (Known, Expect) {
+    let (mut offer, proof) = (offer.clone(), expect.proof(offer));
+    offer.digests.extend(expect.digests.iter().cloned());
+    offer.total = offer.total.or(expect.size);
+    let expect = Expect { digests: offer.digests.clone(), ..expect.clone() };
+    (Known { offer, proof }, expect)
 }
 
 /// Asks one server after the other until one gives a part of the file, and says which version it is of. If none does, the
@@ -41,8 +28,8 @@ pub(crate) fn ask(
     sources: &[Source],
     fates: &mut [Fate],
     expect: &Expect,
-) -> Result<First, Unfetched> {
-    let (mut failures, mut waited) = (0, Waited::default());
+) -> Result<(usize, First), Unfetched> {
+    let mut attempts = Attempts::new(tools.conduct.retry);
     loop {
         let mut last = Fault::Stopped;
         let mut whole = None;
@@ -51,13 +38,13 @@ pub(crate) fn ask(
                 continue;
             }
             match ask_one(tools, source, expect) {
-                Ok((answer, offer, range)) => {
-                    let is_part = range.is_some() && offer.proof(expect) != Proof::None;
-                    let first = First { source: at, answer, offer, range };
+                Ok(first) => {
+                    let is_part =
+                        first.range.is_some() && expect.proof(&first.offer) != Proof::None;
                     if is_part {
-                        return Ok(first);
+                        return Ok((at, first));
                     }
-                    whole.get_or_insert(first);
+                    whole.get_or_insert((at, first));
                 }
                 Err(Fault::Stopped) => return Err(Unfetched::Fault(Fault::Stopped)),
                 Err(fault) => {
@@ -75,14 +62,12 @@ pub(crate) fn ask(
         if let Some(first) = whole {
             return Ok(first);
         }
-        failures += 1;
         // No program listens on the port: that rarely passes within the time of the attempts.
         let retries = match last.is_port_closed() {
             true => tools.conduct.retries_of_closed_port,
             false => tools.conduct.retries,
         };
-        let wait = waited.next(&last, tools.conduct.retry.wait(failures));
-        let (true, Some(wait)) = (last.may_pass() && failures <= retries, wait) else {
+        let Some(wait) = attempts.next(&last, retries) else {
             return Err(Unfetched::Fault(last));
         };
         tell_waiting(tools, last, wait);
@@ -99,27 +84,12 @@ pub(crate) fn tell_waiting(tools: &Tools<'_>, fault: Fault, wait: Duration) {
     tools.show.remark(format!("{why}; another attempt in {seconds} s"));
 }
 
-type Asked = (Answer, Offer, Option<Range<u64>>);
-
-fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<Asked, Fault> {
-    let asked = 0..FIRST_BYTES;
-    let wanted = Part { range: asked.clone(), if_range: None };
-    let get = |wanted| tools.client.get(None, &source.place, wanted, tools.interrupted);
-    let (answer, asked) = match get(Some(&wanted)) {
-        // An empty file has no range.
-        Err(Fault::Status { code: 416, .. }) => (get(None)?, None),
-        answer => (answer?, Some(asked)),
-    };
-    let offer = Offer::of(&answer.head, asked.as_ref())?;
-    if let (Some(size), Some(total)) = (expect.size, offer.total)
-        && size != total
-    {
-        return Err(Fault::OtherFile(format!("{total} bytes in place of {size}")));
+fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<First, Fault> {
+    let first = source.first(tools.client, None, FIRST_BYTES, tools.interrupted)?;
+    match (expect.size, first.offer.total) {
+        (Some(size), Some(total)) if size != total => {
+            Err(Fault::OtherFile(format!("{total} bytes in place of {size}")))
+        }
+        _ => Ok(first),
     }
-    let range = match (offer.parts, asked) {
-        (Parts::Sent, Some(asked)) => Some(offer.check_part(&answer.head, &asked, Proof::None)?),
-        _ => None,
-    };
-    source.set_offer(Some(offer.clone()));
-    Ok((answer, offer, range))
 }

@@ -3,18 +3,16 @@
 //! One connection carries it, and what is written cannot be taken back. If the connection breaks, another one goes on where
 //! it broke, but only if the server says that it has the same version, or if a digest of the whole is compared at the end.
 
-use super::first::{First, ask, tell_waiting};
+use super::first::{ask, known, tell_waiting};
 use super::{Added, Job, Tools, repair};
 use crate::fetch::Unfetched;
-use crate::offer::{Known, Proof};
 use crate::output::Output;
-use crate::source::{Fate, Source, Waited};
-use crate::stream::whole;
+use crate::standing::Fate;
 use crate::verify::{Sums, Verdict};
 use anyhow::Error;
 use hikyaku_console::with_remedy;
 use hikyaku_fs::{Draft, Replace};
-use hikyaku_http::{Answer, Fault, Part};
+use hikyaku_http::{Answer, Attempts, Fault, First, Known, Proof, Source};
 use std::sync::atomic::Ordering;
 
 /// Bytes that are read at once.
@@ -37,11 +35,11 @@ struct Pipe<'a> {
 pub(super) fn pipe(tools: &Tools<'_>, job: &Job, output: &Output) -> Result<(), Unfetched> {
     let sources = job.sources();
     let mut fates = vec![Fate::Used; sources.len()];
-    let first = ask(tools, &sources, &mut fates, &job.expect)?;
-    let (known, expect) = first.known(&job.expect);
+    let (source, first) = ask(tools, &sources, &mut fates, &job.expect)?;
+    let (known, expect) = known(&first.offer, &job.expect);
     let total = known.offer.total;
     tools.add(Added { total_bytes: total.unwrap_or(0), kept_bytes: 0 });
-    let First { source, answer, range, .. } = first;
+    let First { answer, range, .. } = first;
     // A part is of no use if the next one may be of another version.
     let is_used = known.proof != Proof::None || range.is_none_or(|range| Some(range.end) == total);
     let sums = Sums::new(total, &expect);
@@ -74,7 +72,7 @@ fn stopped(tools: &Tools<'_>, error: Error) -> Unfetched {
 impl Pipe<'_> {
     /// Writes the file to its end, by as many answers as that takes.
     fn run(&mut self, answer: Option<Answer>) -> Result<(), Unfetched> {
-        let (mut answer, mut failures, mut waited) = (answer, 0, Waited::default());
+        let (mut answer, mut attempts) = (answer, Attempts::new(self.tools.conduct.retry));
         loop {
             let before = self.at;
             let fault = match self.write_answer(answer.take()) {
@@ -85,13 +83,12 @@ impl Pipe<'_> {
                 Err(error) => return Err(error),
             };
             if self.at > before {
-                (failures, waited) = (0, Waited::default());
+                attempts.succeed();
             }
-            failures += 1;
-            let conduct = self.tools.conduct;
-            let wait = waited.next(&fault, conduct.retry.wait(failures));
-            let may_pass = fault.may_pass() && failures <= conduct.retries && self.may_go_on();
-            let (true, Some(wait)) = (may_pass, wait) else { return Err(self.lost(fault)) };
+            let wait = attempts.next(&fault, self.tools.conduct.retries);
+            let Some(wait) = wait.filter(|_| self.may_go_on()) else {
+                return Err(self.lost(fault));
+            };
             tell_waiting(self.tools, fault, wait);
             self.tools.interrupted.sleep(wait);
         }
@@ -144,14 +141,11 @@ impl Pipe<'_> {
     fn ask(&mut self) -> Result<Answer, Fault> {
         let (tools, source) = (self.tools, self.source);
         let (true, Some(total)) = (self.at > 0, self.total) else {
-            let (answer, total) = whole(tools.client, source, tools.interrupted)?;
-            self.total = total;
+            let (answer, offer) = source.whole(tools.client, None, tools.interrupted)?;
+            self.total = offer.total;
             return Ok(answer);
         };
-        let (range, if_range) = (self.at..total, source.if_range());
-        let wanted = Part { range: range.clone(), if_range: if_range.as_deref() };
-        let answer = tools.client.get(None, &source.place, Some(&wanted), tools.interrupted)?;
-        source.check(&answer.head, &range, self.known)?;
-        Ok(answer)
+        let (range, stop) = (self.at..total, tools.interrupted);
+        Ok(source.part(tools.client, None, &range, self.known, stop)?.0)
     }
 }

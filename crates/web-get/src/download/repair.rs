@@ -5,7 +5,7 @@ use crate::fetch::{Cut, Fetch, Ready, Unfetched};
 use crate::metalink::Expect;
 use crate::outcome::Damaged;
 use crate::ranges::{Board, Piece};
-use crate::source::Fate;
+use crate::standing::Fate;
 use crate::verify::{Verdict, attempts, liars, verify};
 use crate::worker::tell_dropped;
 use anyhow::{Error, Result, anyhow};

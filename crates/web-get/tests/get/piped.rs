@@ -53,8 +53,12 @@ fn untagged(request: &Request, content: &[u8]) -> Reply {
 fn a_file_goes_to_standard_output_in_order() {
     let content = payload(1, 12 * MIB + 5);
     type Answer = fn(&Request, &[u8]) -> Reply;
-    let answers: [(&str, Answer); 5] = [
+    let answers: [(&str, Answer); 6] = [
         ("ranges", |request, data| Reply::honest(request, data, "\"a\"")),
+        ("no ranges with If-Range", |request, data| match request.header("if-range") {
+            Some(_) => Reply::whole(data).with("ETag", "\"a\""),
+            None => Reply::honest(request, data, "\"a\""),
+        }),
         ("no version", untagged),
         ("no ranges", |_, data| Reply::whole(data)),
         ("no length", |_, data| {
