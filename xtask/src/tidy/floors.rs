@@ -52,6 +52,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store-local", 6),
     place("hikyaku-store-gfarm", 6),
     place("hikyaku-store-s3", 6),
+    place("hikyaku-store-http", 6),
     place("hikyaku-remote", 6),
     place("hikyaku-session", 6),
     place("hikyaku-pair", 7),

@@ -1,0 +1,208 @@
+//! An open file: its bytes by one answer after the other.
+
+use crate::found;
+use crate::shared::{Reading, Shared, lock};
+use hikyaku_http::{Answer, Attempts, Fault, First, Known, Parts, Proof, Source};
+use hikyaku_store::{ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A file that is open for reading.
+pub(crate) struct HttpOpen {
+    shared: Arc<Shared>,
+    path: StorePath,
+    source: Source,
+    known: Known,
+    found: Found,
+    /// The server sends no ranges, or none that are known to be of one version: each answer is the whole file.
+    is_whole: AtomicBool,
+    /// A caller has bytes of the file.
+    is_begun: AtomicBool,
+    /// An answer with unread bytes, at first that of the request which opened the file.
+    reading: Mutex<Option<Reading>>,
+}
+
+impl HttpOpen {
+    /// The file of a first answer. `None`: the server does not send its size.
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        path: &StorePath,
+        source: Source,
+        first: First,
+    ) -> Option<Self> {
+        let total = first.offer.total?;
+        let found = found::file(&first.offer, &source.place.current());
+        let known = found::known(first.offer);
+        let is_whole = known.offer.parts == Parts::Refused || known.proof == Proof::None;
+        // A part of a file without a version is of use only if it is the whole.
+        let rest = first.range.unwrap_or(0..total);
+        let is_used = !is_whole || rest == (0..total);
+        let connection = first.answer.connection;
+        let reading = is_used.then_some(Reading { connection, rest });
+        let open = Self {
+            shared: shared.clone(),
+            path: path.clone(),
+            source,
+            known,
+            found,
+            is_whole: AtomicBool::new(is_whole),
+            is_begun: AtomicBool::new(false),
+            reading: Mutex::default(),
+        };
+        if let Some(reading) = reading {
+            open.put_back(reading);
+        }
+        Some(open)
+    }
+
+    /// Keeps the rest of an answer for the next read, or its connection for the next request.
+    fn put_back(&self, reading: Reading) {
+        if reading.rest.is_empty() {
+            self.shared.keep(reading.connection);
+        } else {
+            *lock(&self.reading) = Some(reading);
+        }
+    }
+
+    /// Passes the bytes of one answer to `each`, from `at` to `end` or to the end of the answer.
+    fn pass(
+        &self,
+        at: &mut u64,
+        end: u64,
+        each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> std::result::Result<ControlFlow<()>, Fault> {
+        let mut reading = self.reading(*at, end)?;
+        let end = end.min(reading.rest.end);
+        let mut buffer =
+            vec![0; usize::try_from(end - *at).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES)];
+        while *at < end {
+            let room = usize::try_from(end - *at).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES);
+            let length = read(&mut reading, &mut buffer[..room])?;
+            *at += length as u64;
+            self.is_begun.store(true, Ordering::Relaxed);
+            if each(&buffer[..length]).is_break() {
+                // The rest of a range would occupy the connection for nothing.
+                if self.is_whole.load(Ordering::Relaxed) || reading.rest.is_empty() {
+                    self.put_back(reading);
+                }
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        self.put_back(reading);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// An answer whose next byte is that at `at`.
+    fn reading(&self, at: u64, end: u64) -> std::result::Result<Reading, Fault> {
+        let (client, stop) = (&self.shared.client, self.shared.stop());
+        if !self.is_whole.load(Ordering::Relaxed) {
+            let kept = lock(&self.reading).take_if(|reading| reading.rest.start == at);
+            if let Some(reading) = kept {
+                return Ok(reading);
+            }
+            let kept = self.shared.kept();
+            match self.source.part(client, kept, &(at..end), &self.known, stop) {
+                Err(Fault::NoRanges) => self.is_whole.store(true, Ordering::Relaxed),
+                part => {
+                    let (Answer { connection, .. }, rest) = part?;
+                    return Ok(Reading { connection, rest });
+                }
+            }
+        }
+        let kept = lock(&self.reading).take_if(|reading| reading.rest.start <= at);
+        let mut reading = match kept {
+            Some(reading) => reading,
+            // Nothing would show whether another answer has the same version.
+            None if self.known.proof == Proof::None && self.is_begun.load(Ordering::Relaxed) => {
+                return Err(Fault::Changed);
+            }
+            None => {
+                let (answer, offer) = self.source.whole(client, self.shared.kept(), stop)?;
+                self.known.offer.check_whole(&offer, self.known.proof)?;
+                Reading { connection: answer.connection, rest: 0..self.found.size }
+            }
+        };
+        let mut skipped = vec![0; BUFFER_BYTES];
+        while reading.rest.start < at {
+            let room = usize::try_from(at - reading.rest.start).unwrap_or(BUFFER_BYTES);
+            read(&mut reading, &mut skipped[..room.min(BUFFER_BYTES)])?;
+        }
+        Ok(reading)
+    }
+}
+
+/// Reads the next bytes of an answer.
+fn read(reading: &mut Reading, into: &mut [u8]) -> std::result::Result<usize, Fault> {
+    match reading.connection.read(into)? {
+        0 => Err(Fault::Closed),
+        length => {
+            reading.rest.start += length as u64;
+            Ok(length)
+        }
+    }
+}
+
+impl Open for HttpOpen {
+    /// The metadata with which the file was opened: every answer is compared with them.
+    fn found(&self) -> Result<Found> {
+        Ok(self.found)
+    }
+
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
+        let end = at.saturating_add(into.len() as u64);
+        let mut filled = 0;
+        self.stream(at..end, &mut |bytes| {
+            into[filled..filled + bytes.len()].copy_from_slice(bytes);
+            filled += bytes.len();
+            ControlFlow::Continue(())
+        })?;
+        Ok(filled)
+    }
+
+    fn stream(
+        &self,
+        range: Range<u64>,
+        each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let (mut at, end) = (range.start, range.end.min(self.found.size));
+        let mut attempts = Attempts::new(self.shared.conduct.retry);
+        while at < end {
+            let before = at;
+            let fault = match self.pass(&mut at, end, each) {
+                Ok(ControlFlow::Continue(())) => continue,
+                Ok(ControlFlow::Break(())) => break,
+                Err(fault) => fault,
+            };
+            if at > before {
+                attempts.succeed();
+            }
+            let paused = self.shared.pause(&mut attempts, &fault);
+            doing("read", &self.path).or(paused.map_err(|kind| match kind {
+                ErrorKind::NotFound => ErrorKind::Gone,
+                kind => kind,
+            }))?;
+        }
+        Ok(at - range.start)
+    }
+
+    fn write_at(&self, _at: u64, _bytes: &[u8]) -> Result<()> {
+        doing("write", &self.path).fail(ErrorKind::ReadOnly)
+    }
+
+    fn set_len(&self, _length: u64) -> Result<()> {
+        doing("set the length", &self.path).fail(ErrorKind::ReadOnly)
+    }
+
+    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
+        let end = range.end.min(self.found.size);
+        Ok(if range.start < end { vec![Extent::Data(range.start..end)] } else { Vec::new() })
+    }
+
+    fn sync(&self, _scope: SyncScope) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! The parts that a store and its open files share: the client, idle connections, and the URLs of paths.
+
+use crate::error::kind_of;
+use crate::store::Conduct;
+use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, Stop, Url};
+use hikyaku_store::{ErrorKind, StorePath};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Connections that stay open without a request.
+const IDLE_MAX: usize = 64;
+/// Files whose redirects are remembered.
+const PLACES_MAX: usize = 1024;
+
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) conduct: Conduct,
+    /// The root.
+    pub(crate) dir: Url,
+    /// The file of the URL with which the store was opened.
+    pub(crate) file: (StorePath, Place),
+    places: Mutex<BTreeMap<StorePath, Place>>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// An answer of which a part has been read.
+pub(crate) struct Reading {
+    pub(crate) connection: Connection,
+    /// The offset of the next byte, and the end of the answer.
+    pub(crate) rest: Range<u64>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        client: Client,
+        conduct: Conduct,
+        dir: Url,
+        file: (StorePath, Place),
+    ) -> Self {
+        Self { client, conduct, dir, file, places: Mutex::default(), idle: Mutex::default() }
+    }
+
+    pub(crate) const fn stop(&self) -> &Stop {
+        &self.conduct.stop
+    }
+
+    /// The URL of a path, with the redirects that earlier requests were given.
+    pub(crate) fn place(&self, path: &StorePath) -> Place {
+        if *path == self.file.0 {
+            return self.file.1.clone();
+        }
+        let mut places = lock(&self.places);
+        if let Some(place) = places.get(path) {
+            return place.clone();
+        }
+        if places.len() >= PLACES_MAX {
+            places.clear();
+        }
+        let place = self.file.1.beside(self.dir.below(path.as_bytes()));
+        places.insert(path.clone(), place.clone());
+        place
+    }
+
+    /// An idle connection.
+    pub(crate) fn kept(&self) -> Option<Connection> {
+        lock(&self.idle).pop()
+    }
+
+    /// Keeps a connection whose answer has been read to its end.
+    pub(crate) fn keep(&self, mut connection: Connection) {
+        if connection.finish() {
+            let mut idle = lock(&self.idle);
+            if idle.len() < IDLE_MAX {
+                idle.push(connection);
+            }
+        }
+    }
+
+    /// Keeps the connection of an answer of one byte at most.
+    pub(crate) fn keep_after(&self, first: First) {
+        let mut connection = first.answer.connection;
+        if first.range.is_none() || connection.read(&mut [0; 2]).is_ok() {
+            // A connection whose answer has more bytes is closed.
+            self.keep(connection);
+        }
+    }
+
+    /// Requests the first `bytes` bytes of a file.
+    pub(crate) fn first(&self, path: &StorePath, bytes: u64) -> Result<(Source, First), ErrorKind> {
+        let source = Source::new(self.place(path));
+        let mut attempts = Attempts::new(self.conduct.retry);
+        loop {
+            match source.first(&self.client, self.kept(), bytes, self.stop()) {
+                Ok(first) => return Ok((source, first)),
+                Err(fault) => self.pause(&mut attempts, &fault)?,
+            }
+        }
+    }
+
+    /// Waits for the next attempt after a fault.
+    ///
+    /// # Errors
+    ///
+    /// There is no next attempt.
+    pub(crate) fn pause(&self, attempts: &mut Attempts, fault: &Fault) -> Result<(), ErrorKind> {
+        let Some(wait) = attempts.next(fault, self.conduct.retries) else {
+            return Err(kind_of(fault));
+        };
+        self.stop().sleep(wait);
+        self.stop().check().map_err(|fault| kind_of(&fault))
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
