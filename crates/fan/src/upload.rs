@@ -6,7 +6,6 @@
 //! name; one that a server has with the same size and time is not sent. Directories and links are made on all servers.
 
 mod dirs;
-mod flow;
 mod lane;
 mod queue;
 mod run;

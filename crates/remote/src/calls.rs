@@ -228,10 +228,31 @@ impl Client {
     }
 }
 
-/// The path of a directory that the server tells, if it is `root` or below it.
+/// A path that the server reports, if it is `root` or below it. Without this check a server that is asked for `run7` could
+/// name any file of the target directory.
 // spec: store-list-2
-fn below(root: &StorePath, dir: &[u8]) -> Option<StorePath> {
+pub(crate) fn below(root: &StorePath, dir: &[u8]) -> Option<StorePath> {
     let dir = StorePath::new(dir).ok()?;
     let mut names = dir.names();
     root.names().all(|name| names.next() == Some(name)).then(|| dir.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: store-list-2
+    #[test]
+    fn a_server_is_believed_only_what_it_was_asked_for() {
+        let is_within =
+            |path: &[u8], root: &[u8]| below(&StorePath::new(root).unwrap(), path).is_some();
+        for path in ["run7", "run7/a", "run7/.hidden/b"] {
+            assert!(is_within(path.as_bytes(), b"run7"), "{path}");
+        }
+        let others = ["", "run", "run70", "run70/a", ".ssh/authorized_keys", "a/run7", "run7/../a"];
+        for path in others {
+            assert!(!is_within(path.as_bytes(), b"run7"), "{path}");
+        }
+        assert!(is_within(b"anything", b""));
+    }
 }

@@ -1,12 +1,13 @@
 //! The end that uses the store.
 
+use crate::calls::below;
 use crate::error::RemoteError;
 use crate::incoming::Incoming;
 use crate::message::{
     Answer, Asked, Entry, Give, Lease, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
 };
 use crate::picked::Picked;
-use hikyaku_net::blocking::block_on;
+use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_reach::{Connection, ObjectReceiver};
 use hikyaku_reach::{In, Out, TalkError, talk};
 use hikyaku_store::{ErrorKind, Found, StorePath};
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A connection to a server, which several threads may use at once.
 #[derive(Clone)]
@@ -83,8 +84,12 @@ pub(crate) struct Pending {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// Names that a server may report in answer to one request: some 2 GB of memory with long paths.
+const NAMES_MAX: usize = 10_000_000;
 /// Objects that a server may open before it names them. An honest one names each before its first byte.
 const OBJECTS_MAX: usize = 256;
+/// The round-trip time of a path of which nothing is known, and how long the transport is asked for it.
+const USUAL_ROUND_TRIP: Duration = Duration::from_millis(100);
 /// Answers to one request that nobody has taken. A walk is taken as it comes.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -141,6 +146,14 @@ impl Client {
         Ok(out)
     }
 
+    /// The round-trip time of the connection; a usual one if the transport does not know it.
+    pub fn round_trip(&self) -> Duration {
+        let until = Some(Instant::now() + USUAL_ROUND_TRIP);
+        let seen = wait(self.connection().seen(), &Stop::default(), until).ok().flatten();
+        let known = seen.map(|seen| seen.round_trip).filter(|time| !time.is_zero());
+        known.unwrap_or(USUAL_ROUND_TRIP)
+    }
+
     /// The connection that it uses.
     pub fn connection(&self) -> &Connection {
         &self.shared.connection
@@ -159,18 +172,36 @@ impl Client {
         }
     }
 
-    /// Tells of a name and everything below it, a directory before what is in it.
+    /// Reports a name and everything below it, a directory before what is in it, until `each` breaks.
     ///
     /// # Errors
     ///
-    /// There is nothing of that name, or the connection has ended. What cannot be read below it is told as an entry.
-    pub fn walk(&self, path: &StorePath, mut each: impl FnMut(Entry)) -> Result<(), RemoteError> {
-        let pending = self.ask(Request::Walk { path: path.as_bytes().to_vec() })?;
+    /// There is nothing of that name, or the connection has ended. What cannot be read below it is reported as an entry. A
+    /// server that reports paths which were not asked for, or more names than can be held, breaks the protocol.
+    pub fn walk(
+        &self,
+        root: &StorePath,
+        mut each: impl FnMut(StorePath, Entry) -> ControlFlow<()>,
+    ) -> Result<(), RemoteError> {
+        let pending = self.ask(Request::Walk { path: root.as_bytes().to_vec() })?;
+        let mut names = 0;
         loop {
-            match pending.next()?.0 {
-                Reply::Walked(entries) => entries.into_iter().for_each(&mut each),
+            let entries = match pending.next()?.0 {
+                Reply::Walked(entries) => entries,
                 Reply::Done => return Ok(()),
                 _ => return Err(RemoteError::Protocol("another answer than names")),
+            };
+            for entry in entries {
+                names += 1;
+                let path = below(root, &entry.path);
+                let path = path.ok_or(RemoteError::Protocol("names that were not asked for"))?;
+                if names > NAMES_MAX {
+                    return Err(RemoteError::Protocol("more names than can be held"));
+                }
+                if each(path, entry).is_break() {
+                    self.cut(pending.id, 0);
+                    return Ok(());
+                }
             }
         }
     }

@@ -12,6 +12,8 @@
 //! Uploads are the other direction: small files whole, large ones in pieces that the server compares with their hashes
 //! before it writes them, each on ordered streams of their own ([`Uploads`]).
 //!
+//! [`RemoteStore`] makes a [`Store`](hikyaku_store::Store) of a client.
+//!
 //! Bytes of files are proven: with each segment of one mebibyte the server tells its BLAKE3 hash, and
 //! [`Incoming::receive`] hands on only segments whose bytes have it. A request for ranges names the size and the time
 //! that the client expects of the file; a file that has others, or that changes while it is read, is refused as
@@ -26,6 +28,7 @@ mod leasing;
 mod message;
 mod picked;
 mod server;
+mod store;
 mod upload;
 mod viewing;
 
@@ -46,5 +49,6 @@ pub use server::{
     HIDDEN_PREFIX, Leases, Limits, Locks, Party, Processes, Render, Rendered, ServeError, Server,
     Writes,
 };
+pub use store::{Flow, Pace, RemoteStore};
 pub use upload::Uploads;
 pub use viewing::Viewing;

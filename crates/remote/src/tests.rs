@@ -8,6 +8,7 @@ use hikyaku_store::{
     ErrorKind, Fault, Faulty, Finish, Make, Memory, Naming, Operation, Store, StorePath, When,
 };
 use hikyaku_transfer::SEGMENT;
+use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -81,13 +82,17 @@ fn a_name_and_a_tree_are_told() {
         let refused = client.look(&path("nothing")).unwrap_err();
         assert!(matches!(refused, RemoteError::Refused { kind: ErrorKind::NotFound, .. }));
         let mut all = Vec::new();
-        client.walk(&path("a"), |entry| all.push(entry)).unwrap();
+        let each = |_, entry| {
+            all.push(entry);
+            ControlFlow::Continue(())
+        };
+        client.walk(&path("a"), each).unwrap();
         assert_eq!(all.len(), 2003);
         let at = |name: &[u8]| all.iter().position(|entry| entry.path == name).unwrap();
         assert_eq!(at(b"a"), 0);
         assert!(at(b"a/b") < at(b"a/b/file 1999"));
         assert_eq!(all[at(b"a/link")].link.as_deref(), Some(&b"b"[..]));
-        assert!(client.walk(&path("nothing"), |_| {}).is_err());
+        assert!(client.walk(&path("nothing"), |_, _| ControlFlow::Break(())).is_err());
     });
 }
 

@@ -133,7 +133,16 @@ impl Uploads {
 
     /// Ends a draft of which nothing is wanted.
     pub fn discard(&self, draft: RequestId) {
-        self.ask(Put::Drop { draft }, &[], drop, nothing);
+        self.discard_then(draft, drop);
+    }
+
+    /// The same. `done` is called when the server has dropped it.
+    pub(crate) fn discard_then(
+        &self,
+        draft: RequestId,
+        done: impl FnOnce(Result<(), RemoteError>) + Send + 'static,
+    ) {
+        self.ask(Put::Drop { draft }, &[], done, nothing);
     }
 
     fn ask<T: 'static>(

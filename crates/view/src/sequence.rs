@@ -12,6 +12,7 @@ use hikyaku_store::{Kind, StorePath};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -187,24 +188,25 @@ impl Far {
         for (index, server) in self.servers.iter().enumerate() {
             let client = self.phone.link(server).client;
             let mut too_many = false;
-            let walked = client.walk(&root, |entry| {
+            let walked = client.walk(&root, |_, entry| {
                 let is_meant = match &pattern {
                     Some(pattern) => pattern.matches(&entry.path),
                     None => entry.path == path || has_ending(&entry.path),
                 };
-                let Ok(found) = entry.found else { return };
-                if !is_meant || found.kind != Kind::File {
-                    return;
-                }
+                let file = entry.found.ok().filter(|found| found.kind == Kind::File);
+                let Some(found) = file.filter(|_| is_meant) else {
+                    return ControlFlow::Continue(());
+                };
                 too_many |= all.len() >= FRAMES_MAX;
                 if too_many {
-                    return;
+                    return ControlFlow::Break(());
                 }
                 let seen = Seen::from(&found);
                 let (known, at) = all.entry(entry.path).or_insert((seen, Vec::new()));
                 if *known == seen && at.last() != Some(&index) {
                     at.push(index);
                 }
+                ControlFlow::Continue(())
             });
             ensure!(!too_many, "these are more than {FRAMES_MAX} pictures");
             match walked {

@@ -1,9 +1,10 @@
 //! Where a path leads that the user has named: servers follow no symbolic links.
 
 use super::{Session, SessionError};
-use crate::census::walk;
-use hikyaku_remote::Client;
-use hikyaku_store::{End, ErrorKind, Kind as FileKind, Last, Led, Root, Step, StorePath, lead};
+use hikyaku_remote::{Client, RemoteStore};
+use hikyaku_store::{
+    End, ErrorKind, Kind as FileKind, Last, Led, Root, Step, Store, StorePath, lead,
+};
 use hikyaku_transfer::FailureKind;
 
 impl Session {
@@ -50,8 +51,8 @@ impl Session {
         }
         for client in clients {
             let is_link = client.look(at).is_ok_and(|found| found.kind == FileKind::Link);
-            let entries = is_link.then(|| walk(client, at).ok()).flatten().unwrap_or_default();
-            if let Some(text) = entries.into_iter().find_map(|entry| entry.link) {
+            let store = RemoteStore::new(client.clone());
+            if let Some(Ok(text)) = is_link.then(|| store.read_link(at)) {
                 return Ok(Step::Link(text));
             }
         }

@@ -10,12 +10,13 @@
 //! draft. So a few large files reach the fastest of many servers, whichever got them at the begin.
 
 use crate::census::ServerId;
+use hikyaku_remote::Pace;
 use std::collections::BTreeSet;
 
 mod rate;
 mod trial;
 
-pub(super) use rate::{Load, Pace};
+pub(super) use rate::Load;
 use rate::{end, seconds};
 pub(super) use trial::Judged;
 use trial::TRIAL_BYTES_MAX;

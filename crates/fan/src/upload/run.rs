@@ -1,14 +1,12 @@
 //! An upload under way: lanes send files, one thread hears what came of them.
 
 use super::dirs;
-use super::flow::Flow;
 use super::queue::{Given, GivenBack, Judged, Queue, Sending, Stage, Task, TaskId, Turn};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
 use super::{UploadError, UploadJob, Uploaded};
 use crate::census::{File, ServerId};
-use crate::server::Server;
-use hikyaku_remote::{Client, RemoteError};
+use hikyaku_remote::{Client, Flow, RemoteError};
 use hikyaku_run_log::FileStage;
 use hikyaku_store::ErrorKind;
 use hikyaku_transfer::Limit;
@@ -101,7 +99,7 @@ impl<'a> Run<'a> {
         let link = |client: &Client| Link {
             client: Some(client.clone()),
             epoch: 0,
-            flow: Flow::new(Server::from(client.clone()).round_trip(), Duration::ZERO),
+            flow: Flow::new(client.round_trip(), Duration::ZERO),
             backlog: 0,
             full_from: u64::MAX,
             retries: Retries::new(RetryPolicy::UPLOAD),
@@ -434,7 +432,7 @@ impl<'a> Run<'a> {
 
     /// Whether a server that was tried is there again.
     fn tried(&self, server: ServerId, client: Option<Client>) -> bool {
-        let round_trip = client.as_ref().map(|client| Server::from(client.clone()).round_trip());
+        let round_trip = client.as_ref().map(Client::round_trip);
         let mut state = self.state();
         let link = &mut state.links[server.0];
         match client.zip(round_trip) {

@@ -1,11 +1,10 @@
 //! What is known of an upload and its servers while it runs.
 
-use super::flow::Flow;
 use super::queue::{Load, Queue, TaskId};
 use super::run::{At, Run};
 use super::{UploadError, Uploaded};
 use crate::census::ServerId;
-use hikyaku_remote::Client;
+use hikyaku_remote::{Client, Flow};
 use hikyaku_store::StorePath;
 use hikyaku_units::Retries;
 use std::collections::BTreeSet;

@@ -2,13 +2,14 @@
 
 use super::{UploadError, UploadJob, Uploaded};
 use crate::blocked::Blocked;
-use crate::census::{File, ServerId, walk};
+use crate::census::{File, ServerId};
 use crate::choice::{Action, InTheWay, Link, LinkAction, action, action_of_link};
 use crate::plan::Plan;
 use hikyaku_remote::{Client, Entry, RemoteError};
 use hikyaku_store::{Change, Found, Kind, StorePath};
 use hikyaku_transfer::Existing;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::thread;
 
 /// Names that a server has and that are in the plan, and servers that are lost.
@@ -184,10 +185,12 @@ fn ask(
 ) -> Result<Vec<Entry>, RemoteError> {
     let mut all = Vec::new();
     for root in roots {
-        match walk(client, root) {
-            Ok(entries) => {
-                all.extend(entries.into_iter().filter(|one| wanted.contains(&one.path[..])));
-            }
+        let walked = client.walk(root, |_, entry| {
+            all.extend(Some(entry).filter(|entry| wanted.contains(&entry.path[..])));
+            ControlFlow::Continue(())
+        });
+        match walked {
+            Ok(()) => {}
             Err(error) if error.is_of_server() => return Err(error),
             // It has nothing of this name.
             Err(_) => {}

@@ -69,7 +69,7 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Err(error) => teller.refuse(&error),
             },
             Request::Walk { path } => match store_path(&path) {
-                Ok(path) => walk(&*session.store, &path, &teller),
+                Ok(path) => walk(session, &path, &teller),
                 Err(error) => teller.refuse(&error),
             },
             Request::Give(give) => put(session, Job::Give(give, Ranges::Segments), teller)?,

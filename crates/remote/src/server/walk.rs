@@ -1,17 +1,14 @@
 //! Everything below a path, told in portions.
 
+use super::Session;
 use super::requests::Teller;
 use crate::message::{Entry, Reply};
 use hikyaku_reach::TalkError;
-use hikyaku_store::{ErrorKind, Found, Kind, Result, Store, StorePath};
-use std::collections::VecDeque;
+use hikyaku_store::StorePath;
+use std::ops::ControlFlow;
 
-/// Names of a directory that are read at once.
-const PAGE: usize = 512;
 /// Bytes of names in one message, about.
 const PORTION_BYTES: usize = 64 << 10;
-/// Levels of directories: a deeper tree is told up to there.
-const LEVELS_MAX: usize = 2048;
 
 /// Entries that wait to be told together.
 struct Portion<'a> {
@@ -37,61 +34,28 @@ impl Portion<'_> {
     }
 }
 
-/// Tells of `root` and everything below it. A directory that cannot be listed is told with the reason; the rest goes
-/// on. Symbolic links are told with their text and not followed.
+/// Reports `root` and everything below it, until the client cuts the request. A directory that cannot be listed is reported
+/// with the reason; the rest goes on. Symbolic links are reported with their text and not followed.
 pub(super) fn walk(
-    store: &dyn Store,
+    session: &Session,
     root: &StorePath,
     teller: &Teller,
 ) -> std::result::Result<(), TalkError> {
-    let found = match store.look(root) {
-        Ok(found) => found,
-        Err(error) => return teller.refuse(&error),
-    };
+    let _under_way = session.gives.begin(teller.id);
     let mut portion = Portion { teller, entries: Vec::new(), bytes: 0 };
-    portion.add(entry(store, root, Ok(found)))?;
-    let mut dirs = VecDeque::new();
-    if found.kind == Kind::Dir {
-        dirs.push_back((root.clone(), 0));
-    }
-    while let Some((dir, level)) = dirs.pop_front() {
-        let mut after = None;
-        loop {
-            let page = match store.list(&dir, after.as_ref(), PAGE) {
-                Ok(page) => page,
-                Err(error) => {
-                    portion.add(entry(store, &dir, Err(error.kind)))?;
-                    break;
-                }
-            };
-            for item in page.items {
-                let Ok(path) = dir.join(&item.name) else { continue };
-                portion.add(entry(store, &path, Ok(item.found)))?;
-                if item.found.kind == Kind::Dir && level < LEVELS_MAX {
-                    dirs.push_back((path, level + 1));
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
+    let mut told = Ok(());
+    let walked = session.store.walk(root, &mut |one| {
+        let (path, found) = (one.path.as_bytes().to_vec(), one.found.map_err(|error| error.kind));
+        told = portion.add(Entry { path, found, link: one.link });
+        match told.is_ok() && !session.gives.is_cut(teller.id, 0) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
-    }
+    });
+    told?;
     portion.tell()?;
-    teller.say(Reply::Done)
-}
-
-fn entry(
-    store: &dyn Store,
-    path: &StorePath,
-    found: std::result::Result<Found, ErrorKind>,
-) -> Entry {
-    let is_link = found.is_ok_and(|found| found.kind == Kind::Link);
-    let link: Option<Result<_>> = is_link.then(|| store.read_link(path));
-    let path = path.as_bytes().to_vec();
-    match link {
-        Some(Err(error)) => Entry { path, found: Err(error.kind), link: None },
-        Some(Ok(text)) => Entry { path, found, link: Some(text) },
-        None => Entry { path, found, link: None },
+    match walked {
+        Ok(()) => teller.say(Reply::Done),
+        Err(error) => teller.refuse(&error),
     }
 }

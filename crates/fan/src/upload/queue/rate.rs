@@ -1,5 +1,7 @@
 //! How long servers take.
 
+use hikyaku_remote::Pace;
+
 /// What a server has to do, and how fast it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::upload) struct Load {
@@ -11,15 +13,6 @@ pub(in crate::upload) struct Load {
     pub(in crate::upload) pace: Pace,
     /// Files of this size or more do not fit there.
     pub(in crate::upload) full_from: u64,
-}
-
-/// Whether the rate of a server can be compared with others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::upload) enum Pace {
-    /// It is not known, or still grows: the connection has just begun, or the server has got small files only.
-    Rising,
-    /// It has been measured several times without growing much.
-    Settled,
 }
 
 /// Seconds until a server would be done with a file of this size beside what it has; `None` if it is gone or full.

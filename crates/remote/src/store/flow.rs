@@ -1,6 +1,5 @@
 //! How much may be under way to one server, and how fast it takes it.
 
-use super::queue::Pace;
 use std::time::Duration;
 
 /// What is under way to a server. Time is that since the begin of the transfer.
@@ -8,7 +7,7 @@ use std::time::Duration;
 /// As much may be under way as the server takes in two round trips and a second. So a slow disk holds little in the
 /// server's memory and takes no files that others could have, and a fast path is full.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
+pub struct Flow {
     round_trip: Duration,
     outstanding: u64,
     window: u64,
@@ -35,8 +34,18 @@ const SETTLED_FACTOR: f64 = 1.25;
 /// What may be under way beside what the path holds.
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// Whether the rate of a server can be compared with others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// It is not known, or still grows: the connection has just begun, or the server has got small files only.
+    Rising,
+    /// It has been measured several times without growing much.
+    Settled,
+}
+
 impl Flow {
-    pub(super) const fn new(round_trip: Duration, now: Duration) -> Self {
+    /// Nothing is under way to a server of this round-trip time.
+    pub const fn new(round_trip: Duration, now: Duration) -> Self {
         Self {
             round_trip,
             outstanding: 0,
@@ -51,12 +60,12 @@ impl Flow {
     }
 
     /// Whether more may be sent.
-    pub(super) const fn has_room(&self) -> bool {
+    pub const fn has_room(&self) -> bool {
         self.outstanding < self.window
     }
 
     /// Bytes were sent.
-    pub(super) fn sent(&mut self, bytes: u64, now: Duration) {
+    pub fn sent(&mut self, bytes: u64, now: Duration) {
         if self.outstanding == 0 {
             // The time without work is not counted.
             self.was_idle = true;
@@ -66,7 +75,7 @@ impl Flow {
     }
 
     /// The server has answered for bytes.
-    pub(super) fn answered(&mut self, bytes: u64, now: Duration) {
+    pub fn answered(&mut self, bytes: u64, now: Duration) {
         self.outstanding = self.outstanding.saturating_sub(bytes);
         self.answered += bytes;
         if self.outstanding == 0 {
@@ -89,12 +98,12 @@ impl Flow {
     }
 
     /// Whether the rate can be compared with those of other servers.
-    pub(super) const fn pace(&self) -> Pace {
+    pub const fn pace(&self) -> Pace {
         self.pace
     }
 
     /// Bytes a second, if it was measured. A server that is silent has less with time.
-    pub(super) fn rate(&self, now: Duration) -> Option<f64> {
+    pub fn rate(&self, now: Duration) -> Option<f64> {
         let silent = now.saturating_sub(self.since);
         if self.outstanding == 0 || silent < 2 * MEASURED.max(self.round_trip) {
             return self.rate;

@@ -1,0 +1,326 @@
+//! A store over a connection within the process.
+
+use super::*;
+use crate::server;
+use crate::tests::{connections, path, put, random};
+use crate::{Limits, Server};
+use hikyaku_reach::daemon::STORE;
+use hikyaku_store::testing::{Rig, failures};
+use hikyaku_store::{Fault, Faulty, Finish, Make, Memory, Naming, Operation, Put, Time, When};
+use hikyaku_store_local::{Local, NewModes};
+use hikyaku_transfer::Durable;
+use std::fs;
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+
+/// A server of a store, and the store that a client makes of it.
+struct Served {
+    store: RemoteStore,
+    server: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// With a server that has these features.
+    fn with(behind: Arc<dyn Store>, writes: server::Writes, features: &[&str]) -> Self {
+        let (ours, theirs) = connections();
+        let served = Server::new(behind, Limits { writes, ..Limits::default() });
+        let server = thread::spawn(move || drop(served.attend(theirs).unwrap()));
+        let features = features.iter().map(|name| (*name).to_owned()).collect();
+        let client = Client::new(ours).unwrap().with_features(features);
+        Self { store: RemoteStore::new(client), server: Some(server) }
+    }
+
+    fn new(behind: impl Store + 'static) -> Self {
+        Self::with(Arc::new(behind), server::Writes::Allowed, STORE.features)
+    }
+
+    fn close(&self) {
+        self.store.client().connection().close(hikyaku_net::code::DONE, "");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.close();
+        self.server.take().unwrap().join().unwrap();
+    }
+}
+
+struct InMemory(Memory, Served);
+
+impl Rig for InMemory {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.1.store.clone())
+    }
+
+    fn crash(&self) -> Option<Box<dyn Store>> {
+        Some(Box::new(self.0.crash()))
+    }
+}
+
+#[test]
+fn a_daemon_with_a_store_in_memory_conforms() {
+    let failed = failures(|| {
+        let memory = Memory::default();
+        InMemory(memory.clone(), Served::new(memory))
+    });
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A directory that is removed with the rig.
+struct InDirectory(PathBuf, Option<Served>);
+
+impl Rig for InDirectory {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.1.as_ref().unwrap().store.clone())
+    }
+
+    fn seeds(&self) -> u64 {
+        10
+    }
+}
+
+impl Drop for InDirectory {
+    fn drop(&mut self) {
+        self.1 = None;
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_daemon_with_a_directory_conforms() {
+    let next = AtomicU64::new(0);
+    let failed = failures(|| {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hikyaku-remote-store-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir(&dir).unwrap();
+        let served = Served::new(Local::open(&dir, NewModes::default()).unwrap());
+        InDirectory(dir, Some(served))
+    });
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+fn why<T>(result: Result<T>) -> Option<ErrorKind> {
+    result.err().map(|error| error.kind)
+}
+
+fn draft(store: &RemoteStore, at: &str, size: Option<u64>) -> Box<dyn Draft> {
+    store.create(&path(at), &Make { size, ..Make::default() }).unwrap()
+}
+
+fn get(store: &dyn Store, at: &str) -> Vec<u8> {
+    let open = store.open(&path(at), Access::Read).unwrap();
+    let mut bytes = vec![0; open.found().unwrap().size as usize];
+    assert_eq!(open.read_at(0, &mut bytes).unwrap(), bytes.len());
+    bytes
+}
+
+/// More than a message carries.
+const LARGE: usize = 700_000;
+
+#[test]
+fn a_daemon_that_may_not_be_written_to_refuses_every_change_by_name() {
+    let memory = Memory::default();
+    put(&memory, "f", b"old");
+    let features: Vec<&str> = STORE
+        .features
+        .iter()
+        .copied()
+        .filter(|name| ![UPLOADS, UNSIZED_UPLOADS, WRITES].contains(name))
+        .collect();
+    // It is judged by its features: an older server would close the connection.
+    for writes in [server::Writes::Refused, server::Writes::Allowed] {
+        let served = Served::with(Arc::new(memory.clone()), writes, &features);
+        let store = &served.store;
+        assert_eq!(store.abilities().writes, Writes::Never);
+        let f = path("f");
+        let put = Put {
+            path: &f,
+            bytes: b"new",
+            naming: Naming::Replace,
+            finish: &Finish::default(),
+            durable: Durable::Disk,
+        };
+        let mut refused = vec![
+            why(store.create(&f, &Make::default()).map(drop)),
+            why(store.open(&f, Access::Update).map(drop)),
+            why(store.make_dir(&path("d"), 0o755)),
+            why(store.make_link(&path("l"), b"f")),
+            why(store.remove(&f, Kind::File)),
+            why(store.rename(&f, &path("g"), Replace::Allowed)),
+            why(store.change(&f, &Change::default())),
+            why(store.sync(&[StorePath::ROOT])),
+        ];
+        let ops = [Op::Put(put), Op::Remove(&f, Kind::File)];
+        store.batch(&ops, &mut |_, result| refused.push(why(result)));
+        assert!(refused.iter().all(|why| *why == Some(ErrorKind::ReadOnly)), "{refused:?}");
+        assert_eq!(get(store, "f"), b"old");
+    }
+}
+
+#[test]
+fn a_lost_connection_is_unreachable_for_every_call() {
+    let memory = Memory::default();
+    put(&memory, "f", &random(1, LARGE));
+    let served = Served::new(memory);
+    let store = &served.store;
+    let open = store.open(&path("f"), Access::Read).unwrap();
+    let started = draft(store, "new", None);
+    served.close();
+    let bytes = random(2, LARGE);
+    let mut lost = vec![
+        why(store.look(&path("f"))),
+        why(store.list(&StorePath::ROOT, None, 10)),
+        why(store.walk(&StorePath::ROOT, &mut |_| ControlFlow::Continue(()))),
+        why(open.read_at(0, &mut vec![0; LARGE])),
+        why(started
+            .write_at(0, &bytes)
+            .and_then(|()| started.name(Naming::Replace, &Finish::default()))),
+        why(store.make_dir(&path("d"), 0o755)),
+        why(store.space()),
+        why(store.sync(&[StorePath::ROOT])),
+    ];
+    let f = path("f");
+    let ops = [Op::Look(&f), Op::Remove(&f, Kind::File)];
+    store.batch(&ops, &mut |_, result| lost.push(why(result)));
+    assert_eq!(lost.len(), 10);
+    assert!(lost.iter().all(|why| *why == Some(ErrorKind::Unreachable)), "{lost:?}");
+}
+
+#[test]
+fn an_older_daemon_takes_large_files_of_a_known_size() {
+    let memory = Memory::default();
+    let features: Vec<&str> =
+        STORE.features.iter().copied().filter(|name| *name != UNSIZED_UPLOADS).collect();
+    let served = Served::with(Arc::new(memory.clone()), server::Writes::Allowed, &features);
+    let (store, bytes) = (&served.store, random(1, LARGE));
+    assert!(!store.abilities().name_if_absent);
+    let time = Time { secs: 1_000_000, nanos: 7 };
+    for (at, mode) in [("a", Some(0o640)), ("b", None)] {
+        let draft = draft(store, at, Some(LARGE as u64));
+        draft.write_at(0, &bytes).unwrap();
+        let finish = Finish { mode, modified: Some(time), ..Finish::default() };
+        let found = draft.name(Naming::Replace, &finish).unwrap();
+        assert_eq!(found, memory.look(&path(at)).unwrap());
+        assert_eq!((found.mode & 0o777, found.modified), (mode.unwrap_or(0o644), time));
+        assert!(get(&memory, at) == bytes);
+    }
+    let unsized_one = draft(store, "c", None);
+    assert_eq!(why(unsized_one.write_at(0, &bytes)), Some(ErrorKind::of(Errno::OPNOTSUPP)));
+    let absent = draft(store, "c", Some(LARGE as u64));
+    absent.write_at(0, &bytes).unwrap();
+    let unsupported = Some(ErrorKind::Unsupported(Ability::NameIfAbsent));
+    assert_eq!(why(absent.name(Naming::IfAbsent, &Finish::default())), unsupported);
+    assert!(memory.look(&path("c")).is_err());
+}
+
+#[test]
+fn a_piece_that_cannot_be_written_fails_a_later_call() {
+    let faulty = Faulty::new(Memory::default());
+    put(&faulty, "f", b"old");
+    let second = When { operation: Operation::Write, path: Some(path("f")), nth: 2, times: 1 };
+    faulty.add(second, Fault::HalfWrite(ErrorKind::NoSpace));
+    let faulty = Arc::new(faulty);
+    let served = Served::with(faulty.clone(), server::Writes::Allowed, STORE.features);
+    let started = draft(&served.store, "f", None);
+    let bytes = random(1, LARGE);
+    let written = started.write_at(0, &bytes);
+    let written = written.and_then(|()| started.write_at(LARGE as u64, &bytes));
+    let named = written.and_then(|()| started.name(Naming::Replace, &Finish::default()));
+    assert_eq!(why(named), Some(ErrorKind::NoSpace));
+    assert_eq!(get(&*faulty, "f"), b"old");
+}
+
+#[test]
+fn a_draft_more_than_the_server_allows_is_refused_and_the_others_go_on() {
+    let served = Served::new(Memory::default());
+    let bytes = random(1, 300_000);
+    let mut drafts = Vec::new();
+    let refused = loop {
+        let draft = draft(&served.store, &drafts.len().to_string(), None);
+        match draft.write_at(0, &bytes) {
+            Ok(()) => drafts.push(draft),
+            Err(error) => break error.kind,
+        }
+        assert!(drafts.len() < 1000);
+    };
+    assert_eq!((drafts.len(), refused), (128, ErrorKind::Busy));
+    let last = drafts.pop().unwrap();
+    last.name(Naming::Replace, &Finish::default()).unwrap();
+    let another = draft(&served.store, "another", None);
+    another.write_at(0, &bytes).unwrap();
+    another.name(Naming::Replace, &Finish::default()).unwrap();
+    assert!(get(&served.store, "another") == bytes);
+}
+
+#[test]
+fn listings_that_are_read_side_by_side_are_whole() {
+    let memory = Memory::default();
+    for n in 0..30 {
+        put(&memory, &format!("{n:02}"), b"x");
+    }
+    let served = Served::new(memory);
+    // More of them than are kept: some directories are listed again.
+    let mut all = vec![(Vec::new(), None); 20];
+    for round in 0..10 {
+        for (names, after) in &mut all {
+            assert_eq!(after.is_none(), round == 0);
+            let page = served.store.list(&StorePath::ROOT, after.as_ref(), 3).unwrap();
+            names.extend(page.items.into_iter().map(|item| item.name));
+            *after = page.next;
+        }
+    }
+    for (names, after) in all {
+        assert_eq!(after, None);
+        assert_eq!(names.len(), 30);
+        assert!(names.is_sorted_by(|a, b| a.as_bytes() < b.as_bytes()));
+    }
+}
+
+#[test]
+fn a_walk_that_is_broken_off_ends_at_the_server_as_well() {
+    let memory = Memory::default();
+    for dir in 0..20 {
+        memory.make_dir(&path(&dir.to_string()), 0o755).unwrap();
+        for n in 0..200 {
+            put(&memory, &format!("{dir}/{n}"), b"x");
+        }
+    }
+    let served = Served::new(memory);
+    for _ in 0..5 {
+        let mut seen = 0;
+        let each = &mut |_: Entry| {
+            seen += 1;
+            if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        served.store.walk(&StorePath::ROOT, each).unwrap();
+        assert_eq!(seen, 3);
+    }
+    let mut seen = 0;
+    let each = &mut |_: Entry| {
+        seen += 1;
+        ControlFlow::Continue(())
+    };
+    served.store.walk(&StorePath::ROOT, each).unwrap();
+    assert_eq!(seen, 1 + 20 + 20 * 200);
+}
+
+#[test]
+fn a_file_is_streamed_in_order_and_only_as_long_as_it_is_the_same() {
+    let memory = Memory::default();
+    let bytes = random(3, 12 << 20);
+    put(&memory, "f", &bytes);
+    let served = Served::new(memory.clone());
+    let open = served.store.open(&path("f"), Access::Read).unwrap();
+    let mut came = Vec::new();
+    let each = &mut |bytes: &[u8]| {
+        came.extend_from_slice(bytes);
+        ControlFlow::Continue(())
+    };
+    assert_eq!(open.stream(77..u64::MAX, each).unwrap(), bytes.len() as u64 - 77);
+    assert!(came == bytes[77..]);
+    put(&memory, "f", &random(4, (12 << 20) + 1));
+    let kinds = [why(open.read_at(0, &mut [0; 10])), why(open.read_at(12 << 20, &mut [0; 10]))];
+    assert_eq!(kinds, [Some(ErrorKind::Changed); 2]);
+}
