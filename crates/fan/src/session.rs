@@ -41,7 +41,6 @@ use hikyaku_remote::Client;
 use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, at_once};
 use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -84,8 +83,6 @@ struct Line {
     carrier: Carrier,
     /// The server's key, if it was met for the first time.
     first_use: Option<Fingerprint>,
-    /// Features of the service that both ends have.
-    features: BTreeSet<String>,
     /// How often it was connected in this session.
     connections: u32,
     /// Bytes of files that it sent or got in the last transfer, and how long that took.
@@ -144,11 +141,11 @@ impl Session {
         let Dialled { connection, first_use, carrier, features } = dialled;
         let ended = connection.clone();
         let closed = |_| hikyaku_reach::daemon::NoService::Closed(ended.close_reason());
-        let client = Client::new(connection).map_err(closed)?;
+        let client = Client::new(connection).map_err(closed)?.with_features(features);
         if self.parameters.servers.rate.is_some() {
             client.cap(self.parameters.servers.rate);
         }
-        Ok(Line { client, carrier, first_use, features, connections, moved: None })
+        Ok(Line { client, carrier, first_use, connections, moved: None })
     }
 
     /// A command that would make this machine's socket faster, if there is one.
@@ -193,7 +190,7 @@ impl Session {
 
     /// Whether the server tells its state ([`Client::report_then`]).
     pub fn tells(&self, server: ServerId) -> bool {
-        self.members.get(server.0).is_some_and(|member| member.line().features.contains(REPORTS))
+        self.members.get(server.0).is_some_and(|member| member.line().client.has(REPORTS))
     }
 
     /// Connects again to a server whose connection was lost; `None` if it does not answer within 3 s.
@@ -272,8 +269,8 @@ impl Session {
         for member in &self.members {
             let line = member.line();
             let (kind, text) = match (
-                line.features.contains(UPLOADS),
-                line.features.contains(WRITES),
+                line.client.has(UPLOADS),
+                line.client.has(WRITES),
             ) {
                 (true, _) => continue,
                 (false, true) => {

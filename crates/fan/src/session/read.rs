@@ -78,7 +78,7 @@ impl Session {
         let joined = joined(&ranges);
         // Each call begins with another server, so that many calls are divided among them.
         let first = self.reads.fetch_add(1, Ordering::Relaxed);
-        let has_picks = |at: &ServerId| self.members[at.0].line().features.contains(PICKS);
+        let has_picks = |at: &ServerId| self.members[at.0].line().client.has(PICKS);
         let at: Vec<ServerId> = held.at.iter().copied().filter(has_picks).collect();
         if at.is_empty() {
             let text = "the servers have an older hikyaku, which sends whole files only";

@@ -82,7 +82,7 @@ impl Session {
             let up = Up {
                 carrier: line.carrier,
                 connections: line.connections,
-                is_writable: line.features.contains(UPLOADS),
+                is_writable: line.client.has(UPLOADS),
                 round_trip: Duration::ZERO,
                 space: None,
                 rate,
