@@ -1,6 +1,7 @@
 //! Carries out what the scheduler (`hikyaku-spread`) decides.
 
 mod dirs;
+mod name;
 mod run;
 mod work;
 
@@ -9,13 +10,14 @@ use crate::census::{File, ServerId};
 use crate::choice::{Action, InTheWay, action};
 use crate::dress::Dress;
 use crate::links::NoLink;
+use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::server::Server;
 use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_remote::RemoteError;
-use hikyaku_store::{ErrorKind, Found, Store, StoreError, StorePath};
+use hikyaku_store::{Change, Found, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Existing, Pass};
 use run::Run;
 use std::sync::Arc;
@@ -124,8 +126,7 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
         Pass::Copy => dirs::make(job, &mut fetched),
         Pass::DryRun => dirs::rehearse(job, &mut fetched),
     };
-    let target = |file| target(job, &made.blocked, file, &mut fetched);
-    let targets = job.plan.files.iter().map(target).collect();
+    let targets = targets(job, &made.blocked, &mut fetched);
     if job.pass == Pass::DryRun {
         return Ok(fetched);
     }
@@ -136,55 +137,71 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     Ok(fetched)
 }
 
-/// Where a file is written; `None` if it is not.
-fn target(job: &Job<'_>, blocked: &Blocked, file: &File, fetched: &mut Fetched) -> Option<Target> {
-    if blocked.is_above(&file.to) {
-        return None;
-    }
-    let mut fail = |error| fetched.failed.push((file.path.as_bytes().to_vec(), error));
-    let found = match look(job, &file.to) {
-        Ok(found) => found,
-        Err(error) => {
-            fail(error);
-            return None;
+/// Where each file is written; `None` for one that is not.
+fn targets(job: &Job<'_>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<Option<Target>> {
+    let files = &job.plan.files;
+    let is_wanted = |file: &&File| !blocked.is_above(&file.to);
+    let found = match job.taking {
+        Taking::InOrder => files.iter().map(|_| Ok(None)).collect(),
+        Taking::AnyOrder => {
+            many::look(&*job.store, files.iter().filter(is_wanted).map(|file| &file.to))
         }
     };
-    match action(file.seen, found.as_ref(), job.existing) {
-        Action::Write if job.pass == Pass::DryRun => {
-            fetched.would.push(file.to.as_bytes().to_vec());
+    let (mut found, mut changes) = (found.into_iter(), Vec::new());
+    let target = |file: &File| {
+        let found = if is_wanted(&file) { found.next()? } else { return None };
+        match decide(job, file, found, &mut changes) {
+            Ok(Fate::Written(target)) => return Some(*target),
+            Ok(Fate::Told) => fetched.would.push(file.to.as_bytes().to_vec()),
+            Ok(Fate::Kept) => {
+                fetched.kept += 1;
+                job.meter.add_kept(file.seen.size);
+            }
+            Err(error) => fetched.failed.push((file.path.as_bytes().to_vec(), error)),
         }
+        None
+    };
+    let targets = files.iter().map(target).collect();
+    let ops: Vec<Op<'_>> =
+        changes.iter().map(|(place, change)| Op::Change(place, change)).collect();
+    for ((place, _), changed) in changes.iter().zip(many::all(&*job.store, &ops)) {
+        if let Err(error) = changed {
+            fetched.failed.push((place.as_bytes().to_vec(), error.into()));
+        }
+    }
+    targets
+}
+
+/// What becomes of a file.
+enum Fate {
+    Written(Box<Target>),
+    /// It would be written.
+    Told,
+    Kept,
+}
+
+/// Decides what becomes of a file where `found` has its name. A file that stays may get other permission bits.
+fn decide(
+    job: &Job<'_>,
+    file: &File,
+    found: Result<Option<Found>, StoreError>,
+    changes: &mut Vec<(StorePath, Change)>,
+) -> Result<Fate, FetchError> {
+    let found = found?;
+    match action(file.seen, found.as_ref(), job.existing) {
+        Action::Write if job.pass == Pass::DryRun => Ok(Fate::Told),
         Action::Write => {
             let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
             let target = Target::new(store, file.to.clone(), (file.seen, mode), job.taking);
-            if target.is_none() {
-                fail(FetchError::TooLarge);
-            }
-            return target;
+            target.map(|target| Fate::Written(Box::new(target))).ok_or(FetchError::TooLarge)
         }
         action @ (Action::Stay | Action::Same) => {
             let change = found.filter(|_| action == Action::Same && job.pass == Pass::Copy);
             let change = change.and_then(|found| job.dress.same_file(file.mode, &found));
-            if let Some(change) = change.filter(|_| job.store.abilities().modes)
-                && let Err(error) = job.store.change(&file.to, &change)
-            {
-                fail(error.into());
-            }
-            fetched.kept += 1;
-            job.meter.add_kept(file.seen.size);
+            let change = change.filter(|_| job.store.abilities().modes);
+            changes.extend(change.map(|change| (file.to.clone(), change)));
+            Ok(Fate::Kept)
         }
-        Action::Refuse(way) => fail(FetchError::InTheWay(way)),
-    }
-    None
-}
-
-/// What has this name at the target.
-fn look(job: &Job<'_>, path: &StorePath) -> Result<Option<Found>, FetchError> {
-    if job.taking == Taking::InOrder {
-        return Ok(None);
-    }
-    match job.store.look(path) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
+        Action::Refuse(way) => Err(FetchError::InTheWay(way)),
     }
 }

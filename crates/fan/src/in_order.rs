@@ -1,4 +1,5 @@
-//! The order of a target that takes its bytes in order only: a FIFO, a device, standard output. Servers send the parts of a
+//! The order of a target that takes its bytes in order only, or takes them much better so: a FIFO, a device, standard output,
+//! a file of a daemon, of a Gfarm file system or of a bucket. Servers send the parts of a
 //! file in any order, so that those that come early wait in memory, as many as [`WINDOW`] has room for.
 
 use hikyaku_store::{Draft, Result, StoreError};
@@ -90,6 +91,11 @@ impl InOrder {
                 }
             }
         }
+    }
+
+    /// The stream begins anew: nothing of it was taken.
+    pub(crate) fn reset(&self) {
+        *self.state() = State::default();
     }
 
     /// Nothing is taken any more, for this reason or the first one.

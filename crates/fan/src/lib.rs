@@ -24,6 +24,7 @@ mod in_order;
 mod kind;
 mod layout;
 mod links;
+mod many;
 mod meter;
 mod plan;
 mod server;

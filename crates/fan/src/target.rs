@@ -1,11 +1,16 @@
 //! The files that come of it, at the target.
 
 use crate::fetch::Taking;
-use crate::in_order::InOrder;
+use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
-use hikyaku_store::{Draft, ErrorKind, Finish, Make, Naming, Result, Store, StoreError, StorePath};
-use hikyaku_transfer::{Geometry, Proven, SegmentHash, SegmentIndex};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use hikyaku_store::{
+    Draft, ErrorKind, Finish, Latency, Make, Naming, Op, Put, Result, Store, StoreError, StorePath,
+    Writes,
+};
+use hikyaku_transfer::{Durable, Geometry, Proven, SegmentHash, SegmentIndex};
+use hikyaku_units::DataSize;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// A file that is being written. Several threads may write to it.
 pub(crate) struct Target {
@@ -13,12 +18,30 @@ pub(crate) struct Target {
     path: StorePath,
     finish: Finish,
     geometry: Geometry,
+    taking: Taking,
+    manner: Manner,
     /// Read by who writes bytes, written by who begins, names or discards it.
     stage: RwLock<Stage>,
     proven: Mutex<Proven>,
-    /// Of one that takes its bytes in order only.
-    order: Option<InOrder>,
+    /// Bytes that count as written.
+    written: AtomicU64,
+    tries: AtomicU32,
 }
+
+/// How the store takes the bytes.
+enum Manner {
+    /// In any order.
+    Anywhere,
+    /// One after the other.
+    InOrder(InOrder),
+    /// All at once, with the name: a small file.
+    Whole(Mutex<Vec<u8>>),
+}
+
+/// A file of at most this size goes whole into a store behind a network.
+const WHOLE_BYTES: u64 = 64 << 10;
+/// A file whose place is lost, such as the machine that got it, is begun so many times in all.
+const TRIES: u32 = 3;
 
 /// How far the file has come.
 enum Stage {
@@ -52,12 +75,44 @@ impl Target {
         let geometry = Geometry::new(seen.size)?;
         let (mode, modified) = (Some(mode), Some(seen.modified));
         let finish = Finish { mode, modified, ..Finish::default() };
-        let (stage, proven) = (RwLock::new(Stage::Awaited), Proven::nothing(geometry));
-        let order = match taking {
-            Taking::AnyOrder => None,
-            Taking::InOrder => Some(InOrder::default()),
+        let abilities = store.abilities();
+        let manner = match (taking, abilities.writes) {
+            (Taking::AnyOrder, _)
+                if abilities.latency == Latency::RoundTrip && seen.size <= WHOLE_BYTES =>
+            {
+                Manner::Whole(Mutex::default())
+            }
+            (Taking::AnyOrder, Writes::Anywhere) => Manner::Anywhere,
+            // Runs in order are runs, and what is in order is within any window.
+            _ => Manner::InOrder(InOrder::default()),
         };
-        Some(Self { store, path, finish, geometry, stage, proven: Mutex::new(proven), order })
+        Some(Self {
+            store,
+            path,
+            finish,
+            geometry,
+            taking,
+            manner,
+            stage: RwLock::new(Stage::Awaited),
+            proven: Mutex::new(Proven::nothing(geometry)),
+            written: AtomicU64::new(0),
+            tries: AtomicU32::new(1),
+        })
+    }
+
+    fn proven(&self) -> MutexGuard<'_, Proven> {
+        self.proven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether its bytes wait in memory until all have come.
+    pub(crate) const fn is_whole(&self) -> bool {
+        matches!(self.manner, Manner::Whole(_))
+    }
+
+    /// How far ahead of its first missing byte it takes others; `None` if that does not matter.
+    pub(crate) fn window(&self) -> Option<DataSize> {
+        let is_far = self.geometry.size() > WINDOW.bytes();
+        (matches!(self.manner, Manner::InOrder(_)) && is_far).then_some(WINDOW)
     }
 
     /// The stage, for reading, after the draft was created.
@@ -84,51 +139,106 @@ impl Target {
         bytes: &[u8],
     ) -> Result<Next> {
         let Some(range) = self.geometry.range(index) else { return Ok(Next::Unwanted) };
-        let lacks = |proven: &Mutex<Proven>| {
-            proven.lock().unwrap_or_else(PoisonError::into_inner).lacks(index)
-        };
-        if !lacks(&self.proven) {
+        if !self.proven().lacks(index) {
             return Ok(Next::Unwanted);
         }
-        match (&*self.begun()?, &self.order) {
-            (Stage::Open(draft), Some(order)) => {
-                self.proven.lock().unwrap_or_else(PoisonError::into_inner).insert(index, hash);
-                order.write(&**draft, range.start, bytes)?;
-                let is_written = order.progress().0 == self.geometry.size();
-                return Ok(if is_written { Next::Whole } else { Next::GoOn });
+        let count = || self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if let Manner::Whole(content) = &self.manner {
+            *content.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
+        } else {
+            match (&*self.begun()?, &self.manner) {
+                (Stage::Open(draft), Manner::InOrder(order)) => {
+                    self.proven().insert(index, hash);
+                    order.write(&**draft, range.start, bytes)?;
+                    count();
+                    let is_written = order.progress().0 == self.geometry.size();
+                    return Ok(if is_written { Next::Whole } else { Next::GoOn });
+                }
+                (Stage::Open(draft), _) => draft.write_at(range.start, bytes)?,
+                (Stage::Awaited | Stage::Over, _) => return Ok(Next::Unwanted),
             }
-            (Stage::Open(draft), None) => draft.write_at(range.start, bytes)?,
-            (Stage::Awaited | Stage::Over, _) => return Ok(Next::Unwanted),
         }
-        let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        count();
+        let mut proven = self.proven();
         let was_whole = proven.is_whole();
         proven.insert(index, hash);
         Ok(if proven.is_whole() && !was_whole { Next::Whole } else { Next::GoOn })
     }
 
-    /// How far a stream is: bytes that it has taken, and whether it is being written to.
-    pub(crate) fn progress(&self) -> Option<(u64, bool)> {
-        self.order.as_ref().map(InOrder::progress)
+    /// Bytes that a target has taken which takes them in order.
+    pub(crate) fn taken(&self) -> Option<u64> {
+        match &self.manner {
+            Manner::InOrder(order) => Some(order.progress().0),
+            Manner::Anywhere | Manner::Whole(_) => None,
+        }
+    }
+
+    /// The content of a small file that has come whole.
+    pub(crate) fn content(&self) -> Option<MutexGuard<'_, Vec<u8>>> {
+        match &self.manner {
+            Manner::Whole(content) => Some(content.lock().unwrap_or_else(PoisonError::into_inner)),
+            Manner::Anywhere | Manner::InOrder(_) => None,
+        }
+    }
+
+    /// The operation that makes a small file.
+    pub(crate) fn put<'a>(&'a self, bytes: &'a [u8]) -> Op<'a> {
+        let (path, finish, durable) = (&self.path, &self.finish, Durable::Disk);
+        Op::Put(Put { path, bytes, naming: Naming::Replace, finish, durable })
     }
 
     /// Brings it to the disk and gives it its name. This makes an empty file. A stream has its name.
     pub(crate) fn finish(&self) -> Result<()> {
         if let Stage::Open(draft) = &*self.begun()? {
-            self.order.as_ref().map_or(Ok(()), InOrder::wait)?;
-            draft.set_len(self.geometry.size())?;
+            if let Manner::InOrder(order) = &self.manner {
+                order.wait()?;
+            } else {
+                draft.set_len(self.geometry.size())?;
+            }
             draft.sync()?;
         }
         match self.end() {
-            Some(draft) if self.order.is_none() => {
+            Some(draft) if self.taking == Taking::AnyOrder => {
                 draft.name(Naming::Replace, &self.finish).map(drop)
             }
             Some(_) | None => Ok(()),
         }
     }
 
+    /// The number of the present try. An error of an earlier one means nothing.
+    pub(crate) fn tries(&self) -> u32 {
+        self.tries.load(Ordering::Relaxed)
+    }
+
+    /// Whether the file begins anew after this error of the present try: its place is lost, and it may get another one.
+    /// Nothing of it is proven then.
+    pub(crate) fn begins_anew(&self, error: &StoreError) -> bool {
+        let is_lost =
+            matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Gone);
+        let is_stream = self.taking == Taking::InOrder;
+        if !is_lost || is_stream || self.tries() >= TRIES {
+            return false;
+        }
+        self.tries.fetch_add(1, Ordering::Relaxed);
+        let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+        let lost = std::mem::replace(&mut *stage, Stage::Awaited);
+        *self.proven() = Proven::nothing(self.geometry);
+        if let Manner::InOrder(order) = &self.manner {
+            order.reset();
+        }
+        drop(stage);
+        drop(lost);
+        true
+    }
+
+    /// Bytes that were written and do not count any more.
+    pub(crate) fn take_back(&self) -> u64 {
+        self.written.swap(0, Ordering::Relaxed)
+    }
+
     /// Removes what was written: nothing of it is wanted any more.
     pub(crate) fn give_up(&self) {
-        if let Some(order) = &self.order {
+        if let (Manner::InOrder(order), Taking::InOrder) = (&self.manner, self.taking) {
             // Whoever writes to it may be held up by its reader.
             order.fail(StoreError::new("write", &self.path, ErrorKind::Gone));
         } else if let Some(draft) = self.end() {

@@ -48,6 +48,11 @@ pub(crate) fn cluster_with(stores: Vec<(Arc<Memory>, Option<Rate>)>, limits: Lim
     Cluster { clients, ends }
 }
 
+/// Servers over these stores, without a limit.
+pub(crate) fn cluster_of(stores: &[Arc<Memory>]) -> Cluster {
+    cluster(stores.iter().map(|store| (store.clone(), None)).collect())
+}
+
 pub(crate) fn path(text: &str) -> StorePath {
     StorePath::new(text.as_bytes()).unwrap()
 }
@@ -88,10 +93,10 @@ fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Met
     fetched_with(cluster, census, target, meter, Parameters::default())
 }
 
-fn fetched_with(
+pub(crate) fn fetched_with(
     cluster: &Cluster,
     census: &Census,
-    target: &Arc<Memory>,
+    target: &Arc<impl Store + 'static>,
     meter: &Meter,
     parameters: Parameters,
 ) -> Fetched {

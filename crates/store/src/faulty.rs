@@ -1,6 +1,6 @@
 //! Fault injection: a store whose calls fail as a test specifies.
 
-use crate::abilities::Abilities;
+use crate::abilities::{Abilities, Ability, Latency, Writes};
 use crate::error::{ErrorKind, Result, StoreError};
 use crate::found::{Found, Kind, Space};
 use crate::path::StorePath;
@@ -18,6 +18,8 @@ use std::time::Duration;
 pub struct Faulty<S> {
     inner: S,
     script: Arc<Mutex<Script>>,
+    /// The order of writes, if it stands for a store behind a network.
+    far: Option<Writes>,
 }
 
 /// A call of the store, of an open file or of a draft.
@@ -97,7 +99,13 @@ impl<S> Faulty<S> {
     /// A store without faults yet.
     pub fn new(inner: S) -> Self {
         let script = Script { rules: Vec::new(), counts: HashMap::new(), struck: 0 };
-        Self { inner, script: Arc::new(Mutex::new(script)) }
+        Self { inner, script: Arc::new(Mutex::new(script)), far: None }
+    }
+
+    /// The same store behind a network, whose drafts take bytes in this order: a write in another order fails.
+    #[must_use]
+    pub fn far(self, writes: Writes) -> Self {
+        Self { far: Some(writes), ..self }
     }
 
     /// Adds a fault. Calls are counted from the first fault that concerns their operation and path.
@@ -222,7 +230,11 @@ impl Injector {
 
 impl<S: Store> Store for Faulty<S> {
     fn abilities(&self) -> Abilities {
-        self.inner.abilities()
+        let inner = self.inner.abilities();
+        match self.far {
+            Some(writes) => Abilities { writes, latency: Latency::RoundTrip, ..inner },
+            None => inner,
+        }
     }
 
     fn look(&self, path: &StorePath) -> Result<Found> {
@@ -246,14 +258,16 @@ impl<S: Store> Store for Faulty<S> {
         let injector = self.injector();
         injector.check(Operation::Create, path, "create")?;
         let inner = self.inner.create(path, make)?;
-        Ok(Box::new(FaultyDraft { inner, path: path.clone(), injector }))
+        let end = (self.far == Some(Writes::InOrder)).then(Mutex::default);
+        Ok(Box::new(FaultyDraft { inner, path: path.clone(), injector, end }))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
         let injector = self.injector();
         injector.check(Operation::Create, path, "resume")?;
         let inner = self.inner.take_up(path, token)?;
-        Ok(Box::new(FaultyDraft { inner, path: path.clone(), injector }))
+        let end = (self.far == Some(Writes::InOrder)).then(Mutex::default);
+        Ok(Box::new(FaultyDraft { inner, path: path.clone(), injector, end }))
     }
 
     fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {
@@ -350,10 +364,20 @@ struct FaultyDraft {
     inner: Box<dyn Draft>,
     path: StorePath,
     injector: Injector,
+    /// The end of what was written, if the next write has to begin there.
+    end: Option<Mutex<u64>>,
 }
 
 impl Draft for FaultyDraft {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        if let Some(end) = &self.end {
+            let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
+            if at != *end {
+                let kind = ErrorKind::Unsupported(Ability::Update);
+                return Err(StoreError::new("write", &self.path, kind));
+            }
+            *end += bytes.len() as u64;
+        }
         self.injector.write(&self.path, bytes, |bytes| self.inner.write_at(at, bytes))
     }
 

@@ -4,8 +4,9 @@ use super::{FetchError, Fetched, Job};
 use crate::blocked::Blocked;
 use crate::choice::{InTheWay, LinkAction};
 use crate::dress::DirState;
-use crate::links;
-use hikyaku_store::{Change, ErrorKind, Kind, Result as StoreResult, StoreError, StorePath};
+use crate::{links, many};
+use hikyaku_store::{Change, ErrorKind, Found, Kind, Op, Result as StoreResult, StorePath};
+use hikyaku_transfer::Pass;
 
 /// What became of the directories.
 #[derive(Default)]
@@ -18,7 +19,7 @@ pub(super) struct Made {
 
 /// Creates the directories, and the links, which need no bytes.
 pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
-    let made = dirs(job, fetched, |place, mode| job.store.make_dir(place, mode));
+    let made = dirs(job, fetched);
     for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
         if let Err(error) = links::make(&*job.store, place, link, job.existing) {
             fetched.failed.push((place.as_bytes().to_vec(), error.into()));
@@ -29,11 +30,7 @@ pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
 
 /// Tells which links would be made, and which names of directories are taken by something else.
 pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
-    let made = dirs(job, fetched, |place, _| match job.store.look(place) {
-        Ok(_) => Err(StoreError::new("create", place, ErrorKind::Exists)),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    });
+    let made = dirs(job, fetched);
     for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
         let error = match links::decide(&*job.store, place, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => continue,
@@ -49,56 +46,87 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     made
 }
 
-/// Makes each directory, or finds it there.
-fn dirs(
-    job: &Job<'_>,
-    fetched: &mut Fetched,
-    make: impl Fn(&StorePath, u32) -> StoreResult<()>,
-) -> Made {
-    let mut made = Made::default();
-    for (place, meta) in &job.plan.dirs {
+/// Makes each directory, or finds it there: level by level, those of a level at once.
+fn dirs(job: &Job<'_>, fetched: &mut Fetched) -> Made {
+    let dirs = &job.plan.dirs;
+    let (mut states, mut blocked) = (vec![None; dirs.len()], Blocked::default());
+    for mut level in many::levels(dirs.iter().map(|(place, _)| place)) {
         // What is above it could not be made, which was told.
-        if made.blocked.is_above(place) {
-            made.states.push(None);
-            continue;
-        }
-        let state = match make(place, job.dress.new_dir(meta.mode)) {
-            Ok(()) => Ok(DirState::Made),
-            Err(error) if error.kind == ErrorKind::Exists => match job.store.look(place) {
-                Ok(found) if found.kind == Kind::Dir => Ok(DirState::There),
-                Ok(_) => Err(FetchError::InTheWay(InTheWay::NoDirectory)),
-                Err(error) => Err(error.into()),
-            },
-            Err(error) => Err(error.into()),
-        };
-        made.states.push(state.as_ref().ok().copied());
-        if let Err(error) = state {
-            made.blocked.add(place);
-            fetched.failed.push((place.as_bytes().to_vec(), error));
+        level.retain(|number| !blocked.is_above(&dirs[*number].0));
+        for (number, state) in level.iter().zip(level_of(job, &level)) {
+            let place = &dirs[*number].0;
+            states[*number] = state.as_ref().ok().copied();
+            if let Err(error) = state {
+                blocked.add(place);
+                fetched.failed.push((place.as_bytes().to_vec(), error));
+            }
         }
     }
-    made
+    Made { states, blocked }
 }
 
-/// Gives the directories their modes and times, the deepest first, and brings the names in them to the disk.
-pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
-    let settle = |place: &StorePath, change: Option<Change>| -> StoreResult<()> {
-        job.store.sync(std::slice::from_ref(place))?;
-        change.map_or(Ok(()), |change| job.store.change(place, &change))
-    };
-    for ((place, meta), state) in job.plan.dirs.iter().zip(&made.states).rev() {
-        let Some(state) = *state else { continue };
-        let change = job.dress.filled_dir(*meta, state);
-        if let Err(error) = settle(place, change.filter(|_| job.store.abilities().modes)) {
-            fetched.failed.push((place.as_bytes().to_vec(), error.into()));
-        }
+/// The same with the directories of these numbers.
+fn level_of(job: &Job<'_>, level: &[usize]) -> Vec<Result<DirState, FetchError>> {
+    let place = |number: &usize| &job.plan.dirs[*number].0;
+    if job.pass == Pass::DryRun {
+        return many::look(&*job.store, level.iter().map(place)).into_iter().map(there).collect();
     }
-    let places = job.plan.files.iter().map(|file| &file.to);
-    let parents = places.filter(|place| !made.blocked.is_above(place)).filter_map(StorePath::split);
-    let mut parents: Vec<StorePath> = parents.map(|(dir, _)| dir).collect();
-    parents.sort_unstable();
-    parents.dedup();
-    if let Err(error) = job.store.sync(&parents) {
-        fetched.failed.push((b".".to_vec(), error.into()));
+    let op = |number: &usize| {
+        let (place, meta) = &job.plan.dirs[*number];
+        Op::MakeDir(place, job.dress.new_dir(meta.mode))
+    };
+    let made = many::all(&*job.store, &level.iter().map(op).collect::<Vec<_>>());
+    let exists =
+        |made: &StoreResult<_>| made.as_ref().is_err_and(|error| error.kind == ErrorKind::Exists);
+    let old = level.iter().zip(&made).filter(|(_, made)| exists(made)).map(|(number, _)| number);
+    let mut found = many::look(&*job.store, old.map(place)).into_iter();
+    let mut state = |made: StoreResult<_>| match made {
+        Err(error) if error.kind == ErrorKind::Exists => {
+            found.next().map_or_else(|| Err(error.into()), there)
+        }
+        made => Ok(made.map(|_| DirState::Made)?),
+    };
+    made.into_iter().map(&mut state).collect()
+}
+
+/// What the name of a directory means for it.
+fn there(found: StoreResult<Option<Found>>) -> Result<DirState, FetchError> {
+    match found? {
+        None => Ok(DirState::Made),
+        Some(found) if found.kind == Kind::Dir => Ok(DirState::There),
+        Some(_) => Err(FetchError::InTheWay(InTheWay::NoDirectory)),
+    }
+}
+
+/// Brings the names in the directories to the disk, and gives the directories their modes and times, the deepest first.
+pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
+    let dirs = job.plan.dirs.iter().zip(&made.states);
+    let mut places: Vec<StorePath> =
+        dirs.filter(|(_, state)| state.is_some()).map(|((place, _), _)| place.clone()).collect();
+    let files = job.plan.files.iter().map(|file| &file.to);
+    let files = files.filter(|place| !made.blocked.is_above(place));
+    places.extend(files.filter_map(|place| Some(place.split()?.0)));
+    places.extend(job.plan.parents.iter().cloned());
+    places.sort_unstable();
+    places.dedup();
+    if let Err(error) = job.store.sync(&places) {
+        fetched.failed.push((error.path.clone().into_bytes(), error.into()));
+    }
+    if !job.store.abilities().modes {
+        return;
+    }
+    for level in many::levels(job.plan.dirs.iter().map(|(place, _)| place)).into_iter().rev() {
+        let change = |number: usize| {
+            let change = job.dress.filled_dir(job.plan.dirs[number].1, made.states[number]?)?;
+            Some((&job.plan.dirs[number].0, change))
+        };
+        let changes: Vec<(&StorePath, Change)> = level.into_iter().filter_map(change).collect();
+        let ops: Vec<Op<'_>> =
+            changes.iter().map(|(place, change)| Op::Change(place, change)).collect();
+        for ((place, _), changed) in changes.iter().zip(many::all(&*job.store, &ops)) {
+            if let Err(error) = changed {
+                fetched.failed.push((place.as_bytes().to_vec(), error.into()));
+            }
+        }
     }
 }

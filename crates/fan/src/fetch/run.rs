@@ -1,16 +1,16 @@
 //! The loop that asks the scheduler, and the threads that do what it says.
 
-use super::{FetchError, Fetched, Job, Taking};
+use super::{FetchError, Fetched, Job};
 use crate::census::ServerId;
-use crate::in_order::WINDOW;
 use crate::server::{Request, Server};
 use crate::target::Target;
 use hikyaku_remote::RemoteError;
 use hikyaku_run_log::FileStage;
 use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink, Work};
+use hikyaku_store::StoreError;
 use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
@@ -19,8 +19,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(100);
 /// A server that was told that nothing more is wanted stops within this.
 const STOP_TIME: Duration = Duration::from_secs(1);
-/// Files that are synced and named at once: each waits for the disk.
-const NAMERS: usize = 8;
 
 /// A transfer under way.
 pub(super) struct Run<'a> {
@@ -33,7 +31,11 @@ pub(super) struct Run<'a> {
     pub(super) state: Mutex<State>,
     changed: Condvar,
     /// Files are whole, or all is over: for the threads that name.
-    to_name: Condvar,
+    pub(super) to_name: Condvar,
+    /// Small files have got their names: for the threads that bring others.
+    pub(super) has_room: Condvar,
+    /// Calls of the store under way that write, and calls that have ended.
+    pub(super) writes: (AtomicUsize, AtomicU64),
     begin: Instant,
 }
 
@@ -52,9 +54,11 @@ pub(super) struct State {
     /// Servers that had a file when they were asked for all, and have it no more.
     pub(super) lacking: HashMap<usize, Vec<ServerId>>,
     /// Files that are whole and wait for their names.
-    whole: Vec<usize>,
+    pub(super) whole: Vec<usize>,
+    /// Bytes of small files that wait for their names in memory.
+    pub(super) held: u64,
     /// By the number in the plan.
-    stages: Vec<Stage>,
+    pub(super) stages: Vec<Stage>,
     /// Files of which bytes are missing.
     open: usize,
     /// Since when only files are left that no server has.
@@ -63,15 +67,15 @@ pub(super) struct State {
     done_since: Option<Instant>,
     /// Servers that have begun.
     begun: usize,
-    /// What a stream has taken while a thread waits to write more, and since when it is so.
+    /// Calls that had ended when the store was looked at while a thread wrote to it, and since when it is so.
     held_up: Option<(u64, Instant)>,
     sink: Sink,
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 /// How far a file has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// Bytes are missing.
     Open,
     /// All of it has come.
@@ -91,9 +95,7 @@ impl<'a> Run<'a> {
         let mut stages = vec![Stage::Over; targets.len()];
         let servers: Vec<_> = job.servers.iter().map_while(|_| spread.add_server().ok()).collect();
         for (number, file) in job.plan.files.iter().enumerate() {
-            if targets[number].is_none() {
-                continue;
-            }
+            let Some(target) = &targets[number] else { continue };
             if file.seen.size == 0 {
                 stages[number] = Stage::Whole;
                 whole.push(number);
@@ -104,8 +106,8 @@ impl<'a> Run<'a> {
             match spread.add_file(DataSize::from_bytes(file.seen.size), &at) {
                 Ok(id) => {
                     numbers.push(number);
-                    if job.taking == Taking::InOrder {
-                        spread.handle_reach(id, WINDOW);
+                    if let Some(window) = target.window() {
+                        spread.handle_reach(id, window);
                     }
                 }
                 Err(_) => failed.push((number, FetchError::TooLarge)),
@@ -124,6 +126,7 @@ impl<'a> Run<'a> {
             attempts: HashMap::new(),
             lacking: HashMap::new(),
             whole,
+            held: 0,
             open: numbers.len() + failed.len(),
             stages,
             gone_since: None,
@@ -133,9 +136,9 @@ impl<'a> Run<'a> {
             sink: Sink::Ready,
             is_over: false,
         };
-        let (changed, to_name) = (Condvar::new(), Condvar::new());
-        let state = Mutex::new(state);
-        let run = Self { job, targets, numbers, state, changed, to_name, begin };
+        let (changed, to_name, has_room) = (Condvar::new(), Condvar::new(), Condvar::new());
+        let (state, writes) = (Mutex::new(state), (AtomicUsize::new(0), AtomicU64::new(0)));
+        let run = Self { job, targets, numbers, state, changed, to_name, has_room, writes, begin };
         for (number, error) in failed {
             run.give_up(&mut run.state(), number, error);
         }
@@ -195,15 +198,8 @@ impl<'a> Run<'a> {
         }
         drop(state);
         self.to_name.notify_all();
+        self.has_room.notify_all();
         served
-    }
-
-    fn name<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
-        for _ in 0..NAMERS {
-            let named = thread::Builder::new().name("fan-names".to_owned());
-            named.spawn_scoped(scope, || self.name_all())?;
-        }
-        Ok(())
     }
 
     fn decide<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
@@ -214,7 +210,7 @@ impl<'a> Run<'a> {
             }
             self.begin(&mut state);
             let now = self.now();
-            self.look_at_stream(&mut state);
+            self.look_at_target(&mut state);
             while let Some(command) = state.spread.poll_command(now) {
                 self.carry_out(&mut state, scope, command)?;
             }
@@ -236,16 +232,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Tells the scheduler whether a stream takes nothing for a while: servers look quiet then and are not.
-    fn look_at_stream(&self, state: &mut State) {
-        let mut streams = self.targets.iter().flatten().filter_map(Target::progress);
-        if self.job.taking == Taking::AnyOrder {
-            return;
-        }
-        let Some((taken, is_written)) = streams.next() else { return };
+    /// Tells the scheduler whether the store takes nothing for a while: servers look quiet then and are not.
+    fn look_at_target(&self, state: &mut State) {
+        let (under_way, ended) =
+            (self.writes.0.load(Ordering::Relaxed), self.writes.1.load(Ordering::Relaxed));
         state.held_up = match state.held_up {
-            Some((before, since)) if is_written && before == taken => Some((before, since)),
-            _ => is_written.then(|| (taken, Instant::now())),
+            Some((before, since)) if under_way > 0 && before == ended => Some((before, since)),
+            _ => (under_way > 0).then(|| (ended, Instant::now())),
         };
         let is_busy = state.held_up.is_some_and(|(_, since)| since.elapsed() >= LOOK);
         let sink = if is_busy { Sink::Busy } else { Sink::Ready };
@@ -349,38 +342,6 @@ impl<'a> Run<'a> {
         self.wake();
     }
 
-    /// Names files that are whole, until all is over.
-    fn name_all(&self) {
-        loop {
-            let mut state = self.state();
-            let number = loop {
-                if let Some(number) = state.whole.pop() {
-                    break number;
-                }
-                if state.is_over {
-                    return;
-                }
-                state = self.to_name.wait(state).unwrap_or_else(PoisonError::into_inner);
-            };
-            drop(state);
-            let Some(target) = &self.targets[number] else { continue };
-            let named = target.finish();
-            let mut state = self.state();
-            match named {
-                Ok(()) if state.stages[number] == Stage::Whole => {
-                    state.stages[number] = Stage::Over;
-                    state.fetched.files += 1;
-                    state.fetched.bytes += self.job.plan.files[number].seen.size;
-                    self.job.meter.add_file();
-                    let file = &self.job.plan.files[number];
-                    self.job.meter.tell_file(FileStage::End, file.path.as_bytes(), file.seen.size);
-                }
-                Ok(()) => {}
-                Err(error) => self.give_up(&mut state, number, error.into()),
-            }
-        }
-    }
-
     /// The scheduler's id of a file.
     pub(super) fn id(&self, number: usize) -> Option<FileId> {
         self.numbers.binary_search(&number).ok().map(|at| FileId(at as u32))
@@ -391,9 +352,37 @@ impl<'a> Run<'a> {
         if state.stages[number] == Stage::Open {
             state.stages[number] = Stage::Whole;
             state.open -= 1;
+        }
+        // One that was given up meanwhile is cleared away by the threads that name.
+        state.whole.push(number);
+        self.to_name.notify_one();
+    }
+
+    /// A file has an error of the store. It begins anew if the store may have another place for it.
+    /// `tried` is the try of the file that had it.
+    pub(super) fn fail(&self, state: &mut State, (number, tried): (usize, u32), error: StoreError) {
+        let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
+        if target.is_some_and(|target| target.tries() != tried) {
+            return;
+        }
+        if state.is_over || !target.is_some_and(|target| target.begins_anew(&error)) {
+            return self.give_up(state, number, error.into());
+        }
+        let bytes = target.map_or(0, Target::take_back);
+        self.job.meter.take_back_written(bytes);
+        let Some(id) = self.id(number) else {
             state.whole.push(number);
             self.to_name.notify_one();
+            return;
+        };
+        if std::mem::replace(&mut state.stages[number], Stage::Open) == Stage::Whole {
+            state.open += 1;
         }
+        state.spread.handle_void(id);
+        if let Some(window) = target.and_then(Target::window) {
+            state.spread.handle_reach(id, window);
+        }
+        self.wake();
     }
 
     /// Nothing more of a file is wanted.
@@ -416,6 +405,7 @@ impl<'a> Run<'a> {
         state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
         if let Some(target) = &self.targets[number] {
             target.give_up();
+            self.job.meter.take_back_written(target.take_back());
         }
     }
 

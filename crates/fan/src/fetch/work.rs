@@ -3,7 +3,6 @@
 use super::FetchError;
 use super::run::{Run, State, server_id};
 use crate::census::ServerId;
-use crate::in_order::WINDOW;
 use crate::server::Server;
 use crate::target::Next;
 use hikyaku_remote::RemoteError;
@@ -12,6 +11,7 @@ use hikyaku_store::{ErrorKind, StoreError, StorePath};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 /// Who is asked, and the scheduler's number of the ask.
 type Asked<'a> = (&'a Server, ServerId, AskId);
@@ -153,7 +153,17 @@ impl Run<'_> {
 
     fn write(&self, number: usize, (index, hash): (SegmentIndex, SegmentHash), bytes: &[u8]) {
         let Some(target) = &self.targets[number] else { return };
-        match target.write((index, hash), bytes) {
+        let tried = target.tries();
+        let written = self.writing(|| {
+            if target.is_whole() {
+                self.hold(bytes.len() as u64);
+            }
+            target.write((index, hash), bytes)
+        });
+        if target.is_whole() && written != Ok(Next::Whole) {
+            self.release(bytes.len() as u64);
+        }
+        match written {
             Ok(next) => {
                 if next != Next::Unwanted {
                     self.job.meter.add_written(bytes.len() as u64);
@@ -163,8 +173,8 @@ impl Run<'_> {
                     .and_then(|file| file.range(index));
                 if let (Some(id), Some(range)) = (self.id(number), range) {
                     state.spread.handle_proven(id, range);
-                    if let Some((taken, _)) = target.progress() {
-                        let end = taken.saturating_add(WINDOW.bytes());
+                    if let Some((taken, window)) = target.taken().zip(target.window()) {
+                        let end = taken.saturating_add(window.bytes());
                         state.spread.handle_reach(id, DataSize::from_bytes(end));
                     }
                 }
@@ -174,7 +184,16 @@ impl Run<'_> {
                     self.wake();
                 }
             }
-            Err(error) => self.give_up(&mut self.state(), number, error.into()),
+            Err(error) => self.fail(&mut self.state(), (number, tried), error),
         }
+    }
+
+    /// Counts a call of the store that writes bytes which have come.
+    pub(super) fn writing<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.writes.0.fetch_add(1, Ordering::Relaxed);
+        let done = work();
+        self.writes.1.fetch_add(1, Ordering::Relaxed);
+        self.writes.0.fetch_sub(1, Ordering::Relaxed);
+        done
     }
 }

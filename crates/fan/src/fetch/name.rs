@@ -1,0 +1,131 @@
+//! The threads that bring whole files to the disk and give them their names.
+
+use super::run::{Run, Stage, State};
+use crate::many;
+use crate::target::Target;
+use hikyaku_run_log::FileStage;
+use hikyaku_store::{Op, Result};
+use std::sync::PoisonError;
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+/// Files, or groups of small ones, that are synced and named at once: each waits for the disk, or for a round trip.
+const NAMERS: usize = 16;
+/// Small files that are named by one call.
+const GROUP_MAX: usize = 64;
+/// Bytes of small files that wait for their names in memory.
+const HELD_MAX: u64 = 32 << 20;
+/// Whether a transfer is over is looked for this often.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Run<'_> {
+    pub(super) fn name<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> std::io::Result<()> {
+        for _ in 0..NAMERS {
+            let named = thread::Builder::new().name("fan-names".to_owned());
+            named.spawn_scoped(scope, || self.name_all())?;
+        }
+        Ok(())
+    }
+
+    /// Waits until there is room for a small file, which stays in memory until it has its name.
+    pub(super) fn hold(&self, bytes: u64) {
+        let mut state = self.state();
+        while state.held > 0 && state.held + bytes > HELD_MAX && !state.is_over {
+            let waited = self.has_room.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.held += bytes;
+    }
+
+    /// There is room for so many bytes again.
+    pub(super) fn release(&self, bytes: u64) {
+        self.state().held -= bytes;
+        self.has_room.notify_all();
+    }
+
+    /// Names files that are whole, until all is over.
+    fn name_all(&self) {
+        while let Some(numbers) = self.next_group() {
+            let (small, large): (Vec<usize>, Vec<usize>) =
+                numbers.into_iter().partition(|number| self.is_small(*number));
+            for number in large {
+                let Some(target) = &self.targets[number] else { continue };
+                let tried = target.tries();
+                self.named((number, tried), target.finish());
+            }
+            self.put(&small);
+        }
+    }
+
+    fn is_small(&self, number: usize) -> bool {
+        self.targets[number].as_ref().is_some_and(Target::is_whole)
+    }
+
+    /// The next files: one, or a share of the small ones that wait; `None` if all is over.
+    fn next_group(&self) -> Option<Vec<usize>> {
+        let mut state = self.state();
+        while state.whole.is_empty() {
+            if state.is_over {
+                return None;
+            }
+            state = self.to_name.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let count = (state.whole.len() / NAMERS).clamp(1, GROUP_MAX);
+        let mut group = vec![state.whole.pop()?];
+        while group.len() < count && state.whole.last().is_some_and(|next| self.is_small(*next)) {
+            group.extend(state.whole.pop());
+        }
+        Some(group)
+    }
+
+    /// Writes small files whole, and names them.
+    fn put(&self, numbers: &[usize]) {
+        let target = |number: &usize| {
+            let target = self.targets[*number].as_ref()?;
+            Some((*number, target, target.content()?))
+        };
+        let files: Vec<_> = numbers.iter().filter_map(target).collect();
+        let (wanted, left): (Vec<_>, Vec<_>) = {
+            let state = self.state();
+            // A file that was given up is not made.
+            files.into_iter().partition(|(number, ..)| state.stages[*number] == Stage::Whole)
+        };
+        let ops: Vec<Op<'_>> = wanted.iter().map(|(_, target, bytes)| target.put(bytes)).collect();
+        let results = many::all(&*self.job.store, &ops);
+        drop(ops);
+        let (mut bytes, mut done) = (0, Vec::new());
+        for (number, target, mut content) in wanted.into_iter().chain(left) {
+            bytes += std::mem::take(&mut *content).len() as u64;
+            done.push((number, target.tries()));
+        }
+        self.release(bytes);
+        for (number, result) in done.into_iter().zip(results) {
+            self.named(number, result.map(drop));
+        }
+    }
+
+    fn named(&self, (number, tried): (usize, u32), named: Result<()>) {
+        let mut state = self.state();
+        match named {
+            Ok(()) if state.stages[number] == Stage::Whole => self.count(&mut state, number),
+            Ok(()) => {}
+            Err(error) => self.fail(&mut state, (number, tried), error),
+        }
+    }
+
+    /// A file has its name.
+    fn count(&self, state: &mut State, number: usize) {
+        let file = &self.job.plan.files[number];
+        state.stages[number] = Stage::Over;
+        state.fetched.files += 1;
+        state.fetched.bytes += file.seen.size;
+        self.job.meter.add_file();
+        self.job.meter.tell_file(FileStage::End, file.path.as_bytes(), file.seen.size);
+    }
+}
+
+#[cfg(test)]
+mod tests;
