@@ -22,10 +22,9 @@ use hikyaku_console::{
 };
 use hikyaku_fs::{descriptor_number, write_whole};
 use hikyaku_pair::{Choice, Claimant, Claims, End, Meter, Refused, Tally};
-use hikyaku_reach::dial::Servers;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
-use hikyaku_stores::{Location, LocationError, Remote};
+use hikyaku_stores::{Location, LocationError};
 use hikyaku_transfer::{FailureKind, FileHash};
 use hikyaku_units::RetryPolicy;
 use opened::Opened;

@@ -268,10 +268,7 @@ impl Session {
     fn check_uploads(&self) -> Result<(), SessionError> {
         for member in &self.members {
             let line = member.line();
-            let (kind, text) = match (
-                line.client.has(UPLOADS),
-                line.client.has(WRITES),
-            ) {
+            let (kind, text) = match (line.client.has(UPLOADS), line.client.has(WRITES)) {
                 (true, _) => continue,
                 (false, true) => {
                     (Kind::OtherVersion, "this server has an older hikyaku, which takes no uploads")

@@ -33,7 +33,7 @@ impl Rig for InDirectory {
     fn forbid(&self, dir: &StorePath) -> Forbidden {
         let path = self.0.join(OsStr::from_bytes(dir.as_bytes()));
         let mode = fs::metadata(&path).unwrap().permissions();
-        fs::set_permissions(&path, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();
         match fs::read_dir(&path) {
             Err(_) => Forbidden::Done,
             Ok(_) => {

@@ -7,11 +7,14 @@ use FileKind::{Dir as Tree, File as One};
 use Renamed::{Allowed, Contents, ContentsBeside, Never};
 use Written::{AsDirectory, AsName};
 
+/// The target, the source, and the place of the source.
+type Row = ((AtTarget, Written), (FileKind, Renamed), Result<TargetLayout, NoPlace>);
+
 #[test]
 fn a_target_means_the_same_wherever_it_is() {
     use NoPlace::{NoDirectory, NoDirectoryForSeveral, NotDirectory, Special as Left};
     use TargetLayout as L;
-    let table: &[((AtTarget, Written), (FileKind, Renamed), Result<L, NoPlace>)] = &[
+    let table: &[Row] = &[
         ((Dir, AsName), (One, Allowed), Ok(L::Into)),
         ((Dir, AsDirectory), (Tree, Allowed), Ok(L::Into)),
         ((Dir, AsName), (One, Never), Ok(L::Into)),
