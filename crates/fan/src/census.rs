@@ -9,7 +9,7 @@ use crate::choice::Link;
 use crate::dress::DirMeta;
 use hikyaku_fs::{PeerPath, Token};
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
-use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
+use hikyaku_store::{ContentToken, ErrorKind, Found, Kind, StorePath, Wanted};
 use hikyaku_store_gfarm::Survey;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -28,10 +28,24 @@ pub struct File {
     pub to: StorePath,
     /// Its size and time, equal on all servers in `at`.
     pub seen: Seen,
+    /// Its content, if all servers in `at` have the same version of it.
+    pub content: Option<ContentToken>,
     /// Permission bits, as the first server tells them.
     pub mode: u32,
     /// The servers that have it.
     pub at: Vec<ServerId>,
+}
+
+impl File {
+    /// The file as a server is asked for it.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted {
+            path: self.path.clone().into(),
+            size: self.seen.size,
+            modified: self.seen.modified,
+            content: self.content.clone(),
+        }
+    }
 }
 
 /// Everything that was found.
@@ -222,8 +236,10 @@ impl Census {
                     return Err(Why::Differs);
                 }
                 let at = readable.iter().map(|(server, _)| *server).collect();
+                let is_same = readable.iter().all(|(_, found)| found.version == first.version);
+                let content = first.version.filter(|_| is_same).map(ContentToken::from);
                 let to = StorePath::from(path.clone());
-                self.files.push(File { path, to, seen, mode: first.mode, at });
+                self.files.push(File { path, to, seen, content, mode: first.mode, at });
             }
         }
         Ok(())

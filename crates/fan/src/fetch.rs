@@ -3,6 +3,9 @@
 mod dirs;
 mod name;
 mod run;
+#[cfg(test)]
+mod tests;
+mod threads;
 mod work;
 
 use crate::blocked::Blocked;
@@ -13,11 +16,9 @@ use crate::links::NoLink;
 use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
-use crate::server::Server;
 use crate::session::Parameters;
 use crate::target::Target;
-use hikyaku_remote::RemoteError;
-use hikyaku_store::{Change, Found, Op, Store, StoreError, StorePath};
+use hikyaku_store::{Change, Fetcher, Found, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Existing, Pass};
 use run::Run;
 use std::sync::Arc;
@@ -27,9 +28,9 @@ use std::time::Duration;
 /// What is to be fetched, and whereto.
 pub struct Job<'a> {
     /// The servers, by their numbers in the plan.
-    pub servers: &'a [Server],
+    pub servers: &'a [Arc<dyn Fetcher>],
     /// Connects to a server again whose connection was lost.
-    pub redial: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
+    pub redial: &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync),
     /// What is fetched, and the names that it gets.
     pub plan: &'a Plan,
     /// Where the files go.
@@ -77,7 +78,7 @@ pub struct Fetched {
     /// What could not be fetched or written, and why.
     pub failed: Vec<(Vec<u8>, FetchError)>,
     /// Servers whose connection was lost, each once, and the first reason.
-    pub lost: Vec<(ServerId, RemoteError)>,
+    pub lost: Vec<(ServerId, String)>,
 }
 
 /// Why a file is not there.
@@ -91,7 +92,7 @@ pub enum FetchError {
     InTheWay(InTheWay),
     /// A server cannot give it.
     #[error("{0}")]
-    Server(RemoteError),
+    Source(StoreError),
     /// All servers that have it are gone.
     #[error("every server that has it is gone")]
     OutOfReach,

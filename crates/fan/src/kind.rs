@@ -178,8 +178,7 @@ impl From<InTheWay> for Kind {
 impl From<&FetchError> for Kind {
     fn from(error: &FetchError) -> Self {
         match error {
-            FetchError::Target(error) => error.kind.into(),
-            FetchError::Server(error) => error.into(),
+            FetchError::Target(error) | FetchError::Source(error) => error.kind.into(),
             FetchError::InTheWay(way) => (*way).into(),
             FetchError::OutOfReach => Self::NoAnswer,
             FetchError::Stopped => Self::Stopped,

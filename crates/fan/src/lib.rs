@@ -9,9 +9,9 @@
 //! [`Session`] has all of this for programs: it connects to the servers once, and then files go in both directions until it
 //! is stopped.
 //!
-//! A server is a daemon of ours, a node of a Gfarm file system that is asked by Gfarm's own protocol, or one of the requests
-//! at once of a store that this machine reads itself ([`Server`]). For a
-//! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
+//! A server is whatever has a [`Fetcher`](hikyaku_store::Fetcher): a daemon of ours, a node of a Gfarm file system, or one of the
+//! requests at once to a store that this machine reads itself. For a Gfarm file system, gfmd tells what the nodes have
+//! ([`gfarm_census`]), and it proves that the bytes are of one content.
 #![forbid(unsafe_code)]
 
 mod blocked;
@@ -27,7 +27,6 @@ mod links;
 mod many;
 mod meter;
 mod plan;
-mod server;
 mod session;
 mod target;
 mod upload;
@@ -48,7 +47,6 @@ pub use kind::{Kind, failure_kind};
 pub use layout::{AtTarget, Meant, NoPlace, Renamed, TargetLayout, Written};
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
-pub use server::{GfarmNode, Server, StoreServer};
 pub use session::{
     Arriving, ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus,
     Landing, Met, Modes, Parameters, ServerParameters, Session, SessionError, Setup, Sources,

@@ -189,7 +189,8 @@ impl Plan {
             Kind::File => match PeerPath::new(from.as_bytes()) {
                 Ok(path) => {
                     let (seen, at) = (Seen::from(&found), Vec::new());
-                    self.files.push(File { path, to, seen, mode: found.mode, at });
+                    let content = found.version.map(Into::into);
+                    self.files.push(File { path, to, seen, content, mode: found.mode, at });
                 }
                 Err(_) => self.leave_out(&from, Why::BadName),
             },

@@ -5,7 +5,9 @@ use hikyaku_net::Side;
 use hikyaku_pipes::{Config, Pipe};
 use hikyaku_reach::Connection;
 use hikyaku_remote::{Client, Limits, RemoteError, Server};
-use hikyaku_store::{Access, Change, Finish, Make, Memory, Naming, Store, StorePath, Time};
+use hikyaku_store::{
+    Access, Change, Fetcher, Finish, Make, Memory, Naming, Store, StorePath, Time,
+};
 use hikyaku_units::Rate;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -20,8 +22,9 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    fn servers(&self) -> Vec<super::Server> {
-        self.clients.iter().cloned().map(super::Server::from).collect()
+    fn servers(&self) -> Vec<Arc<dyn Fetcher>> {
+        let fetcher = |client: &Client| -> Arc<dyn Fetcher> { Arc::new(client.clone()) };
+        self.clients.iter().map(fetcher).collect()
     }
 }
 

@@ -23,6 +23,7 @@
 mod calls;
 mod client;
 mod error;
+mod fetcher;
 mod incoming;
 mod leasing;
 mod message;

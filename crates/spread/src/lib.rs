@@ -55,5 +55,5 @@ pub use command::{Command, Wake, WakeReason, Work};
 pub use ids::{AskId, FileId, SERVERS_MAX, ServerId};
 pub use place::{Candidate, PlaceError, Placement, Placer, Strain, Upload};
 pub use segments::SEGMENT_BYTES;
-pub use settings::{Asking, Settings};
+pub use settings::{Asking, ServerSettings, Settings};
 pub use spread::{AddFileError, Spread, Target, TooManyServersError};

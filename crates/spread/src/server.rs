@@ -3,6 +3,7 @@
 use crate::ask::Ask;
 use crate::ids::AskId;
 use crate::meter::Meter;
+use crate::settings::{Asking, ServerSettings};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{Instant, Rate, RetryPolicy};
@@ -55,6 +56,7 @@ impl Retries {
 /// A server.
 #[derive(Debug)]
 pub(crate) struct Server {
+    pub(crate) settings: ServerSettings,
     pub(crate) state: State,
     pub(crate) rtt: Duration,
     pub(crate) meter: Meter,
@@ -77,8 +79,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// A server that is not connected.
-    pub(crate) fn new(begin: Rate) -> Self {
+    pub(crate) fn new(settings: ServerSettings, begin: Rate) -> Self {
         Self {
+            settings,
             state: State::New,
             rtt: Duration::ZERO,
             meter: Meter::new(begin),
@@ -94,6 +97,20 @@ impl Server {
 
     pub(crate) fn is_up(&self) -> bool {
         self.state == State::Up
+    }
+
+    /// Whether its work may be taken back, and given to others.
+    pub(crate) fn gives_back(&self) -> bool {
+        self.settings.asking == Asking::Timed
+    }
+
+    /// Whether it may be asked for more at this rate.
+    pub(crate) fn has_room(&self, rate: f64) -> bool {
+        let is_short = match self.settings.asking {
+            Asking::Timed => self.left < self.target(rate),
+            Asking::Pieces(_) => true,
+        };
+        is_short && self.asks.len() < self.settings.asks_max
     }
 
     /// Its rate in bytes a second, at least 1.
@@ -117,10 +134,13 @@ impl Server {
         QUIET_MIN.max(self.rtt * 4)
     }
 
-    /// When it is quiet if nothing is heard of it. `None` without an ask. An ask counts until its end: that all of its
-    /// bytes have arrived is not certain, because some of those that did may be of parts that were cut off.
+    /// When it is quiet if nothing is heard of it, and loses its work. `None` without an ask. An ask counts until its end: that
+    /// all of its bytes have arrived is not certain, because some of those that did may be of parts that were cut off. The
+    /// client of a server that cannot cancel a request gives it up by itself and reports that, because the server continues
+    /// with it.
     pub(crate) fn quiet_at(&self) -> Option<Instant> {
-        (self.is_up() && !self.asks.is_empty()).then(|| self.heard + self.patience())
+        let is_watched = self.is_up() && self.gives_back() && !self.asks.is_empty();
+        is_watched.then(|| self.heard + self.patience())
     }
 
     /// Its silence until `now` does not count, neither for its rate nor for the verdict that it is quiet.
@@ -182,7 +202,7 @@ mod tests {
 
     #[test]
     fn silence_counts_on_when_the_work_was_taken_over_in_between() {
-        let mut server = Server::new(Rate::from_bits_per_sec(1));
+        let mut server = Server::new(ServerSettings::default(), Rate::from_bits_per_sec(1));
         server.state = State::Up;
         let ask = |at: Instant| {
             let part = Part { file: 0, run: Run::new(0, 1), bytes: 5, hold: Hold::Owned };

@@ -5,9 +5,9 @@ use crate::command::{Command, Wake, WakeReason, Work};
 use crate::flow::Network;
 use crate::ids::{AskId, FileId, SERVERS_MAX, ServerId, ServerSet};
 use crate::meter::Meter;
-use crate::segments::Run;
+use crate::segments::{Run, SEGMENT_BYTES};
 use crate::server::{Retries, Server, State};
-use crate::settings::Settings;
+use crate::settings::{ServerSettings, Settings};
 use crate::stock::{Piece, Proof, Stock};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -107,7 +107,7 @@ impl Spread {
             settings,
             servers: Vec::new(),
             up: ServerSet::default(),
-            stock: Stock::new(settings.small_file),
+            stock: Stock::default(),
             network: Network::default(),
             plan: Plan::default(),
             commands: VecDeque::new(),
@@ -119,11 +119,15 @@ impl Spread {
     }
 
     /// Adds a server. It is asked for nothing until [`Spread::handle_up`]. Fails above [`SERVERS_MAX`].
-    pub fn add_server(&mut self) -> Result<ServerId, TooManyServersError> {
+    pub fn add_server(
+        &mut self,
+        settings: ServerSettings,
+    ) -> Result<ServerId, TooManyServersError> {
         if self.servers.len() == SERVERS_MAX {
             return Err(TooManyServersError);
         }
-        self.servers.push(Server::new(self.settings.begin_rate));
+        self.servers.push(Server::new(settings, self.settings.begin_rate));
+        self.stock.allow_small(self.small_file(self.servers.len() - 1));
         Ok(ServerId(self.servers.len() as u16 - 1))
     }
 
@@ -332,13 +336,18 @@ impl Spread {
         let plan = is_working.then(|| (self.plan.next_at(), WakeReason::Plan));
         let quiet = self.servers.iter().filter_map(Server::quiet_at);
         let quiet = quiet.map(|at| (at, WakeReason::Quiet));
-        let quiet = quiet.filter(|_| self.calls_quiet());
+        let quiet = quiet.filter(|_| self.client.target == Target::Ready);
         let retry = self.servers.iter().filter_map(|server| match server.state {
             State::Lost(retries) | State::Quiet(retries) => Some((retries.next, WakeReason::Retry)),
             State::New | State::Up => None,
         });
         let first = plan.into_iter().chain(quiet).chain(retry).min_by_key(|&(at, _)| at);
         first.map(|(at, reason)| Wake { at, reason })
+    }
+
+    /// The size up to which a server is asked for files in batches: a batch has one segment of each file.
+    fn small_file(&self, server: usize) -> DataSize {
+        self.servers[server].settings.small_file.min(DataSize::from_bytes(SEGMENT_BYTES))
     }
 
     /// Sends the command for a taken piece, and notes it with the server.

@@ -78,11 +78,12 @@ pub(crate) enum Proof {
 }
 
 /// All files.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stock {
     files: Vec<File>,
     groups: Vec<Group>,
     by_replicas: BTreeMap<ServerSet, u32>,
+    /// Files up to this size are in the lists of small files: some server takes them in batches.
     small_file: DataSize,
     unfinished: usize,
     free_bytes: u64,
@@ -91,17 +92,9 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    /// An empty stock. Files up to `small_file` are taken in batches.
-    pub(crate) const fn new(small_file: DataSize) -> Self {
-        Self {
-            files: Vec::new(),
-            groups: Vec::new(),
-            by_replicas: BTreeMap::new(),
-            small_file,
-            unfinished: 0,
-            free_bytes: 0,
-            total_bytes: 0,
-        }
+    /// A server takes files up to `size` in batches.
+    pub(crate) fn allow_small(&mut self, size: DataSize) {
+        self.small_file = self.small_file.max(size);
     }
 
     /// Adds a file. An empty one is done from the start. `None`: the file has more than 2^32 - 1 segments, there
@@ -166,9 +159,9 @@ impl Stock {
         self.files[file as usize].group as usize
     }
 
-    /// Whether the file, which must be there, is asked for in batches.
-    pub(crate) fn is_small(&self, file: u32) -> bool {
-        self.files[file as usize].size <= self.small_file
+    /// Whether the file, which must be there, has at most this size.
+    pub(crate) fn is_within(&self, file: u32, size: DataSize) -> bool {
+        self.files[file as usize].size <= size
     }
 
     /// The unproven parts of a run of a file, which must exist.

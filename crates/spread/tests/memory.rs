@@ -1,6 +1,6 @@
 //! The memory of a million files, as the kernel counts it.
 
-use hikyaku_spread::{Command, ServerId, Settings, Spread, Work};
+use hikyaku_spread::{Command, ServerId, ServerSettings, Settings, Spread, Work};
 use hikyaku_units::{DataSize, Instant};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn a_million_files_cost_at_most_200_bytes_each() {
     let now = Instant::ZERO;
     let servers: Vec<ServerId> = (0..13)
         .map(|_| {
-            let server = spread.add_server().expect("thirteen fit");
+            let server = spread.add_server(ServerSettings::default()).expect("thirteen fit");
             spread.handle_up(server, Duration::from_millis(150), now);
             server
         })

@@ -1,7 +1,7 @@
 //! Conversion between the types of Gfarm's protocol and those of a store.
 
 use hikyaku_gfarm::{Code, Handle, Stat};
-use hikyaku_store::{ContentToken, ErrorKind, Found, Identity, Kind, Owner, Time, Version};
+use hikyaku_store::{ErrorKind, Found, Identity, Kind, Owner, Time, Version};
 
 /// The error number of whatever has no kind of its own.
 pub(crate) const EIO: i32 = 5;
@@ -37,17 +37,13 @@ pub(crate) fn found(stat: &Stat) -> Found {
     }
 }
 
-fn version(handle: Handle) -> Version {
+/// The version of a content. A survey has it, and a node compares it with that of the file that it opens.
+pub(crate) fn version(handle: Handle) -> Version {
     let mut hasher = blake3::Hasher::new();
     for number in [handle.inode, handle.generation] {
         hasher.update(&number.to_le_bytes());
     }
     Version(*hasher.finalize().as_bytes())
-}
-
-/// The content of a file: its inode and generation, 8 bytes each, little-endian.
-pub(crate) fn content(handle: Handle) -> ContentToken {
-    ContentToken([handle.inode.to_le_bytes(), handle.generation.to_le_bytes()].concat())
 }
 
 /// Up to this number Gfarm's errors have the numbers of the operating system.

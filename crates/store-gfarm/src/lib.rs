@@ -32,6 +32,6 @@ mod walk;
 mod tests;
 
 pub use gfarm::{ConnectGfarm, Gfarm, Here, Trouble};
-pub use node::{Cut, Node, Small};
+pub use node::Node;
 pub use resolve::Led;
-pub use survey::{Handles, Survey, Surveyed, survey};
+pub use survey::{Survey, Surveyed, survey};

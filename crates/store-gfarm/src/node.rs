@@ -1,5 +1,7 @@
 //! A node of a Gfarm file system as a source of files.
 
+mod fetcher;
+
 use crate::convert;
 use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
@@ -7,52 +9,37 @@ use crate::opens::TOGETHER_MAX;
 use crate::pool::{LANES_MAX, Pool};
 use crate::resolve::Led;
 use hikyaku_gfarm::{Address, CallError, Code, Handle, Metadata, OpenFile};
-use hikyaku_store::ErrorKind;
+use hikyaku_store::{ContentToken, Cut, ErrorKind, Paced};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
-/// A node, over any number of connections.
+/// A node, over any number of connections. It reads files that [`survey()`](crate::survey()) has found.
 #[derive(Debug)]
 pub struct Node {
     pool: Pool,
+    paced: Paced,
     /// How the paths that it is asked for are called at gfmd, if links led to them.
     led: Option<Led>,
 }
 
-/// Ends a request early from another thread.
-#[derive(Clone, Debug)]
-pub struct Cut(Arc<AtomicU64>);
-
-impl Default for Cut {
-    /// The request goes on to its end.
-    fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(u64::MAX)))
-    }
-}
-
-impl Cut {
-    /// Bytes from `from` on, counted over all ranges or files of the request, are not wanted.
-    pub fn at(&self, from: u64) {
-        self.0.store(from, Ordering::Relaxed);
-    }
-
-    fn is_reached(&self, done: u64) -> bool {
-        done >= self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A small file that is wanted whole.
+/// A file that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Small<'a> {
+struct File<'a> {
     /// Its path.
-    pub path: &'a [u8],
+    path: &'a [u8],
     /// Its content.
-    pub handle: Handle,
+    content: Option<&'a ContentToken>,
+}
+
+impl File<'_> {
+    /// Whether it is the wanted content.
+    fn is(&self, content: Handle) -> bool {
+        self.content.is_some_and(|wanted| wanted.is(convert::version(content)))
+    }
 }
 
 /// The number of a small file in its request, and its content or why there is none.
@@ -61,7 +48,7 @@ type Content = (usize, Result<Vec<u8>, ErrorKind>);
 impl Node {
     /// A node that has not been connected to.
     pub fn new(gfarm: Arc<Gfarm>, address: Address) -> Self {
-        Self { pool: Pool::new(gfarm, address), led: None }
+        Self { pool: Pool::new(gfarm, address), paced: Paced::default(), led: None }
     }
 
     /// The node, for the paths of a survey ([`Survey::led`](crate::Survey::led)).
@@ -89,16 +76,6 @@ impl Node {
         self.pool.probe()
     }
 
-    /// The round-trip time, as the last connection was made.
-    pub fn round_trip(&self) -> Option<Duration> {
-        self.pool.round_trip()
-    }
-
-    /// Ends all connections: requests under way fail.
-    pub fn hang_up(&self) {
-        self.pool.hang_up();
-    }
-
     /// Reads ranges of a file, in order. `each` gets blocks of a mebibyte, or up to the end of a range, with their offsets;
     /// `arrived` receives the number of bytes as they arrive.
     ///
@@ -108,18 +85,18 @@ impl Node {
     /// # Errors
     ///
     /// The file has other content, the node has no replica of it (`Gone`), or it cannot be reached.
-    pub fn ranges(
+    fn read(
         &self,
-        (path, handle): (&[u8], Handle),
+        file: File<'_>,
         ranges: &[Range<u64>],
         cut: &Cut,
-        mut arrived: impl FnMut(u64),
+        arrived: &dyn Fn(u64),
         mut each: impl FnMut(u64, &[u8]),
     ) -> Result<(), Trouble> {
-        let path = &*self.real(path);
-        let is_open = |lane: &Lane| lane.file().is_some_and(|file| file.stat.handle == handle);
+        let path = &*self.real(file.path);
+        let is_open = |lane: &Lane| lane.file().is_some_and(|open| file.is(open.stat.handle));
         self.pool.with_lane(is_open, |lane| {
-            if !is_open(lane) && lane.open(path)?.stat.handle != handle {
+            if !is_open(lane) && !file.is(lane.open(path)?.stat.handle) {
                 return Err(Trouble::Refused(ErrorKind::Changed));
             }
             let (mut done, mut last) = (0, (0, Vec::new()));
@@ -160,12 +137,12 @@ impl Node {
     /// # Errors
     ///
     /// The node or gfmd cannot be reached. Files that were not handed on are to be asked for again.
-    pub fn small(
+    fn read_whole(
         &self,
-        files: &[Small<'_>],
+        files: &[File<'_>],
         cut: &Cut,
-        arrived: impl Fn(u64) + Sync,
-        mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
+        arrived: &(dyn Fn(u64) + Sync),
+        each: &mut dyn FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<(), Trouble> {
         let done = AtomicU64::new(0);
         let arrived = |bytes| {
@@ -176,7 +153,7 @@ impl Node {
         while !rest.is_empty() && !cut.is_reached(done.load(Ordering::Relaxed)) {
             let places = self.pool.gfarm().opens.take(rest.len().min(TOGETHER_MAX));
             let portion: Vec<usize> = rest.drain(..places.count).collect();
-            let later = self.portion(files, &portion, &arrived, &mut each)?;
+            let later = self.portion(files, &portion, &arrived, each)?;
             drop(places);
             rest.extend(later);
         }
@@ -186,10 +163,10 @@ impl Node {
     /// Reads some of the files, which are open at the same time; those that gfmd lets this process open only later.
     fn portion(
         &self,
-        files: &[Small<'_>],
+        files: &[File<'_>],
         portion: &[usize],
         arrived: &(impl Fn(u64) -> bool + Sync),
-        each: &mut impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
+        each: &mut dyn FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<Vec<usize>, Trouble> {
         let paths: Vec<_> = portion.iter().map(|&index| self.real(files[index].path)).collect();
         let paths: Vec<&[u8]> = paths.iter().map(|path| &**path).collect();
@@ -221,9 +198,9 @@ impl Node {
             }
         }
         for ((index, file), stat) in open.iter().zip(closed) {
-            let wanted = files[*index].handle;
-            let is_same = |code: Result<Handle, Code>| code == Ok(wanted);
-            let is_same = file.stat.handle == wanted && is_same(stat.map(|stat| stat.handle));
+            let wanted = files[*index];
+            let is_same =
+                wanted.is(file.stat.handle) && stat.is_ok_and(|stat| wanted.is(stat.handle));
             if let Some(told) = told.get_mut(index).filter(|told| told.is_ok() && !is_same) {
                 *told = Err(ErrorKind::Changed);
             }

@@ -3,7 +3,7 @@
 use crate::gfarm::{Gfarm, Trouble};
 use crate::resolve::{Led, resolve};
 use crate::walk::walk;
-use hikyaku_gfarm::{Address, Handle};
+use hikyaku_gfarm::Address;
 use hikyaku_store::{ErrorKind, Found, StorePath};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -15,14 +15,9 @@ pub struct Survey {
     pub all: Vec<Surveyed>,
     /// The nodes that have replicas of files in `all`.
     pub nodes: Vec<Address>,
-    /// The contents of the files, by their paths.
-    pub handles: Handles,
     /// How the paths here are called at gfmd, if links led to the root. [`Node::led_by`](crate::Node::led_by) has to know it.
     pub led: Option<Led>,
 }
-
-/// The contents of files, by their paths.
-pub type Handles = HashMap<Vec<u8>, Handle>;
 
 /// A name that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,7 +46,7 @@ pub fn survey(gfarm: &Gfarm, root: &StorePath) -> Result<Survey, Trouble> {
     let (named, root) = (root, resolve(gfarm, root)?);
     let led = Led::new(named, &root);
     let mut numbers = Numbers::of(gfarm)?;
-    let (mut all, mut handles) = (BTreeMap::new(), Handles::new());
+    let mut all = BTreeMap::new();
     walk(gfarm, root.as_bytes(), &mut |entry| {
         let path = led.as_ref().map_or_else(|| entry.path.clone(), |led| led.shown(&entry.path));
         let nodes = entry.replicas.iter().filter(|replica| replica.is_up);
@@ -61,14 +56,13 @@ pub fn survey(gfarm: &Gfarm, root: &StorePath) -> Result<Survey, Trouble> {
             link: entry.link,
             at: nodes.filter_map(|replica| numbers.of_host(&replica.host)).collect(),
         };
-        handles.extend(entry.handle.map(|handle| (path.clone(), handle)));
         all.insert(path, one);
         if all.len() > NAMES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if all.len() > NAMES_MAX {
         return Err(Trouble::Refused(ErrorKind::TooLarge));
     }
-    Ok(Survey { all: all.into_values().collect(), nodes: numbers.nodes, handles, led })
+    Ok(Survey { all: all.into_values().collect(), nodes: numbers.nodes, led })
 }
 
 /// Numbers of the nodes that are needed.

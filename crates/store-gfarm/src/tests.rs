@@ -3,7 +3,9 @@
 
 use super::*;
 use hikyaku_gfarm::{Address, Config};
-use hikyaku_store::{Access, ErrorKind, Kind, Store, StorePath, testing};
+use hikyaku_store::{
+    Access, Cut, ErrorKind, FetchError, Fetcher, Kind, Segment, Store, StorePath, Wanted, testing,
+};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -213,7 +215,7 @@ fn a_survey_tells_the_nodes_of_each_file() {
     ];
     assert_eq!(told, wanted);
     assert_eq!(survey.all[3].link.as_deref(), Some(&b"one"[..]));
-    assert_eq!((survey.nodes.len(), survey.handles.len()), (3, 2));
+    assert_eq!(survey.nodes.len(), 3);
     let mut walked = Vec::new();
     let walk = gfarm.walk(&path("d"), &mut |entry| {
         let size = entry.found.unwrap().size;
@@ -245,43 +247,48 @@ fn a_node_gives_ranges_and_small_files_of_one_content() {
     let gfarm = rig.gfarm();
     let survey = survey(&gfarm, &StorePath::ROOT).unwrap();
     let node = Node::new(gfarm.clone(), survey.nodes[0].clone());
-    let handle = survey.handles[&b"big"[..]];
-    let read = |cut: &Cut, handle| {
-        let (mut at_all, mut count) = (Vec::new(), 0);
+    let wanted = |name: &str| {
+        let one = survey.all.iter().find(|one| one.path == name.as_bytes()).unwrap();
+        let found = one.found.unwrap();
+        Wanted {
+            path: path(name),
+            size: found.size,
+            modified: found.modified,
+            content: found.version.map(Into::into),
+        }
+    };
+    let big = wanted("big");
+    let read = |cut: &Cut| {
+        let (mut at_all, count) = (Vec::new(), AtomicU64::new(0));
         let size = whole.len() as u64;
         let ranges = [0..2 << 20, 4 << 20..size];
-        let each = |at: u64, block: &[u8]| {
-            assert!(whole[at as usize..][..block.len()] == *block);
-            at_all.push(at >> 20);
+        let mut each = |segment: Segment<'_>| {
+            let at = u64::from(segment.index.0);
+            assert!(whole[(at << 20) as usize..][..segment.bytes.len()] == *segment.bytes);
+            at_all.push(at);
         };
-        let done = node.ranges((b"big", handle), &ranges, cut, |bytes| count += bytes, each);
-        (done, at_all, count)
+        let arrived = |bytes| _ = count.fetch_add(bytes, Ordering::Relaxed);
+        let done = node.ranges(&big, &ranges, cut, &arrived, &mut each);
+        (done, at_all, count.into_inner())
     };
     for _ in 0..2 {
-        let (done, at, count) = read(&Cut::default(), handle);
+        let (done, at, count) = read(&Cut::default());
         done.unwrap();
         assert_eq!(at, [0, 1, 4, 5, 6, 7, 8, 9]);
         assert_eq!(count, whole.len() as u64 - (2 << 20));
     }
     let cut = Cut::default();
     cut.at(3 << 20);
-    let (done, at, _) = read(&cut, handle);
+    let (done, at, _) = read(&cut);
     done.unwrap();
     assert_eq!(at, [0, 1, 4]);
 
-    let names: Vec<String> = (1..30).map(|n| n.to_string()).chain(["none".to_owned()]).collect();
-    let small: Vec<Small<'_>> = names
-        .iter()
-        .map(|name| {
-            let path = name.as_bytes();
-            Small { path, handle: survey.handles.get(path).copied().unwrap_or(handle) }
-        })
-        .collect();
+    let none = Wanted { path: path("none"), ..big.clone() };
+    let small: Vec<Wanted> = (1..30).map(|n| wanted(&n.to_string())).chain([none]).collect();
+    let small: Vec<&Wanted> = small.iter().collect();
     let (count, mut seen) = (AtomicU64::new(0), 0);
-    let arrived = |bytes| {
-        count.fetch_add(bytes, Ordering::Relaxed);
-    };
-    node.small(&small, &Cut::default(), arrived, |index, content| {
+    let arrived = |bytes| _ = count.fetch_add(bytes, Ordering::Relaxed);
+    node.small(&small, &Cut::default(), &arrived, &mut |index, content| {
         seen += 1;
         match content {
             Ok(content) => assert!(content == bytes(index + 1), "{index}"),
@@ -294,19 +301,14 @@ fn a_node_gives_ranges_and_small_files_of_one_content() {
     // Another content: none of it is handed on as the old one.
     rig.put("/big", &whole[1..], 1);
     rig.put("/1", b"x", 1);
-    let (done, at, _) = read(&Cut::default(), handle);
-    assert_eq!(done, Err(Trouble::Refused(ErrorKind::Changed)));
+    let (done, at, _) = read(&Cut::default());
+    assert_eq!(done, Err(FetchError::File(ErrorKind::Changed)));
     assert!(!at.contains(&9), "{at:?}");
-    node.small(
-        &small[..1],
-        &Cut::default(),
-        |_| {},
-        |_, content| {
-            assert_eq!(content, Err(ErrorKind::Changed));
-        },
-    )
+    node.small(&small[..1], &Cut::default(), &|_| {}, &mut |_, content| {
+        assert_eq!(content, Err(ErrorKind::Changed));
+    })
     .unwrap();
-    node.hang_up();
+    node.close("");
     node.probe().unwrap();
 }
 

@@ -4,7 +4,7 @@ use crate::convert::{self, found};
 use crate::gfarm::{Gfarm, Trouble, one};
 use crate::place::place;
 use hikyaku_fs::Token;
-use hikyaku_gfarm::{Handle, Replica, Stat};
+use hikyaku_gfarm::{Replica, Stat};
 use hikyaku_store::{Entry, ErrorKind, Found, Kind, Place, Result, StoreError, StorePath, doing};
 use std::ops::ControlFlow;
 
@@ -19,13 +19,11 @@ pub(crate) struct Walked {
     pub(crate) link: Option<Vec<u8>>,
     /// The whole replicas of this content of a file.
     pub(crate) replicas: Vec<Replica>,
-    /// The content of a file.
-    pub(crate) handle: Option<Handle>,
 }
 
 impl Walked {
     fn new(path: Vec<u8>, found: std::result::Result<Found, ErrorKind>) -> Self {
-        Self { path, found, link: None, replicas: Vec::new(), handle: None }
+        Self { path, found, link: None, replicas: Vec::new() }
     }
 
     fn is(&self, kind: Kind) -> bool {
@@ -122,7 +120,6 @@ fn pass(
                 // The file may have changed since its directory was read.
                 Some(Ok((stat, replicas))) => {
                     walked.found = Ok(found(&stat));
-                    walked.handle = Some(stat.handle);
                     walked.replicas = whole(&stat, replicas);
                 }
                 Some(Err(code)) => walked.found = Err(convert::error(code)),
@@ -165,8 +162,7 @@ impl Gfarm {
             };
             let found = walked.found.map_err(|kind| StoreError::new("read", &path, kind));
             let places = places(walked.replicas);
-            let content = walked.handle.map(convert::content);
-            each(Entry { path, found, link: walked.link, places, content })
+            each(Entry { places, ..Entry::new(path, found, walked.link) })
         });
         doing("list", root).or(walked)
     }

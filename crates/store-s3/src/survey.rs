@@ -6,7 +6,7 @@ use crate::key::{key, prefix};
 use crate::objects::{Depth, Head, PAGE_ROOM, Page, dir};
 use crate::reply::Object;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use hikyaku_store::{ContentToken, Entry, ErrorKind, Found, Kind, StoreError, StorePath};
+use hikyaku_store::{Entry, ErrorKind, Found, Kind, StoreError, StorePath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -160,10 +160,7 @@ impl Survey {
         }
         for (key, found) in self.all {
             let entry = match StorePath::new(&key) {
-                Ok(path) => {
-                    let content = found.version.map(|version| ContentToken(version.0.to_vec()));
-                    Entry { content, ..Entry::new(path, Ok(found), None) }
-                }
+                Ok(path) => Entry::new(path, Ok(found), None),
                 Err(_) => Entry::of_bad_name(&above(&key)),
             };
             let double = self.doubles.contains(&key).then(|| hidden(&entry.path));

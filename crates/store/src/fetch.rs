@@ -1,5 +1,11 @@
 //! Channels of requests for bytes of files: what a scheduler distributes work over.
 
+mod paced;
+mod stored;
+
+pub use paced::Paced;
+pub use stored::fetchers;
+
 use crate::error::ErrorKind;
 use crate::found::Time;
 use crate::path::StorePath;

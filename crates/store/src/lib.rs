@@ -4,7 +4,7 @@
 //! bucket. Code that copies files works on any `Store`.
 //!
 //! A store behind a long path hides round trips: [`Store::walk`] lists a whole tree, [`Store::batch`] does many small
-//! operations, [`Store::own_fetchers`] opens channels that read large files, and a [`Draft`] may still be writing when
+//! operations, [`fetchers`] opens channels that read files, and a [`Draft`] may still be writing when
 //! [`Draft::write_at`] has returned.
 //!
 //! # Rules
@@ -57,7 +57,9 @@ pub use batch::{Op, Put, Reply, do_at_once, do_one, runs};
 pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
-pub use fetch::{Cut, Cutting, FetchError, Fetcher, FetcherTraits, Segment, Wanted};
+pub use fetch::{
+    Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Wanted, fetchers,
+};
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, lead};
 pub use memory::Memory;

@@ -1,7 +1,7 @@
 //! Walks: everything at and below a path, in one call.
 
 use crate::error::{ErrorKind, Result, StoreError};
-use crate::found::{Found, Kind};
+use crate::found::{Found, Kind, Version};
 use crate::path::StorePath;
 use crate::store::{Cursor, Place, Store};
 use std::ops::ControlFlow;
@@ -28,14 +28,28 @@ pub struct Entry {
 pub struct ContentToken(pub Vec<u8>);
 
 impl Entry {
-    /// An entry of which a store knows no replicas and no content.
+    /// An entry of which a store knows no replicas, and the content by its version only.
     pub fn new(path: StorePath, found: Result<Found>, link: Option<Vec<u8>>) -> Self {
-        Self { path, found, link, places: Vec::new(), content: None }
+        let content = found.as_ref().ok().and_then(|found| found.version).map(ContentToken::from);
+        Self { path, found, link, places: Vec::new(), content }
     }
 
     /// The directory `dir` has an entry whose name cannot be part of a path.
     pub fn of_bad_name(dir: &StorePath) -> Self {
         Self::new(dir.clone(), Err(StoreError::new("list", dir, ErrorKind::BadName)), None)
+    }
+}
+
+impl ContentToken {
+    /// Whether it is the token of a file with this version, of a store without tokens of its own.
+    pub fn is(&self, version: Version) -> bool {
+        self.0 == version.0
+    }
+}
+
+impl From<Version> for ContentToken {
+    fn from(version: Version) -> Self {
+        Self(version.0.to_vec())
     }
 }
 

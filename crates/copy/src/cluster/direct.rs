@@ -3,10 +3,11 @@
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_fan::{
-    DepositJob, Direction, Done, Job, Landing, Meter, Modes, Plan, Server, ServerId, Session,
-    Sources, Watch, deposit, fetch,
+    DepositJob, Direction, Done, Job, Landing, Meter, Modes, Plan, ServerId, Session, Sources,
+    Watch, deposit, fetch,
 };
-use hikyaku_store::Store;
+use hikyaku_store::{Fetcher, Store};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
@@ -15,7 +16,7 @@ const GONE_MAX: Duration = Duration::from_secs(20);
 /// What is fetched.
 pub(super) struct Fetching<'a> {
     /// Who sends, by their numbers in the plan.
-    pub(super) servers: &'a [Server],
+    pub(super) servers: &'a [Arc<dyn Fetcher>],
     /// Their names.
     pub(super) names: &'a [String],
     /// Daemons among them.
@@ -27,7 +28,7 @@ pub(super) struct Fetching<'a> {
     /// Which permission bits they get.
     pub(super) modes: Modes,
     /// Connects again to one that was lost.
-    pub(super) redial: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
+    pub(super) redial: &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync),
     /// What is told of one that was lost.
     pub(super) after_loss: &'a str,
     /// What else is told when all has come.

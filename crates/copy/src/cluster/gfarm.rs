@@ -8,13 +8,13 @@ use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, begun, headline, misuse, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, GfarmNode, Landing, Plan, Renamed, Server, ServerId, Session,
-    SessionError, Target, failure_kind, gfarm_census, remote_path, unfit,
+    Arriving, Claims, Done, Landing, Plan, Renamed, ServerId, Session, SessionError, Target,
+    failure_kind, gfarm_census, remote_path, unfit,
 };
 use hikyaku_pair::in_store;
 use hikyaku_reach::dial::{Address, Ending, Servers};
-use hikyaku_store::{ErrorKind, Kind, Last, Led, Root, Step, Store, StorePath, lead};
-use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, survey};
+use hikyaku_store::{ErrorKind, Fetcher, Kind, Last, Led, Root, Step, Store, StorePath, lead};
+use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Node, Survey, Trouble, survey};
 use hikyaku_stores::GfarmPath;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeMap;
@@ -57,8 +57,7 @@ fn one(
 ) -> Result<()> {
     let choice = order.choice();
     let root = remote_path(&source.path).map_err(start::of_session)?;
-    let mut survey = survey(gfarm, &root).map_err(|trouble| told(source, &trouble))?;
-    let handles = Arc::new(std::mem::take(&mut survey.handles));
+    let survey = survey(gfarm, &root).map_err(|trouble| told(source, &trouble))?;
     let nodes: Vec<Arc<Node>> = survey
         .nodes
         .iter()
@@ -66,7 +65,7 @@ fn one(
         .map(Arc::new)
         .collect();
     let session = daemons(order, &survey)?;
-    let all = Nodes::new(&nodes, &handles, session.as_ref());
+    let all = Nodes::new(&nodes, session.as_ref());
     let reached = all.reach(&survey);
     if order.plan.verbosity() > 0 {
         reached.iter().for_each(|one| say(Tone::Note, one));
@@ -83,7 +82,7 @@ fn one(
     let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
     let mut plan = Plan::of(found, &landing);
     claims.take("", &mut plan);
-    let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
+    let servers: Vec<Arc<dyn Fetcher>> = reached.iter().map(|one| one.server.clone()).collect();
     let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
     let what = Fetching {
         servers: &servers,
@@ -190,7 +189,6 @@ fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
 /// The nodes of the file system that have files of the copy.
 struct Nodes<'a> {
     nodes: &'a [Arc<Node>],
-    handles: &'a Arc<Handles>,
     /// Daemons on some of them.
     session: Option<&'a Session>,
     /// Where those listen, in the order of the session.
@@ -207,7 +205,7 @@ struct ReachedNode {
     /// Its number.
     node: usize,
     name: String,
-    server: Server,
+    server: Arc<dyn Fetcher>,
     /// The number of its daemon in the session.
     daemon: Option<ServerId>,
 }
@@ -223,14 +221,10 @@ impl fmt::Display for ReachedNode {
 }
 
 impl<'a> Nodes<'a> {
-    fn new(
-        nodes: &'a [Arc<Node>],
-        handles: &'a Arc<Handles>,
-        session: Option<&'a Session>,
-    ) -> Self {
+    fn new(nodes: &'a [Arc<Node>], session: Option<&'a Session>) -> Self {
         let met = session.map(Session::met).unwrap_or_default();
         let daemons = met.into_iter().map(|met| met.address).collect();
-        Self { nodes, handles, session, daemons, away: Mutex::default() }
+        Self { nodes, session, daemons, away: Mutex::default() }
     }
 
     /// The nodes that can be reached, by their daemons or by Gfarm's protocol. The others are told.
@@ -279,14 +273,14 @@ impl<'a> Nodes<'a> {
     fn by_daemon(&self, node: usize) -> Option<ReachedNode> {
         let host = &self.nodes[node].address().host;
         let daemon = ServerId(self.daemons.iter().position(|at| at.host == *host)?);
-        let server = self.session?.client(daemon)?.into();
+        let server = Arc::new(self.session?.client(daemon)?);
         let name = self.daemons[daemon.0].to_string();
         Some(ReachedNode { node, name, server, daemon: Some(daemon) })
     }
 
     fn by_gfarm(&self, node: usize) -> ReachedNode {
         let name = self.nodes[node].address().to_string();
-        ReachedNode { node, name, server: self.direct(node), daemon: None }
+        ReachedNode { node, name, server: self.nodes[node].clone(), daemon: None }
     }
 
     fn metadata_away(&self) -> Option<String> {
@@ -294,17 +288,12 @@ impl<'a> Nodes<'a> {
         away.map(|text| format!("{text}; no node sends without it"))
     }
 
-    fn direct(&self, node: usize) -> Server {
-        let (node, handles) = (self.nodes[node].clone(), self.handles.clone());
-        Server::Gfarm(GfarmNode::new(node, handles))
-    }
-
     /// Connects to a node again: to its daemon, or without it if the daemon does not come back.
-    fn again(&self, reached: &ReachedNode) -> Option<Server> {
+    fn again(&self, reached: &ReachedNode) -> Option<Arc<dyn Fetcher>> {
         if let Some((session, daemon)) = self.session.zip(reached.daemon)
             && let Some(client) = session.again(daemon)
         {
-            return Some(client.into());
+            return Some(Arc::new(client));
         }
         let probed = self.nodes[reached.node].probe();
         let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
@@ -313,7 +302,7 @@ impl<'a> Nodes<'a> {
             _ => None,
         };
         drop(away);
-        probed.ok().map(|()| self.direct(reached.node))
+        probed.ok().map(|()| -> Arc<dyn Fetcher> { self.nodes[reached.node].clone() })
     }
 }
 

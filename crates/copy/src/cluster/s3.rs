@@ -8,12 +8,12 @@ use crate::plan::CopyPlan;
 use anyhow::{Error, Result};
 use hikyaku_console::{Tone, begun, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, Landing, LeftOut, Modes, Plan, Renamed, Server, ServerId, SessionError,
-    StoreServer, Target, Why, failure_kind, remote_path, store_census, unfit,
+    Arriving, Claims, Done, Landing, LeftOut, Modes, Plan, Renamed, ServerId, SessionError, Target,
+    Why, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath};
+use hikyaku_store::{End, ErrorKind, Kind, Led, Store, StorePath, fetchers};
 use hikyaku_store_s3::{Meant, S3, S3Error, S3Options, Times};
 use hikyaku_stores::S3Path;
 use hikyaku_transfer::Depth;
@@ -68,10 +68,9 @@ fn one(
     let kind = found
         .choose((&root, &root), &choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
-    let versions = survey.all.iter().filter_map(|(path, of)| Some((path.clone(), of.version?)));
     let shared: Arc<dyn Store> = Arc::new(store.clone());
-    let servers = StoreServer::several(&shared, versions.collect(), connections);
-    let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
+    let servers = fetchers(&shared, connections)
+        .map_err(|error| failed(failure_kind(error.kind), format!("{source}: {}", error.kind)))?;
     let streams = &order.streams();
     let renamed = Renamed::of(sources, choice.meant(&root));
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };

@@ -1,17 +1,18 @@
 //! The loop that asks the scheduler, and the threads that do what it says.
 
+use super::threads::{Line, Request};
 use super::{FetchError, Fetched, Job};
 use crate::census::ServerId;
-use crate::server::{Request, Server};
 use crate::target::Target;
-use hikyaku_remote::RemoteError;
 use hikyaku_run_log::FileStage;
-use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink, Work};
-use hikyaku_store::StoreError;
+use hikyaku_spread::{
+    AskId, Asking, Command, FileId, ServerSettings, Settings, Spread, Target as Sink,
+};
+use hikyaku_store::{Cut, Cutting, Fetcher, FetcherTraits, StoreError};
 use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub(super) struct Run<'a> {
     pub(super) to_name: Condvar,
     /// Small files have got their names: for the threads that bring others.
     pub(super) has_room: Condvar,
+    /// A server has a request, or all is over: for its threads.
+    pub(super) to_carry_out: Vec<Condvar>,
     /// Calls of the store under way that write, and calls that have ended.
     pub(super) writes: (AtomicUsize, AtomicU64),
     begin: Instant,
@@ -42,12 +45,13 @@ pub(super) struct Run<'a> {
 pub(super) struct State {
     pub(super) spread: Spread,
     pub(super) fetched: Fetched,
-    pub(super) servers: Vec<Server>,
+    pub(super) servers: Vec<Arc<dyn Fetcher>>,
+    /// The requests and threads of each.
+    pub(super) lines: Vec<Line>,
     /// What each server may send, as the scheduler said last.
     caps: Vec<Option<Rate>>,
-    /// The requests at the servers, to be cut.
-    pub(super) requests: HashMap<AskId, (ServerId, Request)>,
-    pub(super) asks: usize,
+    /// The requests that have not ended.
+    pub(super) requests: HashMap<AskId, (ServerId, Arc<Cut>)>,
     pub(super) damaged: HashMap<usize, u32>,
     /// Requests to a store that failed, by the number of the file and the begin of the range.
     pub(super) attempts: HashMap<(usize, u64), u32>,
@@ -88,12 +92,12 @@ impl<'a> Run<'a> {
     /// Files without a target are not wanted.
     pub(super) fn new(job: &'a Job<'a>, targets: Vec<Option<Target>>, fetched: Fetched) -> Self {
         let begin = Instant::now();
-        let settings = job.servers.first().map_or_else(Settings::default, Server::settings);
-        let mut spread = Spread::new(settings);
+        let mut spread = Spread::new(Settings::default());
         spread.handle_ceiling(job.parameters.client.rate);
         let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut stages = vec![Stage::Over; targets.len()];
-        let servers: Vec<_> = job.servers.iter().map_while(|_| spread.add_server().ok()).collect();
+        let settings = job.servers.iter().map(|server| settings(server.traits()));
+        let servers: Vec<_> = settings.map_while(|one| spread.add_server(one).ok()).collect();
         for (number, file) in job.plan.files.iter().enumerate() {
             let Some(target) = &targets[number] else { continue };
             if file.seen.size == 0 {
@@ -118,10 +122,10 @@ impl<'a> Run<'a> {
         let state = State {
             spread,
             fetched,
+            lines: all.iter().map(|_| Line::default()).collect(),
             servers: all,
             caps,
             requests: HashMap::new(),
-            asks: 0,
             damaged: HashMap::new(),
             attempts: HashMap::new(),
             lacking: HashMap::new(),
@@ -137,8 +141,20 @@ impl<'a> Run<'a> {
             is_over: false,
         };
         let (changed, to_name, has_room) = (Condvar::new(), Condvar::new(), Condvar::new());
+        let to_carry_out = job.servers.iter().map(|_| Condvar::new()).collect();
         let (state, writes) = (Mutex::new(state), (AtomicUsize::new(0), AtomicU64::new(0)));
-        let run = Self { job, targets, numbers, state, changed, to_name, has_room, writes, begin };
+        let run = Self {
+            job,
+            targets,
+            numbers,
+            state,
+            changed,
+            to_name,
+            has_room,
+            to_carry_out,
+            writes,
+            begin,
+        };
         for (number, error) in failed {
             run.give_up(&mut run.state(), number, error);
         }
@@ -149,7 +165,7 @@ impl<'a> Run<'a> {
         thread::scope(|scope| self.serve(scope))?;
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if self.job.parameters.client.rate.is_some() {
-            state.servers.iter().for_each(|server| server.cap(self.job.parameters.servers.rate));
+            state.servers.iter().for_each(|server| server.limit(self.job.parameters.servers.rate));
         }
         Ok(state.fetched)
     }
@@ -199,6 +215,7 @@ impl<'a> Run<'a> {
         drop(state);
         self.to_name.notify_all();
         self.has_room.notify_all();
+        self.to_carry_out.iter().for_each(Condvar::notify_all);
         served
     }
 
@@ -212,16 +229,16 @@ impl<'a> Run<'a> {
             let now = self.now();
             self.look_at_target(&mut state);
             while let Some(command) = state.spread.poll_command(now) {
-                self.carry_out(&mut state, scope, command)?;
+                self.obey(&mut state, scope, command)?;
             }
             if state.open == 0 {
-                if state.asks == 0 {
+                if state.requests.is_empty() {
                     return Ok(());
                 }
                 self.hang_up(&mut state);
             }
             let have_all_begun = state.begun == self.job.servers.len();
-            if state.asks == 0 && have_all_begun && self.is_out_of_reach(&mut state) {
+            if state.requests.is_empty() && have_all_begun && self.is_out_of_reach(&mut state) {
                 continue;
             }
             let due = state
@@ -277,46 +294,37 @@ impl<'a> Run<'a> {
         true
     }
 
-    fn carry_out<'scope>(
+    fn obey<'scope>(
         &'scope self,
         state: &mut State,
         scope: &'scope Scope<'scope, '_>,
         command: Command,
     ) -> std::io::Result<()> {
-        let named = || thread::Builder::new().name("fan-fetch".to_owned());
         match command {
             Command::Ask { server, ask, work } => {
                 let server = ServerId(usize::from(server.0));
-                let asked = state.servers[server.0].clone();
-                state.asks += 1;
-                let done = match work {
-                    Work::Ranges { file, ranges } => {
-                        let work = move || self.ranges((&asked, server, ask), file, &ranges);
-                        named().spawn_scoped(scope, work)
-                    }
-                    Work::Files(files) => {
-                        let work = move || self.many((&asked, server, ask), &files);
-                        named().spawn_scoped(scope, work)
-                    }
-                };
-                done.map(drop)
+                let (fetcher, cut) = (state.servers[server.0].clone(), Arc::new(Cut::default()));
+                state.requests.insert(ask, (server, cut.clone()));
+                let request = Request { fetcher, server, ask, cut, work };
+                self.give(&mut state.lines[server.0], scope, request)
             }
             Command::Cut { ask, from, .. } => {
-                if let Some((_, request)) = state.requests.get(&ask) {
-                    request.cut(from);
+                if let Some((_, cut)) = state.requests.get(&ask) {
+                    cut.at(from.bytes());
                 }
                 Ok(())
             }
             Command::Cap { server, rate } => {
                 let rate = [rate, self.job.parameters.servers.rate].into_iter().flatten().min();
                 state.caps[usize::from(server.0)] = rate;
-                state.servers[usize::from(server.0)].cap(rate);
+                state.servers[usize::from(server.0)].limit(rate);
                 Ok(())
             }
             Command::Retry { server } => {
                 let server = ServerId(usize::from(server.0));
                 let tried = state.servers[server.0].clone();
-                named().spawn_scoped(scope, move || self.retry(server, &tried)).map(drop)
+                let named = thread::Builder::new().name("fan-retry".to_owned());
+                named.spawn_scoped(scope, move || self.retry(server, &tried)).map(drop)
             }
             // What is whole is known from its target.
             Command::Done { .. } => Ok(()),
@@ -324,14 +332,14 @@ impl<'a> Run<'a> {
     }
 
     /// Asks a quiet server for a sign of life; connects again to one whose connection is lost.
-    fn retry(&self, server: ServerId, tried: &Server) {
+    fn retry(&self, server: ServerId, tried: &Arc<dyn Fetcher>) {
         let again = if tried.is_alive() { Some(tried.clone()) } else { (self.job.redial)(server) };
-        let rtt = again.as_ref().map(Server::round_trip);
+        let rtt = again.as_ref().map(|again| again.round_trip());
         let mut state = self.state();
         match again.zip(rtt) {
             Some((again, rtt)) => {
                 // A new connection knows nothing of the limit of the lost one.
-                again.cap(state.caps[server.0]);
+                again.limit(state.caps[server.0]);
                 state.servers[server.0] = again;
                 state.spread.handle_up(server_id(server), rtt, self.now());
                 self.job.meter.set_lost(server, false);
@@ -410,7 +418,7 @@ impl<'a> Run<'a> {
     }
 
     /// A server's connection is lost.
-    pub(super) fn lose(&self, state: &mut State, server: ServerId, error: RemoteError) {
+    pub(super) fn lose(&self, state: &mut State, server: ServerId, error: String) {
         state.spread.handle_lost(server_id(server), self.now());
         // All is here: this end may have ended the connection itself, because the server still had something to send.
         if state.open == 0 {
@@ -430,6 +438,22 @@ impl<'a> Run<'a> {
             }
         }
         state.servers.iter().for_each(|server| server.close("stopped by the user"));
+    }
+}
+
+/// The bytes of a request to a server that cannot be told to stop, and that names no size.
+const PIECE_BYTES: u64 = 8 << 20;
+
+/// How the scheduler uses a server.
+fn settings(traits: FetcherTraits) -> ServerSettings {
+    let piece = DataSize::from_bytes(traits.request_bytes.unwrap_or(PIECE_BYTES));
+    ServerSettings {
+        small_file: DataSize::from_bytes(traits.small_bytes),
+        asking: match traits.cutting {
+            Cutting::Free => Asking::Timed,
+            Cutting::ClosesConnection | Cutting::Never => Asking::Pieces(piece),
+        },
+        asks_max: traits.requests_max.max(1) as usize,
     }
 }
 

@@ -2,19 +2,15 @@
 
 use super::FetchError;
 use super::run::{Run, State, server_id};
+use super::threads::Request;
 use crate::census::ServerId;
-use crate::server::Server;
 use crate::target::Next;
-use hikyaku_remote::RemoteError;
-use hikyaku_spread::{AskId, FileId};
-use hikyaku_store::{ErrorKind, StoreError, StorePath};
+use hikyaku_spread::{AskId, FileId, Work};
+use hikyaku_store::{Cutting, ErrorKind, FetchError as Trouble, StoreError, StorePath, Wanted};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-
-/// Who is asked, and the scheduler's number of the ask.
-type Asked<'a> = (&'a Server, ServerId, AskId);
 
 /// Segments of a file that may come damaged before it is given up.
 const DAMAGED_MAX: u32 = 16;
@@ -23,23 +19,27 @@ const DAMAGED_MAX: u32 = 16;
 const ATTEMPTS_MAX: u32 = 4;
 
 impl Run<'_> {
+    /// Carries out a request, unless nothing of it is wanted any more.
+    pub(super) fn carry_out(&self, request: &Request) {
+        if !request.cut.is_reached(0) {
+            match &request.work {
+                Work::Ranges { file, ranges } => self.ranges(request, *file, ranges),
+                Work::Files(files) => self.small(request, files),
+            }
+        }
+        self.over(request);
+    }
+
     /// Fetches ranges of a file.
-    pub(super) fn ranges(
-        &self,
-        (asked, server, ask): Asked<'_>,
-        id: FileId,
-        ranges: &[Range<u64>],
-    ) {
-        let number = self.numbers[id.0 as usize];
-        let file = &self.job.plan.files[number];
+    fn ranges(&self, request: &Request, id: FileId, ranges: &[Range<u64>]) {
+        let (number, server) = (self.numbers[id.0 as usize], request.server);
+        let wanted = self.job.plan.files[number].wanted();
         self.begins(number, server);
-        let begun = |request| {
-            self.state().requests.insert(ask, (server, request));
-        };
-        let arrived = |bytes| self.arrived((server, ask), bytes);
-        let outcome = asked.ranges(file, ranges, begun, arrived, |segment| {
-            self.write(number, (segment.index, segment.hash), segment.bytes);
-        });
+        let arrived = |bytes| self.arrived((server, request.ask), bytes);
+        let outcome =
+            request.fetcher.ranges(&wanted, ranges, &request.cut, &arrived, &mut |segment| {
+                self.write(number, (segment.index, segment.hash), segment.bytes);
+            });
         let mut state = self.state();
         match outcome {
             Ok(0) => {}
@@ -50,19 +50,17 @@ impl Run<'_> {
                     self.give_up(&mut state, number, FetchError::Damaged);
                 }
             }
-            Err(error) if error.is_of_server() => {
-                if matches!(asked, Server::Store(_)) {
+            Err(Trouble::Lost(why)) => {
+                if request.fetcher.traits().cutting != Cutting::Free {
                     self.count_attempt(&mut state, number, ranges);
                 }
-                self.lose(&mut state, server, error);
+                self.lose(&mut state, server, why);
             }
-            Err(error) => self.refused((&mut state, server), number, error),
+            Err(Trouble::File(kind)) => self.refused((&mut state, server), number, kind),
         }
-        drop(state);
-        self.over((server, ask));
     }
 
-    /// A request to a store has failed. The service may be there and still never answer this one.
+    /// A request has failed to a service that cannot be told to stop. It may be there and still never answer this one.
     fn count_attempt(&self, state: &mut State, number: usize, ranges: &[Range<u64>]) {
         let begin = ranges.first().map_or(0, |range| range.start);
         let count = state.attempts.entry((number, begin)).or_default();
@@ -73,36 +71,34 @@ impl Run<'_> {
     }
 
     /// Fetches small files.
-    pub(super) fn many(&self, (asked, server, ask): Asked<'_>, files: &[FileId]) {
-        let plan = self.job.plan;
+    fn small(&self, request: &Request, files: &[FileId]) {
+        let server = request.server;
         let numbers: Vec<usize> = files.iter().map(|id| self.numbers[id.0 as usize]).collect();
-        let wanted: Vec<_> = numbers.iter().map(|number| &plan.files[*number]).collect();
+        let wanted = |number: &usize| self.job.plan.files[*number].wanted();
+        let wanted: Vec<Wanted> = numbers.iter().map(wanted).collect();
+        let wanted: Vec<&Wanted> = wanted.iter().collect();
         numbers.iter().for_each(|number| self.begins(*number, server));
-        let begun = |request| {
-            self.state().requests.insert(ask, (server, request));
-        };
-        let arrived = |bytes| self.arrived((server, ask), bytes);
-        let outcome = asked.many(&wanted, begun, arrived, |index, content| {
-            let number = numbers[index];
-            match content {
-                Ok(bytes) => self.write_small(number, &bytes),
-                Err(kind) => {
-                    let path = StorePath::from(plan.files[number].path.clone());
-                    let text = StoreError::new("read", &path, kind).to_string();
-                    let error = RemoteError::Refused { kind, text };
-                    self.refused((&mut self.state(), server), number, error);
+        let arrived = |bytes| self.arrived((server, request.ask), bytes);
+        let outcome =
+            request.fetcher.small(&wanted, &request.cut, &arrived, &mut |index, content| {
+                let number = numbers[index];
+                match content {
+                    Ok(bytes) => self.write_small(number, &bytes),
+                    Err(kind) => self.refused((&mut self.state(), server), number, kind),
                 }
+            });
+        match outcome {
+            Ok(()) => {}
+            Err(Trouble::Lost(why)) => self.lose(&mut self.state(), server, why),
+            // It is about no file in particular: the server cannot answer the request.
+            Err(Trouble::File(kind)) => {
+                self.lose(&mut self.state(), server, kind.to_string());
             }
-        });
-        if let Err(error) = outcome {
-            self.lose(&mut self.state(), server, error);
         }
-        self.over((server, ask));
     }
 
     /// A server cannot give a file. If it only lacks it by now, the others that had it are asked.
-    fn refused(&self, (state, server): (&mut State, ServerId), number: usize, error: RemoteError) {
-        let is_gone = matches!(error, RemoteError::Refused { kind: ErrorKind::Gone, .. });
+    fn refused(&self, (state, server): (&mut State, ServerId), number: usize, kind: ErrorKind) {
         let file = &self.job.plan.files[number];
         let lacking = state.lacking.entry(number).or_default();
         if !lacking.contains(&server) {
@@ -110,10 +106,14 @@ impl Run<'_> {
         }
         let has_others = file.at.iter().any(|at| !lacking.contains(at));
         match self.id(number) {
-            Some(id) if is_gone && has_others => {
+            Some(id) if kind == ErrorKind::Gone && has_others => {
                 state.spread.handle_missing(server_id(server), id);
             }
-            _ => self.give_up(state, number, FetchError::Server(error)),
+            _ => {
+                let path = StorePath::from(file.path.clone());
+                let error = StoreError::new("read", &path, kind);
+                self.give_up(state, number, FetchError::Source(error));
+            }
         }
     }
 
@@ -133,12 +133,11 @@ impl Run<'_> {
         );
     }
 
-    fn over(&self, (server, ask): (ServerId, AskId)) {
+    fn over(&self, request: &Request) {
         let mut state = self.state();
-        state.requests.remove(&ask);
-        state.asks -= 1;
+        state.requests.remove(&request.ask);
         let now = self.now();
-        state.spread.handle_end(server_id(server), ask, now);
+        state.spread.handle_end(server_id(request.server), request.ask, now);
         drop(state);
         self.wake();
     }

@@ -8,13 +8,12 @@ use crate::kind::Kind;
 use crate::layout::Renamed;
 use crate::meter::{Meter, ServerMeter};
 use crate::plan::Plan;
-use crate::server::Server;
 use crate::watch::Direction;
 use hikyaku_remote::RemoteError;
-use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_store::{ErrorKind, Fetcher, StorePath};
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
@@ -115,10 +114,11 @@ impl Session {
         if download.sources.last() == Some(named) {
             meter.set_found();
         }
-        let servers: Vec<Server> = clients.into_iter().map(Server::from).collect();
+        let fetcher = |client| -> Arc<dyn Fetcher> { Arc::new(client) };
+        let servers: Vec<_> = clients.into_iter().map(fetcher).collect();
         let before: Vec<u64> = meter.servers().iter().map(ServerMeter::bytes).collect();
         let begin = Instant::now();
-        let again = |server| self.again(server).map(Server::from);
+        let again = |server| self.again(server).map(fetcher);
         let fetched = fetch(&Job {
             servers: &servers,
             redial: &again,
@@ -143,15 +143,15 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn add_lost<'a>(
+    pub(super) fn add_lost<'a, E: ToString + 'a>(
         &self,
         done: &mut Done,
-        lost: impl IntoIterator<Item = &'a (ServerId, RemoteError)>,
+        lost: impl IntoIterator<Item = &'a (ServerId, E)>,
     ) {
         for (server, error) in lost {
             let address = self.address(*server);
             if done.lost.iter().all(|(known, _)| *known != address) {
-                done.lost.push((address, error.clone()));
+                done.lost.push((address, error.to_string()));
             }
         }
     }

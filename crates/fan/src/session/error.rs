@@ -6,7 +6,6 @@ use crate::plan::Plan;
 use crate::upload::Uploaded;
 use hikyaku_crypto::Untrusted;
 use hikyaku_reach::dial::{Address, DialError};
-use hikyaku_remote::RemoteError;
 use hikyaku_session::SetupError;
 use std::io;
 
@@ -67,7 +66,7 @@ pub struct Done {
     /// What could not be transferred.
     pub failed: Vec<Failed>,
     /// Servers whose connection was lost, each once, and the first reason. Others did their work, where they could.
-    pub lost: Vec<(Address, RemoteError)>,
+    pub lost: Vec<(Address, String)>,
 }
 
 impl SessionError {

@@ -3,7 +3,7 @@
 use super::{Spread, Target, server_id};
 use crate::ask::{Hold, Part, Reach};
 use crate::command::Command;
-use crate::segments::SEGMENT_BYTES;
+use crate::segments::{Run, SEGMENT_BYTES};
 use crate::server::Server;
 use crate::settings::Asking;
 use crate::stock::Piece;
@@ -22,15 +22,14 @@ const BEGUN_GAIN_MIN: f64 = 1.5;
 impl Spread {
     /// Each server that is about to have nothing to do takes over from the one that would be done last.
     pub(super) fn end(&mut self, now: Instant) {
-        let is_shared = self.settings.asking == Asking::Timed;
-        if !is_shared || self.client.target == Target::Busy || self.stock.unfinished() == 0 {
+        if self.client.target == Target::Busy || self.stock.unfinished() == 0 {
             return;
         }
         let rates: Vec<f64> = self.servers.iter().map(|server| server.rate(now)).collect();
         for server in 0..self.servers.len() {
             let found = &self.servers[server];
             let is_idle = found.finish(rates[server], 0) <= found.rtt.as_secs_f64();
-            if found.is_up() && is_idle {
+            if found.is_up() && is_idle && found.has_room(rates[server]) {
                 self.take_over(server, &rates, now);
             }
         }
@@ -39,7 +38,10 @@ impl Spread {
     /// Takes a share of the unsent work of the slowest server that has work for this one: what it can be done
     /// with when the other one is done with the rest.
     fn take_over(&mut self, server: usize, rates: &[f64], now: Instant) {
-        let is_other = |&other: &usize| other != server && self.servers[other].left > 0;
+        let is_other = |&other: &usize| {
+            let found = &self.servers[other];
+            other != server && found.left > 0 && found.gives_back()
+        };
         let finish = |other: usize| self.servers[other].finish(rates[other], 0);
         let mut others: Vec<(usize, f64)> =
             self.up.iter().filter(is_other).map(|other| (other, finish(other))).collect();
@@ -52,7 +54,11 @@ impl Spread {
             }
             let unsent = its.left as f64 - rates[other] * its.rtt.as_secs_f64();
             let bytes = unsent * rates[server] / (rates[server] + rates[other]);
-            let bytes = bytes.max(SEGMENT_BYTES as f64) as u64;
+            let most = match mine.settings.asking {
+                Asking::Timed => u64::MAX,
+                Asking::Pieces(size) => size.bytes(),
+            };
+            let bytes = (bytes as u64).min(most).max(SEGMENT_BYTES);
             // At least a segment, if it is done sooner here than there. One that is under way there has to be done
             // much sooner: what has come of it is lost.
             let here = mine.finish(rates[server], SEGMENT_BYTES);
@@ -66,7 +72,7 @@ impl Spread {
                 };
                 let (found, commands) = (&mut self.servers[other], &mut self.commands);
                 let parts = cut(other, found, commands, Amount { bytes, reach, now }, may_cut);
-                let pieces = self.pieces(parts);
+                let pieces = self.pieces(server, parts);
                 if !pieces.is_empty() {
                     self.ask(server, pieces, Hold::Owned, now);
                     return;
@@ -75,17 +81,19 @@ impl Spread {
         }
     }
 
-    /// Parts as pieces, in the order in which they were asked for; small files together. Proven segments are left
-    /// out.
-    fn pieces(&self, parts: Vec<Part>) -> Vec<Piece> {
+    /// Parts as pieces for a server, in the order in which they were asked for; small files together. Proven segments are left
+    /// out, and what would be more asks than the server may have goes back.
+    fn pieces(&mut self, server: usize, parts: Vec<Part>) -> Vec<Piece> {
+        let (found, small) = (&self.servers[server], self.small_file(server));
+        let asks_max = found.settings.asks_max.saturating_sub(found.asks.len());
         let mut pieces: Vec<Piece> = Vec::new();
         for part in parts.into_iter().rev() {
             for run in self.stock.unproven(part.file, part.run) {
                 match pieces.last_mut() {
-                    Some(Piece::Batch(files)) if self.stock.is_small(part.file) => {
+                    Some(Piece::Batch(files)) if self.stock.is_within(part.file, small) => {
                         files.push(part.file);
                     }
-                    _ if self.stock.is_small(part.file) => {
+                    _ if self.stock.is_within(part.file, small) => {
                         pieces.push(Piece::Batch(vec![part.file]));
                     }
                     Some(Piece::Part(file, last))
@@ -94,6 +102,14 @@ impl Spread {
                         last.end = run.end;
                     }
                     _ => pieces.push(Piece::Part(part.file, run)),
+                }
+            }
+        }
+        for piece in pieces.drain(asks_max.min(pieces.len())..) {
+            match piece {
+                Piece::Part(file, run) => self.stock.give_back(file, run),
+                Piece::Batch(files) => {
+                    files.into_iter().for_each(|file| self.stock.give_back(file, Run::new(0, 1)));
                 }
             }
         }

@@ -42,11 +42,7 @@ impl Spread {
         {
             let candidates = (0..self.servers.len()).filter(|&at| {
                 let server = &self.servers[at];
-                let has_room = match self.settings.asking {
-                    Asking::Timed => server.left < server.target(rates[at]),
-                    Asking::Pieces(_) => server.asks.is_empty(),
-                };
-                server.is_up() && !waits[at] && has_room
+                server.is_up() && !waits[at] && server.has_room(rates[at])
             });
             let idle_at = |&at: &usize| self.servers[at].left as f64 / rates[at];
             let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
@@ -70,8 +66,9 @@ impl Spread {
         let others = (0..self.servers.len()).filter(|&other| other != server);
         let mut others: Vec<u32> = others.filter_map(|other| self.servers[other].current).collect();
         others.sort_unstable();
+        let small = self.small_file(server);
         let own = &mut self.servers[server].current;
-        let cursor = Cursor { own, others: &others };
+        let cursor = Cursor { own, others: &others, small };
         let piece = self.stock.take(offer.group, DataSize::from_bytes(offer.bytes), cursor)?;
         let before = self.servers[server].left;
         self.ask(server, vec![piece], Hold::Owned, now);
@@ -121,16 +118,21 @@ impl Spread {
 
     /// How many bytes of a group the server should take. `None`: it should leave the group to others.
     fn share(&self, server: usize, group: usize, rates: &[f64], now: Instant) -> Option<u64> {
-        if let Asking::Pieces(size) = self.settings.asking {
-            return Some(size.bytes());
-        }
         let (found, rate) = (&self.servers[server], rates[server]);
-        let piece = (rate * PIECE_TIME.as_secs_f64()) as u64;
-        let piece = piece.clamp(SEGMENT_BYTES, PIECE_BYTES_MAX);
-        let least = self.stock.groups()[group].free_bytes().min(SEGMENT_BYTES);
+        let free = self.stock.groups()[group].free_bytes();
+        let least = free.min(SEGMENT_BYTES);
+        // A server that keeps its work begins only a piece that it can send whole until the end.
+        let (piece, begun) = match found.settings.asking {
+            Asking::Pieces(size) if !self.is_shared(server, group) => return Some(size.bytes()),
+            Asking::Pieces(size) => (size.bytes(), free.min(size.bytes())),
+            Asking::Timed => {
+                let piece = (rate * PIECE_TIME.as_secs_f64()) as u64;
+                (piece.clamp(SEGMENT_BYTES, PIECE_BYTES_MAX), least)
+            }
+        };
         let left = (self.plan.end - now).as_secs_f64();
         let until_end = ((rate * left) as u64).saturating_sub(found.left);
-        if until_end >= least && found.finish(rate, least) <= left {
+        if until_end >= begun && found.finish(rate, begun) <= left {
             return Some(piece.min(until_end).max(least));
         }
         let replicas = self.stock.groups()[group].replicas().iter();
@@ -142,12 +144,22 @@ impl Spread {
         is_first.then_some(least)
     }
 
+    /// Whether a server that gives work back is up and has the files of a group as well.
+    fn is_shared(&self, server: usize, group: usize) -> bool {
+        let mut replicas = self.stock.groups()[group].replicas().iter();
+        replicas.any(|other| {
+            let found = &self.servers[other];
+            other != server && found.is_up() && found.gives_back()
+        })
+    }
+
     /// Asks for one segment as a copy, to see whether a quiet server answers.
     pub(super) fn probe(&mut self, server: usize, now: Instant) {
         let groups = self.stock.groups().iter().enumerate();
         let mut with_work =
             groups.filter(|(_, group)| group.free_bytes() > 0 && group.replicas().contains(server));
-        let piece = with_work.next().and_then(|(group, _)| self.stock.peek(group));
+        let piece =
+            with_work.next().and_then(|(group, _)| self.stock.peek(group, self.small_file(server)));
         let Some(piece) = piece else { return };
         self.ask(server, vec![piece], Hold::Copy, now);
     }

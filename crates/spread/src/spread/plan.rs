@@ -7,7 +7,6 @@ use crate::ceiling::{Demand, divide};
 use crate::command::Command;
 use crate::flow::Source;
 use crate::server::Server;
-use crate::settings::Asking;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Rate};
@@ -59,7 +58,7 @@ impl Spread {
         }
         self.plan.made = Some(now);
         self.plan.is_stale = false;
-        if self.client.target == Target::Ready && self.settings.asking == Asking::Timed {
+        if self.client.target == Target::Ready {
             self.take_back(now);
         }
         if self.client.target == Target::Ready || self.network.groups() == 0 {
@@ -128,7 +127,7 @@ impl Spread {
         for server in 0..self.servers.len() {
             let found = &self.servers[server];
             let rate = found.rate(now);
-            if found.is_up() && found.left > found.target_max(rate) {
+            if found.is_up() && found.gives_back() && found.left > found.target_max(rate) {
                 let bytes = found.left.saturating_sub(found.target(rate).max(1));
                 let found = &mut self.servers[server];
                 let amount = Amount { bytes, reach: Reach::Untouched, now };

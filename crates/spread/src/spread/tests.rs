@@ -35,13 +35,14 @@ struct Sending {
 
 /// Files of these MiB on all servers.
 fn script(rates: &[u64], files: &[u64]) -> Script {
-    script_with(Settings::default(), rates, files)
+    script_with(&vec![ServerSettings::default(); rates.len()], rates, files)
 }
 
-fn script_with(settings: Settings, rates: &[u64], files: &[u64]) -> Script {
-    let mut spread = Spread::new(settings);
+fn script_with(settings: &[ServerSettings], rates: &[u64], files: &[u64]) -> Script {
+    let mut spread = Spread::new(Settings::default());
     let now = Instant::from_millis(1_000_000);
-    let servers: Vec<ServerId> = rates.iter().map(|_| spread.add_server().unwrap()).collect();
+    let servers: Vec<ServerId> =
+        settings.iter().map(|one| spread.add_server(*one).unwrap()).collect();
     servers.iter().for_each(|&server| spread.handle_up(server, RTT, now));
     for mib in files {
         spread.add_file(DataSize::from_bytes(mib * MIB), &servers).unwrap();
@@ -424,8 +425,10 @@ fn an_empty_file_is_done_at_once_and_what_does_not_fit_is_refused() {
     };
     assert_eq!(add(&mut script.spread, 1, 9), Err(AddFileError::NoServer(ServerId(9))));
     assert_eq!(add(&mut script.spread, u64::MAX, 0), Err(AddFileError::TooMuch));
-    let more = (1..SERVERS_MAX).all(|_| script.spread.add_server().is_ok());
-    assert!(more && script.spread.add_server() == Err(TooManyServersError));
+    let more =
+        (1..SERVERS_MAX).all(|_| script.spread.add_server(ServerSettings::default()).is_ok());
+    let last = script.spread.add_server(ServerSettings::default());
+    assert!(more && last == Err(TooManyServersError));
 }
 
 #[test]
@@ -456,7 +459,8 @@ fn absurd_reports_do_no_harm() {
 #[test]
 fn servers_that_cannot_be_told_to_stop_have_one_piece_each_and_keep_it() {
     let asking = crate::Asking::Pieces(DataSize::from_bytes(8 * MIB));
-    let mut script = script_with(Settings { asking, ..Settings::default() }, &[1000, 1], &[40]);
+    let settings = ServerSettings { asking, asks_max: 1, ..ServerSettings::default() };
+    let mut script = script_with(&[settings; 2], &[1000, 1], &[40]);
     script.obey();
     let first: Vec<u64> = script.asks.values().map(|ask| ask.left).collect();
     assert_eq!(first, [8 * MIB, 8 * MIB]);
@@ -479,6 +483,50 @@ fn servers_that_cannot_be_told_to_stop_have_one_piece_each_and_keep_it() {
         assert!(end <= begin || other.at >= begin + 8 * MIB, "{} - {end}", other.at);
     }
     assert!(script.said.is_empty(), "{:?}", script.said);
+}
+
+#[test]
+fn a_server_that_keeps_its_work_serves_beside_one_that_gives_it_back() {
+    let asking = crate::Asking::Pieces(DataSize::from_bytes(8 * MIB));
+    let keeps = ServerSettings { asking, asks_max: 2, ..ServerSettings::default() };
+    let mut script = script_with(&[ServerSettings::default(), keeps], &[4000, 4000], &[2_000]);
+    let of = |script: &Script, server| {
+        let asks = script.asks.values().filter(|ask| ask.server == ServerId(server));
+        asks.map(|ask| (ask.at, ask.left)).collect::<Vec<_>>()
+    };
+    script.pass(3_000);
+    assert_eq!(of(&script, 1).len(), 2);
+    // Both are silent. One loses its work, the other one keeps it.
+    let kept = of(&script, 1);
+    script.rates = vec![None, None];
+    script.pass(4_000);
+    assert_eq!((of(&script, 1), script.asked(0)), (kept, 0));
+    let is_cut =
+        |(_, command): &(u64, Command)| matches!(command, Command::Cut { server: ServerId(1), .. });
+    assert!(!script.said.iter().any(is_cut), "{:?}", script.said);
+}
+
+#[test]
+fn a_slow_server_that_keeps_its_work_does_not_begin_the_end_of_a_transfer() {
+    let asking = crate::Asking::Pieces(DataSize::from_bytes(8 * MIB));
+    let keeps = ServerSettings { asking, asks_max: 1, ..ServerSettings::default() };
+    let mut script = script_with(&[ServerSettings::default(), keeps], &[40_000, 100], &[10]);
+    script.spread.handle_rtt(ServerId(1), Duration::from_secs(10));
+    script.obey();
+    assert_eq!((script.asked(1), script.asked(0) > 0), (0, true));
+}
+
+#[test]
+fn no_server_has_more_asks_than_it_may_have() {
+    let few = ServerSettings { asks_max: 3, ..ServerSettings::default() };
+    let mut script = script_with(&[few; 2], &[40_000, 1_000], &[2; 200]);
+    for _ in 0..100 {
+        script.pass(10);
+        for server in [ServerId(0), ServerId(1)] {
+            let asks = script.asks.values().filter(|ask| ask.server == server && ask.left > 0);
+            assert!(asks.count() <= 3);
+        }
+    }
 }
 
 #[test]

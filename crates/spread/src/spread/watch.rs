@@ -3,7 +3,6 @@
 use super::{Spread, Target, server_id};
 use crate::command::Command;
 use crate::server::{Retries, State};
-use crate::settings::Asking;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
@@ -42,16 +41,10 @@ impl Spread {
 
     fn watch_silence(&mut self, server: usize, now: Instant) {
         let is_silent = self.servers[server].quiet_at().is_some_and(|at| at <= now);
-        if is_silent && self.calls_quiet() {
+        if is_silent && self.client.target == Target::Ready {
             self.cut_off(server);
             self.leave(server, State::Quiet(Retries::start(now)));
         }
-    }
-
-    /// Whether a server that is silent loses its work. The client of servers that cannot cancel a request gives it up by
-    /// itself and reports that, because the server continues with it.
-    pub(super) fn calls_quiet(&self) -> bool {
-        self.client.target == Target::Ready && self.settings.asking == Asking::Timed
     }
 
     /// Nothing that the server was asked for is wanted of it.

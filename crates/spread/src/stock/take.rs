@@ -27,6 +27,8 @@ pub(crate) struct Cursor<'a> {
     pub(crate) own: &'a mut Option<u32>,
     /// Those of the others, sorted.
     pub(crate) others: &'a [u32],
+    /// The taking server gets files up to this size in batches.
+    pub(crate) small: DataSize,
 }
 
 impl Stock {
@@ -40,7 +42,7 @@ impl Stock {
         let lists = &self.groups[group];
         let own = cursor.own.filter(|file| lists.begun.contains(file));
         if own.is_none() && !lists.small.is_empty() {
-            return Some(self.take_batch(group, bytes.bytes()));
+            return Some(self.take_small(group, bytes.bytes(), cursor.small));
         }
         let is_others = |file: &&u32| cursor.others.binary_search(file).is_ok();
         let fresh = own.or_else(|| lists.whole.first().copied());
@@ -63,22 +65,31 @@ impl Stock {
         Some(Piece::Part(shared, run))
     }
 
-    fn take_batch(&mut self, group: usize, bytes: u64) -> Piece {
+    /// Takes small files in a batch, or the first one by itself if it is too large for a batch of this server.
+    fn take_small(&mut self, group: usize, bytes: u64, small: DataSize) -> Piece {
         let (mut files, mut taken) = (Vec::new(), 0);
         let bytes = bytes.clamp(1, BATCH_BYTES_MAX);
         while taken < bytes && files.len() < BATCH_FILES_MAX {
             let Some(&file) = self.groups[group].small.first() else { break };
             let whole = Run::new(0, self.segments(file));
+            let is_in_batch = self.is_within(file, small);
+            if !is_in_batch && !files.is_empty() {
+                break;
+            }
             self.begin(file).free.remove(whole);
             self.drop_free(file, &[whole]);
+            if !is_in_batch {
+                return Piece::Part(file, whole);
+            }
             taken += self.bytes(file, whole);
             files.push(file);
         }
         Piece::Batch(files)
     }
 
-    /// One free segment that would be taken last, to be asked for as a copy. It stays free.
-    pub(crate) fn peek(&self, group: usize) -> Option<Piece> {
+    /// One free segment that would be taken last, to be asked for as a copy by a server that gets files up to `small` in
+    /// batches. It stays free.
+    pub(crate) fn peek(&self, group: usize, small: DataSize) -> Option<Piece> {
         let lists = &self.groups[group];
         if let Some(&file) = lists.whole.last() {
             let end = self.segments(file);
@@ -89,6 +100,9 @@ impl Stock {
             let Some(last) = begun.free.runs().last() else { continue };
             return Some(Piece::Part(file, Run::new(last.end - 1, last.end)));
         }
-        lists.small.last().map(|&file| Piece::Batch(vec![file]))
+        lists.small.last().map(|&file| match self.is_within(file, small) {
+            true => Piece::Batch(vec![file]),
+            false => Piece::Part(file, Run::new(0, 1)),
+        })
     }
 }

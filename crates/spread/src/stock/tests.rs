@@ -3,6 +3,7 @@
 use super::*;
 
 const MIB: u64 = 1 << 20;
+const SMALL: DataSize = DataSize::from_bytes(256 << 10);
 
 fn set(servers: &[usize]) -> ServerSet {
     let mut set = ServerSet::default();
@@ -11,7 +12,8 @@ fn set(servers: &[usize]) -> ServerSet {
 }
 
 fn stock(sizes: &[u64]) -> Stock {
-    let mut stock = Stock::new(DataSize::from_bytes(256 << 10));
+    let mut stock = Stock::default();
+    stock.allow_small(SMALL);
     for &size in sizes {
         stock.add(DataSize::from_bytes(size), set(&[0, 1])).unwrap();
     }
@@ -19,7 +21,7 @@ fn stock(sizes: &[u64]) -> Stock {
 }
 
 fn take(stock: &mut Stock, own: &mut Option<u32>, others: &[u32], mib: u64) -> Option<Piece> {
-    stock.take(0, DataSize::from_bytes(mib * MIB), Cursor { own, others })
+    stock.take(0, DataSize::from_bytes(mib * MIB), Cursor { own, others, small: SMALL })
 }
 
 #[test]
@@ -47,7 +49,21 @@ fn small_files_are_taken_in_batches() {
     assert_eq!(stock.free_bytes(), 19 * 100_000);
     stock.give_back(3, Run::new(0, 1));
     assert_eq!(stock.free_bytes(), 20 * 100_000);
-    assert_eq!(stock.peek(0), Some(Piece::Part(3, Run::new(0, 1))));
+    assert_eq!(stock.peek(0, SMALL), Some(Piece::Part(3, Run::new(0, 1))));
+}
+
+#[test]
+fn a_server_that_takes_no_file_of_this_size_in_a_batch_gets_it_by_itself() {
+    let mut stock = stock(&[100, 200_000, 100, 200_000]);
+    let mut take = |small| {
+        let small = DataSize::from_bytes(small);
+        stock.take(0, DataSize::from_bytes(MIB), Cursor { own: &mut None, others: &[], small })
+    };
+    assert_eq!(take(1000), Some(Piece::Batch(vec![0])));
+    assert_eq!(take(1000), Some(Piece::Part(1, Run::new(0, 1))));
+    assert_eq!(take(0), Some(Piece::Part(2, Run::new(0, 1))));
+    assert_eq!(stock.peek(0, DataSize::ZERO), Some(Piece::Part(3, Run::new(0, 1))));
+    assert_eq!(stock.peek(0, SMALL), Some(Piece::Batch(vec![3])));
 }
 
 #[test]

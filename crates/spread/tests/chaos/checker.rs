@@ -1,6 +1,6 @@
 //! Invariants of each command, whatever happened before.
 
-use hikyaku_spread::{AskId, FileId, SEGMENT_BYTES, ServerId, Work};
+use hikyaku_spread::{AskId, FileId, SEGMENT_BYTES, ServerId, ServerSettings, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -36,6 +36,8 @@ pub(crate) enum Told {
 pub(crate) struct Checker {
     pub(crate) files: Vec<File>,
     pub(crate) told: Vec<Told>,
+    /// What each server is asked for at once.
+    pub(crate) limits: Vec<ServerSettings>,
     /// Servers that were retried and have not answered: they may be asked for one segment as a copy.
     pub(crate) retried: BTreeSet<u16>,
     /// Which ask owns a segment.
@@ -46,10 +48,11 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    pub(crate) fn new(seed: u64, files: Vec<File>, servers: usize) -> Self {
+    pub(crate) fn new(seed: u64, files: Vec<File>, limits: Vec<ServerSettings>) -> Self {
         Self {
             files,
-            told: vec![Told::Away; servers],
+            told: vec![Told::Away; limits.len()],
+            limits,
             retried: BTreeSet::new(),
             owners: BTreeMap::new(),
             asks: BTreeSet::new(),
@@ -64,6 +67,11 @@ impl Checker {
         assert_eq!(self.told[usize::from(server.0)], Told::Up, "seed {seed}: {server:?} is away");
         let segments = self.segments(work);
         assert!(!segments.is_empty(), "seed {seed}: an ask for nothing");
+        if let Work::Files(files) = work {
+            let most = self.limits[usize::from(server.0)].small_file.bytes();
+            let is_small = |file: &FileId| self.files[file.0 as usize].size <= most;
+            assert!(files.iter().all(is_small), "seed {seed}: {work:?} at once of {server:?}");
+        }
         let is_copy = self.retried.contains(&server.0);
         assert!(!is_copy || segments.len() == 1, "seed {seed}: {work:?} of a quiet server");
         for &(file, segment) in &segments {
@@ -77,6 +85,12 @@ impl Checker {
             }
         }
         segments
+    }
+
+    /// A server has so many asks that were not taken back.
+    pub(crate) fn count(&self, server: ServerId, asks: usize) {
+        let most = self.limits[usize::from(server.0)].asks_max;
+        assert!(asks <= most, "seed {}: {asks} asks of {server:?}", self.seed);
     }
 
     fn segments(&self, work: &Work) -> Vec<Segment> {

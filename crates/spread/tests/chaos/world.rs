@@ -2,7 +2,8 @@
 
 use crate::checker::{Checker, File, Segment, Told};
 use hikyaku_spread::{
-    AskId, Command, FileId, SEGMENT_BYTES, ServerId, Settings, Spread, Target, Work,
+    AskId, Asking, Command, FileId, SEGMENT_BYTES, ServerId, ServerSettings, Settings, Spread,
+    Target, Work,
 };
 use hikyaku_units::{DataSize, Instant, Rate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,9 +72,10 @@ impl World {
         };
         let mut spread = Spread::new(settings);
         let count = rng.u16(1..=6);
-        (0..count).for_each(|_| {
-            spread.add_server().expect("six fit");
-        });
+        let limits: Vec<ServerSettings> = (0..count).map(|_| limits(&mut rng)).collect();
+        for limits in &limits {
+            spread.add_server(*limits).expect("six fit");
+        }
         if rng.bool() {
             spread.handle_capacity(Some(Rate::from_bits_per_sec(rng.u64(1_000..1_000_000_000))));
         }
@@ -90,7 +92,7 @@ impl World {
             kind,
             rng,
             spread,
-            checker: Checker::new(seed, files, usize::from(count)),
+            checker: Checker::new(seed, files, limits),
             servers: (0..count).map(server).collect(),
             now: Instant::from_millis(1),
             arrivals: BTreeMap::new(),
@@ -148,7 +150,12 @@ impl World {
         if server == 0 || !self.wild(60) {
             return;
         }
-        let mood = [Mood::Working, Mood::Working, Mood::Frozen, Mood::Dead][self.rng.usize(0..4)];
+        // A server that keeps its work is given up by its client.
+        let frozen = match self.checker.limits[server].asking {
+            Asking::Timed => Mood::Frozen,
+            Asking::Pieces(_) => Mood::Dead,
+        };
+        let mood = [Mood::Working, Mood::Working, frozen, Mood::Dead][self.rng.usize(0..4)];
         let old = core::mem::replace(&mut self.servers[server].mood, mood);
         match (old, mood) {
             (Mood::Dead, Mood::Working | Mood::Frozen) => self.up(server),
@@ -310,7 +317,10 @@ impl World {
         let segments = self.checker.ask(server, ask, work);
         let (limit, sent, unproven) = (segments.len(), BTreeSet::new(), Vec::new());
         let job = Job { segments, sent, limit, unproven, is_cut: false };
-        self.servers[usize::from(server.0)].jobs.insert(ask, job);
+        let jobs = &mut self.servers[usize::from(server.0)].jobs;
+        jobs.insert(ask, job);
+        let count = jobs.values().filter(|job| !job.is_cut).count();
+        self.checker.count(server, count);
     }
 
     fn cut(&mut self, server: ServerId, ask: AskId, from: DataSize) {
@@ -341,6 +351,15 @@ impl World {
             assert_eq!(twice, None, "seed {seed}");
         }
     }
+}
+
+fn limits(rng: &mut fastrand::Rng) -> ServerSettings {
+    let asking = match rng.u8(0..3) {
+        0 => Asking::Pieces(DataSize::from_bytes(rng.u64(1..10 << 20))),
+        _ => Asking::Timed,
+    };
+    let small_file = DataSize::from_bytes([0, 10 << 10, 256 << 10, 9 << 20][rng.usize(0..4)]);
+    ServerSettings { small_file, asking, asks_max: [1, 2, 5, usize::MAX][rng.usize(0..4)] }
 }
 
 fn file(rng: &mut fastrand::Rng, servers: u16) -> File {

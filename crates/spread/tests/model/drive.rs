@@ -2,7 +2,9 @@
 
 use crate::cases::Case;
 use crate::fluid::{Event, Message, World};
-use hikyaku_spread::{AskId, Command, FileId, SEGMENT_BYTES, ServerId, Settings, Spread, Work};
+use hikyaku_spread::{
+    AskId, Command, FileId, SEGMENT_BYTES, ServerId, ServerSettings, Settings, Spread, Work,
+};
 use hikyaku_units::{DataSize, Instant, Rate};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -35,7 +37,7 @@ pub(crate) fn run(case: &Case, settings: Settings) -> Outcome {
     let mut spread = Spread::new(settings);
     spread.handle_capacity(Some(Rate::from_bytes_per_sec(case.link)));
     for server in &case.servers {
-        let id = spread.add_server().expect("thirteen fit");
+        let id = spread.add_server(ServerSettings::default()).expect("thirteen fit");
         spread.handle_up(id, server.rtt, Instant::ZERO);
     }
     for (size, replicas) in &case.files {

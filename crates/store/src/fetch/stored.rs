@@ -1,0 +1,299 @@
+//! Channels of a store that has none of its own: each reads one file at a time by [`Open::stream`].
+
+use super::{Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Wanted};
+use crate::abilities::{Latency, Versions};
+use crate::error::{ErrorKind, Result as StoreResult};
+use crate::path::StorePath;
+use crate::store::{Access, Open, Store};
+use hikyaku_transfer::{Geometry, SegmentHash};
+use hikyaku_units::Rate;
+use std::collections::VecDeque;
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Channels that read files of a store: its own ones, at most `count`, or else `count` channels of one request each.
+///
+/// # Errors
+///
+/// Those of [`Store::own_fetchers`].
+pub fn fetchers(store: &Arc<dyn Store>, count: usize) -> StoreResult<Vec<Arc<dyn Fetcher>>> {
+    let own = store.own_fetchers(count)?;
+    if !own.is_empty() {
+        return Ok(own);
+    }
+    let shared = Arc::new(Shared {
+        store: store.clone(),
+        opened: Mutex::default(),
+        round_trip: Mutex::default(),
+    });
+    let fetcher = |_| -> Arc<dyn Fetcher> {
+        Arc::new(StoreFetcher { shared: shared.clone(), paced: Paced::default() })
+    };
+    Ok((0..count).map(fetcher).collect())
+}
+
+/// One channel.
+struct StoreFetcher {
+    shared: Arc<Shared>,
+    paced: Paced,
+}
+
+/// What all channels of a store have in common.
+struct Shared {
+    store: Arc<dyn Store>,
+    /// Files that were opened last, the latest one behind.
+    opened: Mutex<VecDeque<(Wanted, Arc<dyn Open>)>>,
+    round_trip: Mutex<Option<Duration>>,
+}
+
+/// Files that stay open: the requests of one large file share one.
+const OPEN_MAX: usize = 64;
+/// The bytes of one request to a store behind a network: as much as one part of an upload has (Amazon S3 user guide,
+/// "Performance guidelines" has 8 to 16 MB).
+const PIECE_BYTES: u64 = 8 << 20;
+/// Files of a store of this machine up to this size are fetched in batches.
+const SMALL_BYTES: u64 = 256 << 10;
+
+impl Fetcher for StoreFetcher {
+    fn traits(&self) -> FetcherTraits {
+        let small_bytes = match self.shared.store.abilities().latency {
+            Latency::Local => SMALL_BYTES,
+            // A file of any size is a request.
+            Latency::RoundTrip => 0,
+        };
+        FetcherTraits {
+            requests_max: 1,
+            request_bytes: Some(PIECE_BYTES),
+            small_bytes,
+            // A service is not told that a request is not wanted any more: it goes on with it, and each costs its owner money.
+            cutting: Cutting::Never,
+        }
+    }
+
+    fn ranges(
+        &self,
+        file: &Wanted,
+        ranges: &[Range<u64>],
+        cut: &Cut,
+        arrived: &(dyn Fn(u64) + Sync),
+        each: &mut dyn FnMut(Segment<'_>),
+    ) -> Result<usize, FetchError> {
+        let open = self.open(file)?;
+        let mut segments = Segments::of(Geometry::new(file.size));
+        let mut done = 0;
+        for range in ranges {
+            segments.begin(range.start);
+            self.read(file, &*open, range.clone(), (cut, &mut done), &mut |bytes| {
+                arrived(bytes.len() as u64);
+                segments.add(bytes, each);
+            })?;
+        }
+        self.check(file, &*open)?;
+        segments.end(each);
+        Ok(0)
+    }
+
+    fn small(
+        &self,
+        files: &[&Wanted],
+        cut: &Cut,
+        arrived: &(dyn Fn(u64) + Sync),
+        each: &mut dyn FnMut(usize, Result<Vec<u8>, ErrorKind>),
+    ) -> Result<(), FetchError> {
+        let mut done = 0;
+        for (index, file) in files.iter().enumerate() {
+            if cut.is_reached(done) {
+                return Ok(());
+            }
+            let (mut content, whole) = (Vec::new(), Cut::default());
+            let read = self.open_anew(file).and_then(|open| {
+                self.read(file, &*open, 0..file.size, (&whole, &mut done), &mut |bytes| {
+                    arrived(bytes.len() as u64);
+                    content.extend_from_slice(bytes);
+                })?;
+                self.check(file, &*open)
+            });
+            match read {
+                Ok(()) => each(index, Ok(content)),
+                Err(FetchError::File(kind)) => each(index, Err(kind)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn limit(&self, rate: Option<Rate>) {
+        self.paced.limit(rate);
+    }
+
+    fn round_trip(&self) -> Duration {
+        let known = *lock(&self.shared.round_trip);
+        known.unwrap_or_else(|| {
+            self.is_alive();
+            lock(&self.shared.round_trip).unwrap_or_default()
+        })
+    }
+
+    fn is_alive(&self) -> bool {
+        let begin = Instant::now();
+        let listed = self.shared.store.list(&StorePath::ROOT, None, 1);
+        *lock(&self.shared.round_trip) = Some(begin.elapsed());
+        !listed.is_err_and(|error| is_away(error.kind))
+    }
+
+    fn close(&self, _: &str) {
+        self.paced.close();
+    }
+}
+
+impl StoreFetcher {
+    /// Reads a range until its end, or until nothing more of the request is wanted.
+    fn read(
+        &self,
+        file: &Wanted,
+        open: &dyn Open,
+        range: Range<u64>,
+        (cut, done): (&Cut, &mut u64),
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), FetchError> {
+        let length = range.end - range.start;
+        let mut is_cut = cut.is_reached(*done);
+        if is_cut || range.is_empty() {
+            return Ok(());
+        }
+        let read = open.stream(range, &mut |bytes| {
+            self.paced.wait(bytes.len() as u64);
+            *done += bytes.len() as u64;
+            each(bytes);
+            is_cut = cut.is_reached(*done);
+            match is_cut || self.paced.is_closed() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        match read {
+            _ if self.paced.is_closed() => Err(FetchError::Lost("the transfer is over".to_owned())),
+            Ok(read) if read == length || is_cut => Ok(()),
+            Ok(_) => Err(FetchError::File(ErrorKind::Changed)),
+            Err(error) => {
+                self.forget(file);
+                Err(failed(error.kind))
+            }
+        }
+    }
+
+    /// The file with the wanted content.
+    fn open(&self, file: &Wanted) -> Result<Arc<dyn Open>, FetchError> {
+        let is_it = |(other, _): &&(Wanted, Arc<dyn Open>)| other == file;
+        if let Some((_, open)) = lock(&self.shared.opened).iter().find(is_it) {
+            return Ok(open.clone());
+        }
+        let open: Arc<dyn Open> = Arc::from(self.open_anew(file)?);
+        let mut opened = lock(&self.shared.opened);
+        if opened.len() >= OPEN_MAX {
+            opened.pop_front();
+        }
+        opened.push_back((file.clone(), open.clone()));
+        Ok(open)
+    }
+
+    fn open_anew(&self, file: &Wanted) -> Result<Box<dyn Open>, FetchError> {
+        let store = &self.shared.store;
+        let opened = store.open(&file.path, Access::Read).and_then(|open| {
+            let found = open.found()?;
+            Ok((open, found))
+        });
+        let (open, found) = opened.map_err(|error| failed(error.kind))?;
+        let is_wanted = match (&file.content, store.abilities().versions) {
+            (Some(content), _) => found.version.is_some_and(|version| content.is(version)),
+            (None, Versions::Strong | Versions::SizeAndTime) => {
+                (found.size, found.modified) == (file.size, file.modified)
+            }
+            (None, Versions::Nothing) => found.size == file.size,
+        };
+        if is_wanted { Ok(open) } else { Err(FetchError::File(ErrorKind::Changed)) }
+    }
+
+    /// Whether what was read is of one content.
+    fn check(&self, file: &Wanted, open: &dyn Open) -> Result<(), FetchError> {
+        let is_unchanged = open.is_unchanged().map_err(|error| failed(error.kind));
+        if is_unchanged == Ok(true) {
+            return Ok(());
+        }
+        self.forget(file);
+        is_unchanged.and(Err(FetchError::File(ErrorKind::Changed)))
+    }
+
+    fn forget(&self, file: &Wanted) {
+        lock(&self.shared.opened).retain(|(other, _)| other != file);
+    }
+}
+
+/// Bytes that come in order become segments. The last one is given only after the whole request is known to be of one content:
+/// so a file of which all segments were given is of one content.
+struct Segments {
+    geometry: Option<Geometry>,
+    /// A whole segment that was not given, and its place.
+    whole: Option<(u64, Vec<u8>)>,
+    /// The place of the segment whose bytes come.
+    at: u64,
+    part: Vec<u8>,
+}
+
+impl Segments {
+    const fn of(geometry: Option<Geometry>) -> Self {
+        Self { geometry, whole: None, at: 0, part: Vec::new() }
+    }
+
+    fn begin(&mut self, at: u64) {
+        self.at = at;
+        self.part.clear();
+    }
+
+    fn add(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Segment<'_>)) {
+        while let Some(range) =
+            self.geometry.and_then(|geometry| geometry.range(geometry.at(self.at)?))
+            && !bytes.is_empty()
+        {
+            let lacks = (range.end - range.start) as usize - self.part.len();
+            let (here, rest) = bytes.split_at(lacks.min(bytes.len()));
+            self.part.reserve_exact(lacks);
+            self.part.extend_from_slice(here);
+            bytes = rest;
+            if here.len() == lacks {
+                self.end(each);
+                self.whole = Some((self.at, std::mem::take(&mut self.part)));
+                self.at = range.end;
+            }
+        }
+    }
+
+    /// Gives the segment that was held back.
+    fn end(&mut self, each: &mut dyn FnMut(Segment<'_>)) {
+        let Some((at, bytes)) = self.whole.take() else { return };
+        let segment = self.geometry.and_then(|geometry| {
+            let index = geometry.at(at)?;
+            Some((index, SegmentHash::new(geometry, index, &bytes)?))
+        });
+        if let Some((index, hash)) = segment {
+            each(Segment { index, hash, bytes: &bytes });
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the store itself is out of reach, and not only a file.
+const fn is_away(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut)
+}
+
+fn failed(kind: ErrorKind) -> FetchError {
+    if is_away(kind) { FetchError::Lost(kind.to_string()) } else { FetchError::File(kind) }
+}
+
+#[cfg(test)]
+mod tests;
