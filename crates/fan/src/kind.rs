@@ -219,6 +219,6 @@ pub const fn failure_kind(kind: ErrorKind) -> FailureKind {
         ErrorKind::Unsupported(_) => FailureKind::Unsupported,
         ErrorKind::Damaged => FailureKind::Damaged,
         ErrorKind::SPECIAL => FailureKind::Special,
-        ErrorKind::System(_) => FailureKind::Io,
+        ErrorKind::System(_) | ErrorKind::Unexplained => FailureKind::Io,
     }
 }

@@ -44,7 +44,7 @@ pub const fn code_of(kind: ErrorKind) -> ExitCode {
     match kind {
         _ if kind.is_worth_retrying() => ExitCode::MayPass,
         ErrorKind::SPECIAL => ExitCode::WillFail,
-        ErrorKind::Damaged | ErrorKind::System(_) => ExitCode::Failed,
+        ErrorKind::Damaged | ErrorKind::System(_) | ErrorKind::Unexplained => ExitCode::Failed,
         _ => ExitCode::WillFail,
     }
 }

@@ -2,7 +2,6 @@
 //! has in its first message ([`crate::Version::has`]).
 
 use crate::answer::Handle;
-use crate::attributes::Attributes;
 use crate::client::{Asked, Client, Failed};
 use crate::packet::{NotAResponse, Request, Response};
 use crate::wire::{Reader, Writer};
@@ -22,7 +21,7 @@ pub enum Extension {
     NamesById,
     /// [`Client::hard_link`].
     HardLink,
-    /// [`Client::set_of_link`].
+    /// [`Request::SetOfLink`].
     SetOfLink,
     /// [`Client::copy_data`].
     CopyData,
@@ -130,18 +129,6 @@ impl Client {
         let mut writer = Writer::default();
         writer.string(old).string(new);
         self.done(&Request::Extended(Extension::HardLink, &writer.0))
-    }
-
-    /// Changes metadata of a name; of a link itself (`lsetstat@openssh.com`).
-    ///
-    /// # Errors
-    ///
-    /// See [`Failed`].
-    pub fn set_of_link(&self, path: &[u8], attributes: Attributes) -> Asked<()> {
-        let mut writer = Writer::default();
-        writer.string(path);
-        attributes.write(&mut writer);
-        self.done(&Request::Extended(Extension::SetOfLink, &writer.0))
     }
 
     /// Copies all bytes of one open file into another, at the server (`copy-data`).

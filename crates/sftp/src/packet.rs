@@ -106,6 +106,8 @@ pub enum Request<'a> {
     PosixRename(&'a [u8], &'a [u8]),
     /// `fsync@openssh.com`: brings an open file to the disk.
     Sync(&'a [u8]),
+    /// `lsetstat@openssh.com`: changes metadata of a name; of a link itself.
+    SetOfLink(&'a [u8], Attributes),
     /// Another extension, with its data as the extension defines them.
     Extended(Extension, &'a [u8]),
 }
@@ -167,6 +169,10 @@ impl Request<'_> {
             Self::Sync(handle) => {
                 writer.string(Extension::Sync.words().0.as_bytes()).string(handle);
             }
+            Self::SetOfLink(path, attributes) => {
+                writer.string(Extension::SetOfLink.words().0.as_bytes()).string(path);
+                attributes.write(&mut writer);
+            }
             Self::Extended(extension, data) => {
                 writer.string(extension.words().0.as_bytes()).0.extend(data);
             }
@@ -204,7 +210,7 @@ impl Request<'_> {
             Self::Rename(..) => 18,
             Self::ReadLink(_) => 19,
             Self::MakeLink(..) => 20,
-            Self::PosixRename(..) | Self::Sync(_) | Self::Extended(..) => 200,
+            Self::PosixRename(..) | Self::Sync(_) | Self::SetOfLink(..) | Self::Extended(..) => 200,
         }
     }
 }

@@ -292,7 +292,7 @@ impl Shell {
         self.note(format_args!("Changing {what} on {shown}"))?;
         let set = match change.links {
             Links::Followed => self.client.done(&Request::SetStat(path, attributes)),
-            Links::Themselves => self.client.set_of_link(path, attributes),
+            Links::Themselves => self.client.done(&Request::SetOfLink(path, attributes)),
         };
         set.map_err(failed(format!("remote setstat \"{shown}\"")))
     }

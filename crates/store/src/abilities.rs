@@ -1,5 +1,6 @@
 //! Optional features of a store.
 
+use crate::found::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -17,7 +18,7 @@ pub struct Abilities {
     pub links: bool,
     /// Permission bits.
     pub modes: bool,
-    /// Modification times in nanoseconds.
+    /// Modification times.
     pub times: bool,
     /// Extended attributes.
     pub attributes: bool,
@@ -29,6 +30,10 @@ pub struct Abilities {
     pub replicas: bool,
     /// A file that is open is used as before after its name was removed.
     pub unnamed: bool,
+    /// The modification times that can be set, if `times` is set.
+    pub clock: Clock,
+    /// Whether [`Found::identity`](crate::Found::identity) is that of a file or of a path.
+    pub identities: Identities,
     /// The order in which a draft takes its bytes.
     pub writes: Writes,
     /// How the store recognizes another content of a file.
@@ -54,6 +59,40 @@ pub enum Writes {
     },
     /// The store cannot be written to.
     Never,
+}
+
+/// The modification times that a store can set. The store drops the part of a time that is finer, and refuses a time outside
+/// of the range as [`Ability::Times`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Clock {
+    /// Nanoseconds.
+    #[default]
+    Nanoseconds,
+    /// Whole seconds.
+    Seconds,
+    /// Whole seconds from 1970 to 2106.
+    SecondsOf32Bits,
+}
+
+impl Clock {
+    /// The time that a file has whose time is set to `time`; `None` if it cannot be set.
+    pub fn kept(self, time: Time) -> Option<Time> {
+        match self {
+            Self::Nanoseconds => Some(time),
+            Self::SecondsOf32Bits if u32::try_from(time.secs).is_err() => None,
+            Self::Seconds | Self::SecondsOf32Bits => Some(Time { nanos: 0, ..time }),
+        }
+    }
+}
+
+/// The object that has an [`Identity`](crate::Identity).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Identities {
+    /// A file: two names of it have one identity, and it keeps its identity under another name.
+    #[default]
+    OfFiles,
+    /// A path.
+    OfPaths,
 }
 
 /// How a store recognizes another content of a file.

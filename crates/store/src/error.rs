@@ -85,6 +85,9 @@ pub enum ErrorKind {
     /// Another error number of the operating system.
     #[error("{}", of_system(*.0))]
     System(i32),
+    /// The server reports a failure without a reason.
+    #[error("the server failed and does not say why")]
+    Unexplained,
 }
 
 impl StoreError {
@@ -98,10 +101,11 @@ impl StoreError {
     }
 }
 
-/// What `ENXIO` means of a file: it is a device, a FIFO or a socket.
+/// The text of an error number. `ENXIO` of a file means a device, a FIFO or a socket, `EPROTO` a server.
 fn of_system(raw: i32) -> String {
     match ErrorKind::System(raw) {
         ErrorKind::SPECIAL => "not a regular file; it is left unchanged".to_owned(),
+        ErrorKind::PROTOCOL => "the server breaks the protocol".to_owned(),
         _ => Errno::from_raw_os_error(raw).to_string(),
     }
 }
@@ -110,6 +114,9 @@ impl ErrorKind {
     /// The operand is a device, a FIFO or a socket. It has the number that open(2) gives for a socket, so that peers of all
     /// versions understand it.
     pub const SPECIAL: Self = Self::System(Errno::NXIO.raw_os_error());
+
+    /// The server has sent something else than its protocol has. It would do so again.
+    pub const PROTOCOL: Self = Self::System(Errno::PROTO.raw_os_error());
 
     /// The kind for an error number of the operating system.
     pub const fn of(errno: Errno) -> Self {
@@ -155,7 +162,7 @@ impl ErrorKind {
             Self::Unsupported(_) => Errno::OPNOTSUPP,
             Self::Unreachable => Errno::HOSTUNREACH,
             Self::TimedOut => Errno::TIMEDOUT,
-            Self::Damaged => Errno::IO,
+            Self::Damaged | Self::Unexplained => Errno::IO,
             Self::System(raw) => Errno::from_raw_os_error(raw),
         }
     }

@@ -52,7 +52,7 @@ mod store;
 pub mod testing;
 mod walk;
 
-pub use abilities::{Abilities, Ability, Latency, Versions, Writes};
+pub use abilities::{Abilities, Ability, Clock, Identities, Latency, Versions, Writes};
 pub use batch::{Op, Put, Reply, do_at_once, do_one, runs};
 pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};

@@ -120,5 +120,6 @@ fn keep_time(run: &Run<'_>, source: &Metadata, (at, shown): (&[u8], &[u8])) -> R
     }
     let times = times(run, source, shown);
     let attributes = Attributes { times, ..Attributes::default() };
-    times.map_or(Ok(()), |_| client.set_of_link(at, attributes)).map_err(there(shown))
+    let set = || client.done(&Request::SetOfLink(at, attributes));
+    times.map_or(Ok(()), |_| set()).map_err(there(shown))
 }

@@ -1,0 +1,277 @@
+//! Drafts: files beside their final names.
+
+use crate::convert::{found, kind, reason, times};
+use crate::reading::{read, window};
+use crate::store::Sftp;
+use hikyaku_fs::{Name, Token as Partial};
+use hikyaku_sftp::{Attributes, Extension, Handle, Request, Ticket};
+use hikyaku_store::{
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Naming, Replace, Result, StorePath,
+    Token, doing,
+};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Permission bits of a draft: other users cannot read an unfinished file.
+pub(crate) const DRAFT_MODE: u32 = 0o600;
+/// Permission bits of a file for which the caller names none, as under a umask of 022.
+const NEW_MODE: u32 = 0o644;
+
+/// A draft.
+pub(crate) struct SftpDraft {
+    store: Sftp,
+    path: StorePath,
+    token: Token,
+    /// The server's path of the draft.
+    at: Vec<u8>,
+    handle: Handle,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Requests whose answers were not awaited, in their order.
+    under_way: VecDeque<Ticket>,
+    /// The length of the file when they are done.
+    length: u64,
+    /// Why one of them failed. Every later call fails for the same reason.
+    failed: Option<ErrorKind>,
+    /// A handle is closed once: the server may give its number to another file.
+    handle: HandleState,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum HandleState {
+    Open,
+    Closed,
+}
+
+/// The state of a draft after it is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Removed,
+    Kept,
+    /// It has its name.
+    Named,
+}
+
+impl SftpDraft {
+    pub(crate) fn create(store: &Sftp, doing: Doing<'_>) -> Result<Self> {
+        let path = doing.path();
+        doing.or(Sftp::is_new(path))?;
+        doing.or(store.looked_above(path).above(path))?;
+        let (token, partial) = doing.or(store.partial(path))?;
+        let at = store.at(&partial);
+        let flags = Request::READ | Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
+        let attributes = Attributes { mode: Some(DRAFT_MODE), ..Attributes::default() };
+        let handle = store.inner.client.open(&Request::Open { path: &at, flags, attributes });
+        let handle = doing.or(handle.map_err(|failed| store.why_no_draft(path, &failed)))?;
+        Ok(Self::new(store, path, token, (at, handle), 0))
+    }
+
+    pub(crate) fn take_up(store: &Sftp, doing: Doing<'_>, token: &Token) -> Result<Self> {
+        let path = doing.path();
+        doing.or(Sftp::is_new(path))?;
+        let partial = path.split().and_then(|(dir, name)| {
+            let partial = Name::new(&token.0).ok()?;
+            Partial::is_partial_of(&partial, &name).then(|| dir.join(&partial).ok())?
+        });
+        let Some(partial) = partial else { return doing.fail(ErrorKind::NotFound) };
+        let at = store.at(&partial);
+        if !store.drafts().insert(at.clone()) {
+            return doing.fail(ErrorKind::Busy);
+        }
+        let opened = (|| {
+            let looked = store.looked([&partial]).entry(&partial)?;
+            if kind(&looked) != Some(Kind::File) {
+                return Err(ErrorKind::NotFound);
+            }
+            let (flags, attributes) = (Request::READ | Request::WRITE, Attributes::default());
+            let opening = Request::Open { path: &at, flags, attributes };
+            let handle = store.inner.client.open(&opening);
+            Ok((looked, handle.map_err(|failed| store.why_not_used(&partial, &failed))?))
+        })();
+        let (looked, handle) = doing.or(opened.inspect_err(|_| {
+            store.drafts().remove(&at);
+        }))?;
+        Ok(Self::new(store, path, token.clone(), (at, handle), looked.size.unwrap_or(0)))
+    }
+
+    fn new(
+        store: &Sftp,
+        path: &StorePath,
+        token: Token,
+        (at, handle): (Vec<u8>, Handle),
+        length: u64,
+    ) -> Self {
+        store.drafts().insert(at.clone());
+        let (under_way, failed) = (VecDeque::new(), None);
+        let state =
+            State { under_way, length, failed, handle: HandleState::Open, end: End::Removed };
+        let (store, path, state) = (store.clone(), path.clone(), Mutex::new(state));
+        Self { store, path, token, at, handle, state }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until at most `left` requests are under way.
+    fn settle(&self, state: &mut State, left: usize) -> std::result::Result<(), ErrorKind> {
+        let client = &self.store.inner.client;
+        while state.under_way.len() > left
+            && let Some(ticket) = state.under_way.pop_front()
+        {
+            if let Err(failed) = client.is_done(ticket)
+                && state.failed.is_none()
+            {
+                state.failed = Some(self.store.why_not_written(&failed));
+            }
+        }
+        state.failed.map_or(Ok(()), Err)
+    }
+
+    /// Gives the file its metadata and its name.
+    fn named(&self, naming: Naming, finish: &Finish) -> std::result::Result<Found, ErrorKind> {
+        let store = &self.store;
+        let (owner, rest) = metadata(finish)?;
+        // The protocol has no versions: none equals the wanted one.
+        let replace = match naming {
+            Naming::Replace => Replace::Allowed,
+            Naming::IfAbsent => Replace::Never,
+            Naming::IfVersion(_) => return Err(ErrorKind::Changed),
+        };
+        let (client, handle) = (&store.inner.client, self.handle.bytes());
+        let owned = owner.map(|owner| client.ask(&Request::FSetStat(handle, owner)));
+        let set = client.ask(&Request::FSetStat(handle, rest));
+        let looked = client.ask(&Request::FStat(handle));
+        let closed = client.ask(&Request::Close(handle));
+        let mut state = self.state();
+        state.handle = HandleState::Closed;
+        let written = self.settle(&mut state, 0);
+        drop(state);
+        let owned = owned.map_or(Ok(()), |owned| client.is_done(owned));
+        let set = client.is_done(set);
+        let looked = client.answer(looked).attributes();
+        let closed = client.is_done(closed);
+        written?;
+        let done = owned.and(set).and(closed).and(looked);
+        let attributes = done.map_err(|failed| store.why_not_written(&failed))?;
+        let to = store.at(&self.path);
+        let renamed = client.done(&store.renaming(&self.at, &to, replace));
+        renamed.map_err(|failed| {
+            store.why_not_named(&self.path, Some(Kind::File), replace, &failed)
+        })?;
+        self.state().end = End::Named;
+        let modified = finish.modified.map(|time| time.secs);
+        found(&self.path, &attributes, modified).ok_or(ErrorKind::Unexplained)
+    }
+}
+
+/// The owner, and mode and times, that a draft gets. The owner comes first: a change of it clears bits of the mode
+/// (chown(2)).
+pub(crate) fn metadata(
+    finish: &Finish,
+) -> std::result::Result<(Option<Attributes>, Attributes), ErrorKind> {
+    if !finish.attributes.is_empty() {
+        return Err(ErrorKind::Unsupported(Ability::Attributes));
+    }
+    let owner = finish.owner.map(|owner| Attributes {
+        owner: Some((owner.user, owner.group)),
+        ..Attributes::default()
+    });
+    let rest = Attributes {
+        mode: Some(finish.mode.unwrap_or(NEW_MODE) & 0o7777),
+        times: finish.modified.map(times).transpose()?,
+        ..Attributes::default()
+    };
+    Ok((owner, rest))
+}
+
+impl Draft for SftpDraft {
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let doing = doing("write", &self.path);
+        let (client, block) = (&self.store.inner.client, self.store.block().write);
+        // Requests of one call follow each other: of two calls for one range one remains.
+        let mut state = self.state();
+        for (number, data) in (0..).zip(bytes.chunks(block)) {
+            doing.or(self.settle(&mut state, window(block) - 1))?;
+            let offset = at + number * block as u64;
+            let write = Request::Write { handle: self.handle.bytes(), offset, data };
+            state.under_way.push_back(client.ask(&write));
+        }
+        state.length = state.length.max(at.saturating_add(bytes.len() as u64));
+        Ok(())
+    }
+
+    /// A server does the requests for one file in their order (section 4.1 of the draft), so the writes are not awaited.
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
+        let (inner, mut done) = (&self.store.inner, 0);
+        let range = at..at.saturating_add(into.len() as u64);
+        let passed = &mut |bytes: &[u8]| {
+            into[done..done + bytes.len()].copy_from_slice(bytes);
+            done += bytes.len();
+            ControlFlow::Continue(())
+        };
+        let read = read(&inner.client, (&self.handle, self.store.block().read), range, passed);
+        doing("read", &self.path).or(read.map_err(|failed| reason(&failed)))?;
+        Ok(done)
+    }
+
+    fn set_len(&self, length: u64) -> Result<()> {
+        let mut state = self.state();
+        if state.length != length {
+            let attributes = Attributes { size: Some(length), ..Attributes::default() };
+            let set = Request::FSetStat(self.handle.bytes(), attributes);
+            state.under_way.push_back(self.store.inner.client.ask(&set));
+            state.length = length;
+        }
+        doing("set the length", &self.path).or(state.failed.map_or(Ok(()), Err))
+    }
+
+    fn token(&self) -> Token {
+        self.token.clone()
+    }
+
+    fn keep(&self) {
+        self.state().end = End::Kept;
+    }
+
+    fn sync(&self) -> Result<()> {
+        let client = &self.store.inner.client;
+        let mut state = self.state();
+        if client.version().has(Extension::Sync) {
+            state.under_way.push_back(client.ask(&Request::Sync(self.handle.bytes())));
+        }
+        doing("sync", &self.path).or(self.settle(&mut state, 0))
+    }
+
+    fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found> {
+        let named = self.named(naming, finish);
+        if named.is_err() {
+            let mut state = self.state();
+            state.end = if state.end == End::Named { End::Named } else { End::Removed };
+        }
+        doing("name", &self.path).or(named)
+    }
+
+    fn discard(self: Box<Self>) {
+        self.state().end = End::Removed;
+    }
+}
+
+impl Drop for SftpDraft {
+    fn drop(&mut self) {
+        let State { handle, end, .. } = *self.state();
+        let client = &self.store.inner.client;
+        let closed =
+            (handle == HandleState::Open).then(|| client.ask(&Request::Close(self.handle.bytes())));
+        let removed = (end == End::Removed).then(|| client.ask(&Request::Remove(&self.at)));
+        // A failure has no effect but that the draft is a leftover.
+        for ticket in [closed, removed].into_iter().flatten() {
+            let _ = client.is_done(ticket);
+        }
+        self.store.drafts().remove(&self.at);
+    }
+}

@@ -1,0 +1,197 @@
+//! The conformance suite with OpenSSH's server, and tests of the number of requests and of
+//! servers that lie.
+
+mod lying;
+mod packets;
+
+use crate::Sftp;
+use hikyaku_sftp::Client;
+use hikyaku_store::testing::{Rig, failures};
+use hikyaku_store::{Ability, Change, ErrorKind, Finish, Make, Naming, Store, StorePath, Time};
+use packets::{Counted, Counts};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SERVER: &str = "/usr/lib/openssh/sftp-server";
+/// Every extension that the server has and this store uses.
+const EXTENSIONS: &str = "posix-rename,statvfs,fsync,lsetstat,limits";
+
+/// A server with a directory, which is removed at the end.
+struct Server {
+    dir: PathBuf,
+    child: Child,
+    client: Client,
+    counts: Counts,
+}
+
+impl Server {
+    /// `None` if OpenSSH's server is not installed. It is started with these options.
+    fn start(options: &[&str]) -> Option<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        if !Path::new(SERVER).exists() {
+            println!("SKIPPED: no {SERVER}");
+            return None;
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hikyaku-store-sftp-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir(&dir).unwrap();
+        let mut command = Command::new(SERVER);
+        command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let counts = Counts::default();
+        let client = Client::start(output, Counted::new(input, &counts)).unwrap();
+        Some(Self { dir, child, client, counts })
+    }
+
+    fn open(&self) -> Sftp {
+        Sftp::open(self.client.clone(), self.dir.as_os_str().as_encoded_bytes()).unwrap()
+    }
+}
+
+impl Rig for Server {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.open())
+    }
+
+    fn seeds(&self) -> u64 {
+        10
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn why<T>(result: hikyaku_store::Result<T>) -> Option<ErrorKind> {
+    result.err().map(|error| error.kind)
+}
+
+#[test]
+fn a_directory_of_a_server_conforms() {
+    if Server::start(&[]).is_none() {
+        return;
+    }
+    let failed = failures(|| Server::start(&[]).unwrap());
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Such a server neither replaces a file by a rename nor sets the time of a link. All else conforms.
+#[test]
+fn a_server_without_extensions_lacks_two_abilities() {
+    if Server::start(&[]).is_none() {
+        return;
+    }
+    let failed = failures(|| Server::start(&["-P", EXTENSIONS]).unwrap());
+    // The reason of a thread that has panicked is not reported, and an old file stays.
+    let lacking =
+        ["Exists", "Unsupported(Times)", "a scoped thread panicked", "left: [Some(1), Some(1)]"];
+    let is_lacking = |reason: &&String| !lacking.iter().any(|words| reason.contains(words));
+    let others: Vec<_> = failed.iter().filter(is_lacking).collect();
+    assert!(others.is_empty(), "{others:#?}");
+}
+
+#[test]
+fn without_extensions_an_existing_file_stays() {
+    let Some(server) = Server::start(&["-P", EXTENSIONS]) else { return };
+    let store = server.open();
+    fs::write(server.dir.join("old"), "old").unwrap();
+    let put = |at: &str| {
+        let draft = store.create(&path(at), &Make::default()).unwrap();
+        draft.write_at(0, b"new").unwrap();
+        draft.sync().unwrap();
+        draft.name(Naming::Replace, &Finish::default())
+    };
+    assert_eq!(why(put("old")), Some(ErrorKind::Exists));
+    assert_eq!(fs::read_to_string(server.dir.join("old")).unwrap(), "old");
+    put("new").unwrap();
+    assert_eq!(fs::read_to_string(server.dir.join("new")).unwrap(), "new");
+    // No draft is left.
+    assert_eq!(fs::read_dir(&server.dir).unwrap().count(), 2);
+    assert_eq!(why(store.space()), Some(ErrorKind::Unsupported(Ability::Space)));
+}
+
+#[test]
+fn a_change_does_not_follow_a_link() {
+    for options in [&[][..], &["-P", "lsetstat"]] {
+        let Some(server) = Server::start(options) else { return };
+        let store = server.open();
+        let file = server.dir.join("file");
+        fs::write(&file, "x").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("file", server.dir.join("link")).unwrap();
+        let before = fs::metadata(&file).unwrap();
+        let mode = Change { mode: Some(0o777), ..Change::default() };
+        let lacks = Some(ErrorKind::Unsupported(Ability::Modes));
+        assert_eq!(why(store.change(&path("link"), &mode)), lacks, "{options:?}");
+        let modified = Some(Time { secs: 7, nanos: 0 });
+        let time = Change { modified, ..Change::default() };
+        let changed = why(store.change(&path("link"), &time));
+        let lacks = (!options.is_empty()).then_some(ErrorKind::Unsupported(Ability::Times));
+        assert_eq!(changed, lacks, "{options:?}");
+        let after = fs::metadata(&file).unwrap();
+        assert_eq!((after.mode(), after.mtime()), (before.mode(), before.mtime()), "{options:?}");
+        store.change(&path("file"), &mode).unwrap();
+        store.change(&path("file"), &time).unwrap();
+        let after = fs::metadata(&file).unwrap();
+        assert_eq!((after.mode() & 0o7777, after.mtime()), (0o777, 7), "{options:?}");
+    }
+}
+
+/// A directory that was used before becomes a link by the store itself.
+#[test]
+fn a_directory_that_was_replaced_by_a_link_is_not_used() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = server.open();
+    for dir in ["d", "d/e", "other", "other/e"] {
+        store.make_dir(&path(dir), 0o755).unwrap();
+    }
+    assert!(store.look(&path("d/e")).is_ok());
+    store.rename(&path("d"), &path("moved"), hikyaku_store::Replace::Allowed).unwrap();
+    store.make_link(&path("d"), b"other").unwrap();
+    assert_eq!(why(store.create(&path("d/f"), &Make::default())), Some(ErrorKind::Link));
+    assert_eq!(why(store.create(&path("d/e/f"), &Make::default())), Some(ErrorKind::Link));
+}
+
+#[test]
+fn a_time_that_the_protocol_does_not_have_is_refused_and_read() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = server.open();
+    let file = server.dir.join("file");
+    fs::write(&file, "x").unwrap();
+    let early = std::time::UNIX_EPOCH - std::time::Duration::from_secs(86_400 * 1000);
+    fs::File::options().write(true).open(&file).unwrap().set_modified(early).unwrap();
+    let found = store.look(&path("file")).unwrap();
+    assert_eq!(found.modified.secs, -86_400_000);
+    let change = Change { modified: Some(found.modified), ..Change::default() };
+    let lacks = Some(ErrorKind::Unsupported(Ability::Times));
+    assert_eq!(why(store.change(&path("file"), &change)), lacks);
+    assert_eq!(store.abilities().clock.kept(found.modified), None);
+}
+
+#[test]
+fn a_root_that_is_no_directory_is_refused() {
+    let Some(server) = Server::start(&[]) else { return };
+    fs::write(server.dir.join("file"), "x").unwrap();
+    let open = |name: &str| {
+        let root = server.dir.join(name);
+        why(Sftp::open(server.client.clone(), root.as_os_str().as_encoded_bytes()))
+    };
+    assert_eq!(open("file"), Some(ErrorKind::NotDir));
+    assert_eq!(open("none"), Some(ErrorKind::NotFound));
+    symlink(".", server.dir.join("link")).unwrap();
+    assert_eq!(open("link"), None);
+}

@@ -1,0 +1,165 @@
+//! The number of requests: each of them is bytes on the way, and work for the server.
+
+use super::{Server, path};
+use hikyaku_store::{Access, Finish, Make, Naming, Op, Put, Reply, Store, StorePath, Time};
+use hikyaku_transfer::Durable;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// The numbers of requests by their kinds, as in section 3 of the draft.
+#[derive(Clone, Default)]
+pub(super) struct Counts(Arc<Mutex<BTreeMap<u8, usize>>>);
+
+impl Counts {
+    /// The numbers since the last call.
+    fn take(&self) -> BTreeMap<u8, usize> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// A pipe to a server that counts the requests.
+pub(super) struct Counted<W> {
+    inner: W,
+    counts: Counts,
+    rest: Vec<u8>,
+}
+
+impl<W> Counted<W> {
+    pub(super) fn new(inner: W, counts: &Counts) -> Self {
+        Self { inner, counts: counts.clone(), rest: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.rest.extend(&bytes[..written]);
+        while let Some((length, body)) = self.rest.split_first_chunk::<4>() {
+            let length = u32::from_be_bytes(*length) as usize;
+            if body.len() < length {
+                break;
+            }
+            *self.counts.0.lock().unwrap().entry(body[0]).or_default() += 1;
+            self.rest.drain(..4 + length);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+const OPEN: u8 = 3;
+const CLOSE: u8 = 4;
+const READ: u8 = 5;
+const WRITE: u8 = 6;
+const LSTAT: u8 = 7;
+const FSTAT: u8 = 8;
+const FSETSTAT: u8 = 10;
+const OPENDIR: u8 = 11;
+const READDIR: u8 = 12;
+const EXTENDED: u8 = 200;
+
+#[test]
+fn a_walk_needs_four_requests_for_a_directory() {
+    let Some(server) = Server::start(&[]) else { return };
+    for number in 0..300 {
+        fs::create_dir(server.dir.join(number.to_string())).unwrap();
+    }
+    let store = server.open();
+    server.counts.take();
+    let mut found = 0;
+    let walked = store.walk(&StorePath::ROOT, &mut |entry| {
+        found += usize::from(entry.found.is_ok());
+        ControlFlow::Continue(())
+    });
+    walked.unwrap();
+    assert_eq!(found, 301);
+    // The answer to the last CLOSE is not awaited: another request is sent after it.
+    store.look(&StorePath::ROOT).unwrap();
+    // The root has 302 entries, of which the server sends 100 in an answer.
+    let wanted = [(LSTAT, 2), (OPENDIR, 301), (READDIR, 605), (CLOSE, 301)];
+    assert_eq!(server.counts.take(), wanted.into());
+}
+
+/// 1,000 answers are behind one another only at the begin.
+#[test]
+fn a_large_directory_is_read_ahead() {
+    let Some(server) = Server::start(&[]) else { return };
+    for number in 0..5000 {
+        fs::write(server.dir.join(number.to_string()), "").unwrap();
+    }
+    let store = server.open();
+    server.counts.take();
+    let page = store.list(&StorePath::ROOT, None, 10_000).unwrap();
+    assert_eq!((page.items.len(), page.next), (5000, None));
+    store.look(&StorePath::ROOT).unwrap();
+    let requests = server.counts.take()[&READDIR];
+    assert!((52..=52 + 13).contains(&requests), "{requests}");
+}
+
+#[test]
+fn small_files_need_five_requests_each() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = server.open();
+    store.make_dir(&path("d"), 0o755).unwrap();
+    let modified = Some(Time { secs: 1_234_567_890, nanos: 0 });
+    let finish = Finish { mode: Some(0o640), modified, ..Finish::default() };
+    let paths: Vec<_> = (0..300).map(|number| path(&format!("d/{number}"))).collect();
+    let put = |path| Put {
+        path,
+        bytes: b"content",
+        naming: Naming::Replace,
+        finish: &finish,
+        durable: Durable::Cache,
+    };
+    let ops: Vec<_> = paths.iter().map(|path| Op::Put(put(path))).collect();
+    server.counts.take();
+    let mut replies = Vec::new();
+    store.batch(&ops, &mut |index, reply| replies.push((index, reply.unwrap())));
+    // One LSTAT returns the owner of new files, and one extension the limits of the server.
+    let each = [OPEN, WRITE, FSETSTAT, CLOSE].map(|kind| (kind, 300));
+    let others = [(EXTENDED, 301), (LSTAT, 1)];
+    assert_eq!(server.counts.take(), each.into_iter().chain(others).collect());
+    assert_eq!(replies.len(), 300);
+    for (index, reply) in replies {
+        let Reply::Found(found) = reply else { panic!("{reply:?}") };
+        assert_eq!(found, store.look(&paths[index]).unwrap());
+        let content = fs::read(server.dir.join(format!("d/{index}"))).unwrap();
+        assert_eq!(content, b"content");
+    }
+}
+
+#[test]
+fn a_large_file_needs_a_request_for_each_block_and_a_few_more() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = server.open();
+    let bytes: Vec<u8> = (0..16_000_000_u32).map(|at| (at >> 8) as u8).collect();
+    server.counts.take();
+    let draft = store.create(&path("f"), &Make::default()).unwrap();
+    draft.write_at(0, &bytes).unwrap();
+    draft.sync().unwrap();
+    draft.name(Naming::Replace, &Finish::default()).unwrap();
+    // Extensions are the limits of the server, the sync and the rename.
+    let blocks = bytes.len().div_ceil(128 << 10);
+    let wanted = [(OPEN, 1), (WRITE, blocks), (FSETSTAT, 1), (FSTAT, 1), (CLOSE, 1), (EXTENDED, 3)];
+    assert_eq!(server.counts.take(), wanted.into());
+    let open = store.open(&path("f"), Access::Read).unwrap();
+    let mut read = Vec::new();
+    let all = 0..bytes.len() as u64;
+    open.stream(all, &mut |piece| {
+        read.extend_from_slice(piece);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(open.is_unchanged().unwrap());
+    assert!(read == bytes);
+    drop(open);
+    store.look(&StorePath::ROOT).unwrap();
+    let wanted = [(LSTAT, 2), (OPEN, 1), (READ, blocks), (FSTAT, 1), (CLOSE, 1)];
+    assert_eq!(server.counts.take(), wanted.into());
+}
