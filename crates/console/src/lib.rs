@@ -4,6 +4,7 @@
 //! tells the exit code of its errors.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod effects;
 mod exit_code;
 mod failure;
@@ -17,6 +18,7 @@ mod progress;
 mod schemes;
 mod settings;
 
+pub use columns::{mode_text, scaled, time_text};
 pub use effects::{
     Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, other, row,
 };

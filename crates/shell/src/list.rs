@@ -10,8 +10,9 @@ use crate::path::{absolute, below, join};
 use crate::shell::Shell;
 use crate::show::Shown;
 use crate::tree::{Remote, listed};
+use hikyaku_console::scaled;
 use hikyaku_sftp::{Attributes, Extension, Space};
-use long::{Owned, long_line, scaled};
+use long::{Owned, long_line};
 use std::io::{Write, stdin, stdout};
 
 /// Columns of a terminal, where none is known.
