@@ -47,7 +47,7 @@ impl Local {
         Ok(())
     }
 
-    /// What has this name in an open directory; `None` if it was removed after the listing.
+    /// The entry of this name in an open directory; `None` if it was removed after the listing.
     fn entry(&self, (dir, name): (&Dir, &Name), path: StorePath) -> Option<Entry> {
         let read = |path: &StorePath| -> Result<_> {
             let Some(meta) = doing("look at", path).or(dir.meta(name))? else { return Ok(None) };

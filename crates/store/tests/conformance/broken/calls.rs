@@ -6,7 +6,7 @@ use hikyaku_store::{
 };
 use std::ops::ControlFlow;
 
-/// What a walk does wrong.
+/// The mistake of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Walk {
     /// A directory comes after its entries.
@@ -29,7 +29,7 @@ pub(super) enum Walk {
     Silent,
 }
 
-/// What a batch does wrong.
+/// The mistake of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Batch {
     /// An operation has two results.
@@ -40,7 +40,7 @@ pub(super) enum Batch {
     Stops,
     /// Files get other contents of the same size.
     Contents,
-    /// Every file replaces what is there.
+    /// A file replaces an existing one whatever its naming is.
     Replaces,
     /// Files have no mode and no time.
     NoMetadata,
