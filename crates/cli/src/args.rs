@@ -18,6 +18,7 @@ use hikyaku_copy::{CopyArgs, StatusArgs};
 use hikyaku_doctor::DoctorArgs;
 use hikyaku_guc::GucArgs;
 use hikyaku_lab::LabArgs;
+use hikyaku_ls::LsArgs;
 use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
@@ -56,6 +57,8 @@ pub(crate) enum Verb {
     Sftp(Box<SftpArgs>),
     /// Make a tree like another one, as rsync does.
     Sync(Box<SyncArgs>),
+    /// List files of this host, daemons, Gfarm or S3, as ls does.
+    Ls(Box<LsArgs>),
     /// Fetch files from web servers through several connections.
     Get(Box<GetArgs>),
     /// Copy files from and to GridFTP servers, as globus-url-copy does.

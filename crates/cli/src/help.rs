@@ -9,7 +9,16 @@ use clap::{Arg, ArgAction, Command};
 const GROUPS: [(&str, &[&[&str]]); 5] = [
     (
         "Move files",
-        &[&["cp"], &["sync"], &["sftp"], &["get"], &["guc"], &["mount", "umount"], &["view"]],
+        &[
+            &["cp"],
+            &["sync"],
+            &["sftp"],
+            &["ls"],
+            &["get"],
+            &["guc"],
+            &["mount", "umount"],
+            &["view"],
+        ],
     ),
     ("Measure", &[&["perf"], &["doctor"], &["report"], &["lab"]]),
     ("Carry", &[&["proxy"], &["web"]]),

@@ -53,6 +53,7 @@ fn run() -> Exit {
         Verb::Sync(args) => {
             hikyaku_sync::run(&args, serve::available_memory(), &interrupt).map(Exit::from)
         }
+        Verb::Ls(args) => hikyaku_ls::run(&args).map(Exit::from),
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(Exit::from),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(Exit::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(Exit::from),

@@ -1,4 +1,5 @@
-//! What users write for files: a path of this machine, of a host behind ssh, of daemons, of a Gfarm file system, of a bucket.
+//! Addresses of files as users type them: a path of this machine, of a host behind ssh, of daemons, of a Gfarm file system,
+//! or of a bucket.
 
 use hikyaku_console::{Settings, remedy_for_scheme};
 use hikyaku_fs::Shown;
@@ -57,7 +58,7 @@ pub struct Remote {
     pub path: Vec<u8>,
 }
 
-/// What is wrong with what was written.
+/// A mistake in an address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LocationError {
     /// Nothing before the colon.
@@ -93,7 +94,7 @@ pub enum LocationError {
 }
 
 impl LocationError {
-    /// What the user can write in its place.
+    /// An address that the user can type in its place.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::RsyncDaemon(_) => {
@@ -105,7 +106,7 @@ impl LocationError {
         }
     }
 
-    /// What is wrong with the machine in `whole`.
+    /// A mistake in the host of the address `whole`.
     fn of(why: BadDestination, whole: &[u8]) -> Self {
         match why {
             BadDestination::NoHost(_) => Self::NoHost(Shown::new(whole).to_string()),
@@ -116,7 +117,7 @@ impl LocationError {
 }
 
 const SCHEME: &[u8] = b"scp://";
-/// The same by its other name: `sftp://[USER@]HOST[:PORT]/PATH`.
+/// Another scheme for a host behind ssh: `sftp://[USER@]HOST[:PORT]/PATH`.
 const SFTP_SCHEME: &[u8] = b"sftp://";
 /// Of a file of this machine: `file:///PATH`.
 const FILE_SCHEME: &[u8] = b"file://";

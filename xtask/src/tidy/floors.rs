@@ -72,6 +72,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-report", 8),
     place("hikyaku-view", 8),
     place("hikyaku-shell", 8),
+    place("hikyaku-ls", 8),
     place("hikyaku-sync", 9),
     place("hikyaku-capi", 9),
     place("hikyaku-python", 9),
@@ -94,7 +95,8 @@ const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror
 /// The floor on which commands begin. Their errors are texts for users, so they may use `anyhow`.
 const COMMANDS: u8 = 8;
 /// Crates below the commands that make texts for users as well: of the command line, and of connections that fail.
-const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach", "hikyaku-session", "hikyaku-pair"];
+const TEXTS: &[&str] =
+    &["hikyaku-console", "hikyaku-reach", "hikyaku-session", "hikyaku-pair", "hikyaku-stores"];
 /// Libraries for programs on the floors of commands. Like the crates below them they return errors that a caller can match.
 const LIBRARIES: &[&str] = &["hikyaku-capi", "hikyaku-python"];
 

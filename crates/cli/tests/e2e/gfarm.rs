@@ -1,4 +1,4 @@
-//! Copies from a Gfarm file system: `hikyaku cp gfarm:///PATH DIR`, with Gfarm's own servers.
+//! Copies from a Gfarm file system, and listings of one: `hikyaku cp gfarm:///PATH DIR`, with Gfarm's own servers.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -48,13 +48,17 @@ impl Rig {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program();
+        command.arg("cp").args(arguments);
+        command
+    }
+
+    fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
         command
             .env("GFARM_CONFIG_FILE", self.gfarm.config())
             .env("XDG_STATE_HOME", self.at("state"))
             .current_dir(&self.dir)
-            .arg("cp")
-            .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
@@ -126,6 +130,36 @@ fn a_tree_comes_with_its_links_and_empty_files() {
     let told = String::from_utf8_lossy(&again.stdout).into_owned();
     let bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
     assert!(told.lines().last().unwrap().contains(&format!("\"kept_bytes\":{bytes}")), "{told}");
+}
+
+#[test]
+fn a_listing_has_the_nodes_of_each_file() {
+    let Some(rig) = Rig::up("ls", 2) else { return };
+    rig.gfarm.run("gfmkdir", &["/run7", "/run7/deep"]).unwrap();
+    rig.put("/run7/both", 1536, 2);
+    rig.put("/run7/deep/one", 5, 1);
+    rig.gfarm.run("gfln", &["-s", "run7", "/link"]).unwrap();
+    let ls = |arguments: &[&str]| {
+        let output = rig.program().arg("ls").args(arguments).output().unwrap();
+        assert_good(&output);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(ls(&["gfarm:///run7"]), "both\ndeep\n");
+    assert_eq!(ls(&["-r", "gfarm:///link/"]), "both\ndeep\ndeep/one\n");
+    assert!(ls(&["-lh", "gfarm:///run7"]).contains(" 1.5K "));
+    assert!(ls(&["-l", "gfarm:///link"]).ends_with(" gfarm:///link -> run7\n"));
+    for arguments in [&["--where"][..], &["--where", "-r"]] {
+        let told = ls(&[arguments, &["gfarm:///run7"]].concat());
+        let of_both = told.lines().find(|line| line.ends_with(" both")).unwrap();
+        let nodes: Vec<&str> = of_both.split(' ').next().unwrap().split(',').collect();
+        assert_eq!(nodes.len(), 2, "{told}");
+        let deep = told.lines().find(|line| line.ends_with(" deep")).unwrap();
+        assert!(deep.starts_with("- "), "{told}");
+    }
+    let missing = rig.program().args(["ls", "gfarm:///none"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(6), "{}", said(&missing));
+    let text = said(&missing);
+    assert!(text.contains("gfarm:///none: no such file or directory"), "{text}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod keys;
 mod keys_install;
 mod killed;
 mod kinds;
+mod ls;
 mod many_servers;
 mod matrix;
 mod messages;

@@ -41,6 +41,10 @@ impl Rig {
     }
 
     fn cp(&self, arguments: &[&str]) -> Output {
+        self.run("cp", arguments)
+    }
+
+    fn run(&self, verb: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
         Moto::credentials(&mut command);
         command
@@ -48,7 +52,7 @@ impl Rig {
             .env("XDG_STATE_HOME", self.at("state"))
             .env("XDG_CONFIG_HOME", self.at("config"))
             .current_dir(&self.dir)
-            .args(["cp", "--endpoint", &self.moto.endpoint()])
+            .args([verb, "--endpoint", &self.moto.endpoint()])
             .args(arguments)
             .stdin(Stdio::null())
             .output()
@@ -93,6 +97,28 @@ fn fill(dir: &Path) -> Vec<(&'static str, Vec<u8>)> {
     }
     fs::create_dir(dir.join("nothing")).unwrap();
     files
+}
+
+#[test]
+#[ignore = "needs moto_server, from a registry of Python packages"]
+fn a_bucket_is_listed() {
+    let Some(rig) = Rig::up("ls") else { return };
+    fs::create_dir_all(rig.at("run/deep")).unwrap();
+    fs::write(rig.at("run/a"), "12345").unwrap();
+    fs::write(rig.at("run/deep/b"), vec![7; 1536]).unwrap();
+    rig.copied(&["-r", "run", "s3://bucket/archive/"]);
+    let ls = |arguments: &[&str]| {
+        let output = rig.run("ls", arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(ls(&["s3://bucket"]), "archive\n");
+    assert_eq!(ls(&["-r", "s3://bucket/archive/run"]), "a\ndeep\ndeep/b\n");
+    assert!(ls(&["-lh", "s3://bucket/archive/run/deep/"]).contains(" 1.5K "));
+    let missing = rig.run("ls", &["s3://bucket/none"]);
+    assert_eq!(missing.status.code(), Some(6));
+    let text = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(text.contains("s3://bucket/none: no such file or directory"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! The command line.
+
+use clap::Args;
+use hikyaku_session::ConnectArgs;
+use std::ffi::OsString;
+
+/// Options of `hikyaku ls`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = TEXT, disable_help_flag = true)]
+pub struct LsArgs {
+    /// Paths: PATH, hikyaku://HOST,HOST/PATH, CLUSTER:PATH, gfarm:///PATH or s3://BUCKET/PATH
+    #[arg(required = true, value_name = "ADDRESS")]
+    pub(crate) addresses: Vec<OsString>,
+    /// Long lines: mode, size, time and name
+    #[arg(short)]
+    pub(crate) long: bool,
+    /// Directories with everything below them
+    #[arg(short = 'r', short_alias = 'R', long)]
+    pub(crate) recursive: bool,
+    /// Names that begin with a dot, too
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Sizes with units, such as 1.5K
+    #[arg(short = 'h', long)]
+    pub(crate) human_readable: bool,
+    /// Which servers or nodes have each file
+    #[arg(long = "where")]
+    pub(crate) places: bool,
+    /// Print a JSON object a line for each name
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The S3-compatible service of the buckets: http[s]://HOST[:PORT] (Amazon, or the user's settings)
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+const TEXT: &str = "\
+A directory is listed by its names, with -r by the paths of everything below
+it. Of several daemons each name is listed once; --where tells which of them
+have it. In a Gfarm file system --where tells the nodes with a replica; '!'
+marks a node that is down.
+
+Exit codes: 0 if all was listed; 5 if a failure may pass, 6 if it lasts, such
+as no file of that name, 2 if there is both.
+
+Examples:
+  hikyaku ls -l hikyaku://node1/run7   names, sizes and times of a daemon
+  hikyaku ls -r --where hikyaku://node1,node2/run7
+      everything below run7, and which of the two has it
+  hikyaku ls -lh gfarm:///home/me s3://bucket/run7
+  hikyaku ls --json -r lab:run7        a JSON object a line, of [cluster.lab]";

@@ -1,0 +1,92 @@
+//! One location after the other.
+
+use crate::args::LsArgs;
+use crate::gather::{Gathered, gather};
+use crate::print::{Names, lines, objects};
+use anyhow::{Error, Result};
+use hikyaku_console::{ExitCode, Tone, causes, printed, say, with_remedy};
+use hikyaku_reach::settings;
+use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_stores::{HasAll, Location, LocationError, Opening, code_of, open};
+use std::io::{IsTerminal, Write, stdout};
+
+/// Lists each location.
+///
+/// # Errors
+///
+/// The command line has a mistake, or the only location cannot be listed.
+pub fn run(args: &LsArgs) -> Result<ExitCode> {
+    let settings = settings::of_user()?;
+    let parsed = args.addresses.iter().map(|address| {
+        let location = Location::parse(address).map_err(misspelt)?;
+        Ok(location.with_clusters(&settings))
+    });
+    let locations = parsed.collect::<Result<Vec<Location>>>()?;
+    let several = locations.len() > 1;
+    let mut codes = Vec::new();
+    for (number, location) in locations.iter().enumerate() {
+        match one(location, args, &mut codes) {
+            Ok(gathered) => {
+                let typed = location.to_string();
+                let names = match stdout().is_terminal() {
+                    true => Names::Shown,
+                    false => Names::Raw,
+                };
+                let mut text = match args.json {
+                    true => objects(&typed, &gathered, args)?,
+                    false => lines((&typed, several), &gathered, (args, names)),
+                };
+                if several && !args.json && number + 1 < locations.len() {
+                    text.push(b'\n');
+                }
+                let mut out = stdout().lock();
+                printed(out.write_all(&text).and_then(|()| out.flush()))?;
+                for (path, kind) in &gathered.failed {
+                    say(Tone::Error, format_args!("{}: {kind}", place(&typed, path)));
+                    codes.push(code_of(*kind));
+                }
+            }
+            Err(error) if !several => return Err(error),
+            Err(error) => {
+                codes.push(ExitCode::of(&error, &[hikyaku_reach::exit_code]));
+                say(Tone::Error, causes(&error));
+            }
+        }
+    }
+    Ok(match codes.is_empty() {
+        true => ExitCode::Success,
+        false => ExitCode::of_pieces(codes),
+    })
+}
+
+/// Lists a location.
+fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<Gathered> {
+    let client = match location {
+        Location::Servers(servers) => Some(args.connect.client(&servers.servers)?),
+        _ => None,
+    };
+    let opening = Opening { client, endpoint: args.endpoint.clone() };
+    let opened = open(location, &opening).map_err(hikyaku_stores::OpenError::explained)?;
+    if opened.has_all == HasAll::No {
+        codes.push(ExitCode::MayPass);
+    }
+    gather(&opened, args).map_err(|error| failed(location, error.kind))
+}
+
+/// The location itself cannot be listed.
+fn failed(location: &Location, kind: ErrorKind) -> Error {
+    code_of(kind).error(format!("{location}: {kind}"))
+}
+
+/// The location of a path.
+fn place(location: &str, path: &StorePath) -> String {
+    match path == &StorePath::ROOT {
+        true => location.to_owned(),
+        false => format!("{}/{path}", location.trim_end_matches('/')),
+    }
+}
+
+fn misspelt(error: LocationError) -> Error {
+    let remedy = error.remedy();
+    with_remedy(ExitCode::Usage.error(error.to_string()), remedy)
+}
