@@ -102,7 +102,7 @@ impl<S> Faulty<S> {
         Self { inner, script: Arc::new(Mutex::new(script)), far: None }
     }
 
-    /// The same store behind a network, whose drafts take bytes in this order: a write in another order fails.
+    /// The store behind a network, with drafts that take bytes in the order `writes`. A write in another order fails.
     #[must_use]
     pub fn far(self, writes: Writes) -> Self {
         Self { far: Some(writes), ..self }

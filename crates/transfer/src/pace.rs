@@ -33,13 +33,12 @@ impl Pace {
         self.rate
     }
 
-    /// Gives the next time slot, of so many bytes. Returns its start, until which whoever moves them has to wait.
+    /// Reserves the next time slot, for `bytes`. Returns its start; the caller waits until then before it moves them.
     pub fn reserve(&self, now: Instant, bytes: usize) -> Instant {
         self.slots().reserve(now, self.rate, bytes)
     }
 
-    /// Waits until the slot of so many bytes is over, or `is_over` holds: a piece may be as long as a second, and has passed
-    /// only then.
+    /// Reserves a slot for `bytes` and waits until its end, or until `is_over` holds. The slot of one piece may last a second.
     pub fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
         let now = Instant::now();
         let due = {
@@ -83,7 +82,7 @@ impl Limit {
         self.0.as_ref().is_none_or(|pace| pace.next(now) <= now)
     }
 
-    /// Waits until so many bytes may have been moved, or `is_over` holds.
+    /// Waits until the slot of `bytes` begins, or `is_over` holds.
     pub fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
         if let Some(pace) = &self.0 {
             pace.wait(bytes, is_over);
@@ -104,7 +103,7 @@ impl Slots {
         self.end.map_or(now, |end| end.max(earliest))
     }
 
-    /// Gives the next slot, of so many bytes. Returns its start.
+    /// Reserves the next slot, for `bytes`. Returns its start.
     fn reserve(&mut self, now: Instant, rate: Rate, bytes: usize) -> Instant {
         let start = self.next(now);
         let length = rate.time_for(DataSize::from_bytes(bytes as u64));

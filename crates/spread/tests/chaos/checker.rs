@@ -36,7 +36,7 @@ pub(crate) enum Told {
 pub(crate) struct Checker {
     pub(crate) files: Vec<File>,
     pub(crate) told: Vec<Told>,
-    /// What each server is asked for at once.
+    /// The requests under way at each server.
     pub(crate) limits: Vec<ServerSettings>,
     /// Servers that were retried and have not answered: they may be asked for one segment as a copy.
     pub(crate) retried: BTreeSet<u16>,
@@ -87,7 +87,7 @@ impl Checker {
         segments
     }
 
-    /// A server has so many asks that were not taken back.
+    /// Checks the number of requests of a server that were not taken back.
     pub(crate) fn count(&self, server: ServerId, asks: usize) {
         let most = self.limits[usize::from(server.0)].asks_max;
         assert!(asks <= most, "seed {}: {asks} asks of {server:?}", self.seed);

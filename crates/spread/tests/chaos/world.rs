@@ -68,7 +68,6 @@ impl World {
         let settings = Settings {
             planned_groups_max: if rng.bool() { 0 } else { 512 },
             begin_rate: Rate::from_bits_per_sec(rng.u64(1_000..400_000_000)),
-            ..Settings::default()
         };
         let mut spread = Spread::new(settings);
         let count = rng.u16(1..=6);

@@ -32,7 +32,7 @@ impl Paced {
         *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Limit::new(rate));
     }
 
-    /// Waits for the time of so many bytes that have come, or until the channel is closed.
+    /// Waits for the time slot of `bytes` received bytes, or until the channel is closed.
     pub fn wait(&self, bytes: u64) {
         let limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner).clone();
         limit.wait(bytes, || self.is_closed());

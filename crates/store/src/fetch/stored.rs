@@ -39,7 +39,7 @@ struct StoreFetcher {
     paced: Paced,
 }
 
-/// What all channels of a store have in common.
+/// The state that all channels of a store share.
 struct Shared {
     store: Arc<dyn Store>,
     /// Files that were opened last, the latest one behind.
@@ -66,7 +66,7 @@ impl Fetcher for StoreFetcher {
             requests_max: 1,
             request_bytes: Some(PIECE_BYTES),
             small_bytes,
-            // A service is not told that a request is not wanted any more: it goes on with it, and each costs its owner money.
+            // The protocol has no message that cancels a request: the service completes it, and its owner pays for it.
             cutting: Cutting::Never,
         }
     }

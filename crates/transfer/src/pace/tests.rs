@@ -43,7 +43,7 @@ fn what_has_no_limit_is_not_waited_for() {
     assert!(limit.is_open());
     let limit = Limit::new(Some(Rate::from_bits_per_sec(8_000_000)));
     assert!(limit.is_open());
-    // Whoever reserves a slot and does not wait for it leaves the limit closed to others.
+    // A caller that reserves a slot and does not wait for it leaves the limit closed to other callers.
     limit.wait(1_000_000, || true);
     assert!(!limit.is_open());
     limit.wait(1, || begin.elapsed() > Duration::from_secs(30));

@@ -71,7 +71,7 @@ fn another_content_is_refused_by_its_version_or_else_by_size_and_time() {
         assert_eq!(small(file), Ok(b"one".to_vec()));
     }
     let changed = Err(FetchError::File(ErrorKind::Changed));
-    // The version is another one, size and time are the same.
+    // The version differs; size and time are equal.
     put(&*store, "f", b"two", 1);
     assert_eq!(small(&of_version), Err(ErrorKind::Changed));
     assert_eq!(read(fetcher, &of_version, &[0..3], &Cut::default()), (vec![], changed.clone()));
