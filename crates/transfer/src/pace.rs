@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 const BURST_TIME: Duration = Duration::from_millis(50);
 /// A slot that cannot be reached, as at rate zero, begins after this time.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The time of one piece.
+const PIECE_TIME: Duration = Duration::from_millis(100);
+/// A piece is not smaller, however low the rate is.
+const PIECE_BYTES_MIN: usize = 4 << 10;
 /// A thread that waits looks this often whether nothing is wanted any more.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -80,6 +84,13 @@ impl Limit {
     pub fn is_open(&self) -> bool {
         let now = Instant::now();
         self.0.as_ref().is_none_or(|pace| pace.next(now) <= now)
+    }
+
+    /// The bytes to move at once, at most `most`: those of 100 ms, so that a slow transfer advances evenly.
+    pub fn piece_bytes(&self, most: usize) -> usize {
+        let Some(pace) = &self.0 else { return most };
+        let bytes = usize::try_from(pace.rate.in_time(PIECE_TIME).bytes()).unwrap_or(usize::MAX);
+        most.min(bytes.max(PIECE_BYTES_MIN))
     }
 
     /// Waits until the slot of `bytes` begins, or `is_over` holds.

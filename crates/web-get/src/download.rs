@@ -2,7 +2,6 @@
 
 use crate::fetch::{Conduct, Ready, Unfetched};
 use crate::journal::{Attempt, Journal};
-use crate::limit::Limit;
 use crate::links::mirrors;
 use crate::metalink::Expect;
 use crate::names::Names;
@@ -22,7 +21,7 @@ use hikyaku_fs::{Draft, FilePlace, Name};
 use hikyaku_http::{
     Answer, Client, Fault, Known, NamedBy, Offer, Place, Proof, Source, Stop, Url, name,
 };
-use hikyaku_transfer::missing;
+use hikyaku_transfer::{Limit, missing};
 use hikyaku_tuner::Tuner;
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -3,7 +3,6 @@
 //! One lock guards the [`State`]. Nobody holds it while waiting for the network or the disk.
 
 use crate::journal::Journal;
-use crate::limit::Limit;
 use crate::ranges::Board;
 use crate::show::Show;
 use crate::standing::{Fate, Standing};
@@ -11,6 +10,7 @@ use crate::{steer, worker};
 use anyhow::{Error, Result};
 use hikyaku_fs::{Draft, Zeros};
 use hikyaku_http::{Answer, Client, Fault, Known, Source, Stop};
+use hikyaku_transfer::Limit;
 use hikyaku_tuner::Tuner;
 use hikyaku_units::RetryPolicy;
 use std::ops::Range;

@@ -20,7 +20,6 @@ mod download;
 mod fetch;
 mod guests;
 mod journal;
-mod limit;
 mod links;
 mod metalink;
 mod names;

@@ -2,7 +2,6 @@
 
 use crate::args::GetArgs;
 use crate::download::{Job, Naming, Tools, download};
-use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::names::Names;
 use crate::outcome::{error_of, exit_code};
@@ -16,6 +15,7 @@ use hikyaku_console::{
     host_by_ssh, misuse, print_end, printed, remedy_for_scheme,
 };
 use hikyaku_http::{Client, NamedBy, Place, Stop, Url, usable};
+use hikyaku_transfer::Limit;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;

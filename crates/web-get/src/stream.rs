@@ -2,10 +2,10 @@
 //! version of the file a part is of.
 
 use crate::fetch::{Conduct, Unfetched};
-use crate::limit::Limit;
 use crate::show::Show;
 use hikyaku_fs::{Draft, Zeros};
 use hikyaku_http::{Answer, Attempts, Client, Fault, Source, Stop};
+use hikyaku_transfer::Limit;
 use std::sync::atomic::Ordering;
 
 /// Bytes that are read at once.
@@ -53,7 +53,7 @@ impl Streamed<'_> {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut at = 0;
         loop {
-            let room = self.limit.read_bytes(buffer.len());
+            let room = self.limit.piece_bytes(buffer.len());
             let length = connection.read(&mut buffer[..room]).map_err(Unfetched::Fault)?;
             if length == 0 {
                 break;
@@ -62,7 +62,7 @@ impl Streamed<'_> {
             written.map_err(|error| Unfetched::Local(error.into()))?;
             at += length as u64;
             self.show.counted().fetch_add(length as u64, Ordering::Relaxed);
-            self.limit.wait(length, self.stop);
+            self.limit.wait(length as u64, || self.stop.is_set());
         }
         match total {
             Some(total) if total != at => Err(Unfetched::Fault(Fault::Closed)),

@@ -172,7 +172,7 @@ impl Worker<'_, '_> {
         let fetch = self.fetch;
         let mut at = range.start;
         while at < range.end {
-            let room = fetch.limit.read_bytes(self.buffer.len()) as u64;
+            let room = fetch.limit.piece_bytes(self.buffer.len()) as u64;
             let room = room.min(range.end - at) as usize;
             let length = connection.read(&mut self.buffer[..room])?;
             if length == 0 {
@@ -195,7 +195,7 @@ impl Worker<'_, '_> {
             state.standings[source].succeed();
             drop(state);
             fetch.show.counted().fetch_add(taken, Ordering::Relaxed);
-            fetch.limit.wait(length, &fetch.over);
+            fetch.limit.wait(length as u64, || fetch.over.is_set());
             if taken < length as u64 {
                 break;
             }

@@ -49,3 +49,13 @@ fn what_has_no_limit_is_not_waited_for() {
     limit.wait(1, || begin.elapsed() > Duration::from_secs(30));
     assert!(begin.elapsed() >= Duration::from_millis(900));
 }
+
+#[test]
+fn pieces_are_small_where_the_rate_is() {
+    let piece =
+        |rate: Option<u64>| Limit::new(rate.map(Rate::from_bits_per_sec)).piece_bytes(1 << 18);
+    assert_eq!(piece(None), 1 << 18);
+    assert_eq!(piece(Some(8_000_000_000)), 1 << 18);
+    assert_eq!(piece(Some(8_000_000)), 100_000);
+    assert_eq!(piece(Some(1000)), PIECE_BYTES_MIN);
+}

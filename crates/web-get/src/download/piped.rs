@@ -120,7 +120,7 @@ impl Pipe<'_> {
         let tools = self.tools;
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
-            let room = tools.limit.read_bytes(buffer.len());
+            let room = tools.limit.piece_bytes(buffer.len());
             let left = self.total.map_or(u64::MAX, |total| total.saturating_sub(self.at));
             let room = room.min(usize::try_from(left).unwrap_or(usize::MAX));
             let length = connection.read(&mut buffer[..room]).map_err(Unfetched::Fault)?;
@@ -132,7 +132,7 @@ impl Pipe<'_> {
             self.sums.update(&buffer[..length]);
             self.at += length as u64;
             tools.show.counted().fetch_add(length as u64, Ordering::Relaxed);
-            tools.limit.wait(length, tools.interrupted);
+            tools.limit.wait(length as u64, || tools.interrupted.is_set());
         }
         Ok(())
     }
