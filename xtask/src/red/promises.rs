@@ -13,6 +13,7 @@ const PROXY: Tests = ("hikyaku-proxy", &["--lib"]);
 const SYNC: Tests = ("hikyaku-sync", &["--lib"]);
 const GET: Tests = ("hikyaku-web-get", &["--test", "get"]);
 const NETRC: Tests = ("hikyaku-http", &["--lib"]);
+const STORE_HTTP: Tests = ("hikyaku-store-http", &["--test", "http"]);
 
 const CHOICE: &str = "crates/fan/src/choice.rs";
 const DRESS: &str = "crates/fan/src/dress.rs";
@@ -262,5 +263,29 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("if meta.mode() & 0o077 != 0 {", "if meta.mode() & 0o077 > 0o777 {"),
         GET,
         "logins_may_come_from_a_file_that_only_the_user_can_read",
+    ),
+    weak(
+        "web servers, a part of another version",
+        "crates/http/src/offer.rs",
+        ("if is_same == Some(false) {", "if is_same == Some(false) && self.total.is_none() {"),
+        STORE_HTTP,
+        "two_versions_are_never_mixed",
+    ),
+    weak(
+        "web servers, a file without a version",
+        "crates/store-http/src/open.rs",
+        (
+            "None if self.known.proof == Proof::None && self.is_begun",
+            "None if self.known.proof == Proof::Digest && self.is_begun",
+        ),
+        STORE_HTTP,
+        "a_file_without_a_version_comes_by_one_answer",
+    ),
+    weak(
+        "web servers, bytes behind an answer",
+        "crates/http/src/client.rs",
+        ("Err(Fault::Lie(_)) => {}", "Err(fault @ Fault::Lie(_)) => return Err(fault),"),
+        STORE_HTTP,
+        "bytes_behind_an_answer_are_not_used",
     ),
 ];
