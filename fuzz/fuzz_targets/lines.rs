@@ -3,8 +3,8 @@
 
 use hikyaku_crypto::{Fingerprint, Secret};
 use hikyaku_fs::Kind;
+use hikyaku_job::Allowed;
 use hikyaku_net::Target;
-use hikyaku_pair::Allowed;
 use hikyaku_reach::{Destination, Greeting, Hello, Start};
 use hikyaku_stores::Location;
 use hikyaku_transfer::Depth;

@@ -11,7 +11,7 @@ use crate::plan::{By, CopyPlan, FarNames, Report, Rules, StartServers, Transport
 use crate::unfinished::{Reader, Wish};
 use clap::{ArgAction, Args};
 use hikyaku_console::{Audience, Given, OtherArgs};
-use hikyaku_pair::Patterns;
+use hikyaku_job::Patterns;
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::settings::Typed;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use hikyaku_console::{ExitCode, Tone, say};
 pub(crate) use hikyaku_fan::Direction;
 use hikyaku_fs::Shown;
-use hikyaku_pair::Meter;
+use hikyaku_job::Meter;
 use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
 use hikyaku_stores::Location;
 use std::os::unix::ffi::OsStrExt;

@@ -31,7 +31,8 @@ use crate::outcome::failed;
 use anyhow::{Error, Result};
 use fault::Trouble;
 use hikyaku_console::Scope;
-use hikyaku_pair::{Meter, Options};
+use hikyaku_job::Meter;
+use hikyaku_pair::Options;
 use hikyaku_reach::{
     Commands, Destination, Login, NO_CONNECTION, NoSftp, ReachError, SftpServer, SshFailed,
     SshOptions,

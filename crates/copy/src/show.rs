@@ -3,7 +3,7 @@
 use hikyaku_console::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,
 };
-use hikyaku_pair::{End, Meter, Tally};
+use hikyaku_job::{End, Meter, Tally};
 use hikyaku_transfer::FailureKind;
 use std::io;
 use std::time::{Duration, Instant};

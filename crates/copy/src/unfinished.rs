@@ -4,10 +4,10 @@ mod abandon;
 mod told;
 
 use crate::outcome::{code_of_failures, failed};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::{ExitCode, Tone, print, say};
 use hikyaku_fs::Shown;
-use hikyaku_pair::{Content, Known, Unfinished, unfinished};
+use hikyaku_job::{Journaled, Known, Unfinished, unfinished};
 use hikyaku_stores::Location;
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ pub(crate) enum Reader {
 
 /// Does as is wished.
 pub(crate) fn run(wish: &Wish, reader: Reader) -> Result<ExitCode> {
-    let all = unfinished()?;
+    let all = unfinished()?.context("neither XDG_STATE_HOME nor HOME says where journals are")?;
     match wish {
         Wish::List(targets) => list(&choose(&all, targets)?, reader),
         Wish::Abandon(targets) => abandon(&all, targets, reader),
@@ -122,7 +122,7 @@ fn is_meant(copy: &Unfinished, path: &Path) -> bool {
             known.files.iter().filter(|(_, remains)| !matches!(remains, Remains::Whole(_)));
         target(known) == path || files.any(|(file, _)| dir.join(OsStr::from_bytes(file)) == path)
     };
-    matches!(&copy.content, Content::Known(known) if is_target(known)) || is_journal()
+    matches!(&copy.content, Journaled::Known(known) if is_target(known)) || is_journal()
 }
 
 /// The target of a copy.

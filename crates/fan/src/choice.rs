@@ -3,8 +3,11 @@
 
 use crate::layout::Meant;
 use hikyaku_fs::dirs_above;
+pub use hikyaku_job::InTheWay;
+use hikyaku_job::{Content, Same, Taken, file_action, link_action};
+pub(crate) use hikyaku_job::{FileAction as Action, LinkAction};
 use hikyaku_remote::Seen;
-use hikyaku_store::{Found, Kind, Last, StorePath, Time};
+use hikyaku_store::{Found, Last, StorePath, Time};
 use hikyaku_transfer::{Depth, Existing, Links, Pass};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -79,33 +82,6 @@ impl fmt::Debug for Choice<'_> {
     }
 }
 
-/// What becomes of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Action {
-    /// It is written.
-    Write,
-    /// It is there already.
-    Same,
-    /// What is there stays.
-    Stay,
-    /// It cannot be written.
-    Refuse(InTheWay),
-}
-
-/// What has the name of a file at the target and is not replaced by one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum InTheWay {
-    /// A directory.
-    #[error("is a directory")]
-    Directory,
-    /// A FIFO, a socket or a device.
-    #[error("not a regular file; it is left unchanged")]
-    Special,
-    /// Anything but a directory, where one is to be made.
-    #[error("not a directory")]
-    NoDirectory,
-}
-
 /// A symbolic link that is copied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
@@ -117,15 +93,8 @@ pub struct Link {
 
 /// Decides what becomes of a file where `found` has its name.
 pub(crate) fn action(new: Seen, found: Option<&Found>, existing: Existing) -> Action {
-    let Some(found) = found else { return Action::Write };
-    match (found.kind, existing) {
-        (_, Existing::Kept) => Action::Stay,
-        (Kind::Dir, _) => Action::Refuse(InTheWay::Directory),
-        (Kind::Special, _) => Action::Refuse(InTheWay::Special),
-        (Kind::File, _) if Seen::from(found) == new => Action::Same,
-        _ if existing.keeps(new.modified, found.modified) => Action::Stay,
-        (Kind::File | Kind::Link, _) => Action::Write,
-    }
+    let new = Content { size: new.size, modified: new.modified };
+    file_action(new, found.map(Taken::from), (existing, Same::SizeAndTime))
 }
 
 /// Decides what becomes of a symbolic link where `found` has its name, and says `text` if it is a link.
@@ -134,25 +103,7 @@ pub(crate) fn action_of_link(
     (found, text): (&Found, Option<&[u8]>),
     existing: Existing,
 ) -> LinkAction {
-    match found.kind {
-        _ if existing == Existing::Kept => LinkAction::Stay,
-        Kind::Dir => LinkAction::Refuse(InTheWay::Directory),
-        Kind::Special => LinkAction::Refuse(InTheWay::Special),
-        _ if text == Some(&new.text) => LinkAction::Stay,
-        _ if existing.keeps(new.modified, found.modified) => LinkAction::Stay,
-        Kind::File | Kind::Link => LinkAction::Replace,
-    }
-}
-
-/// What becomes of a symbolic link whose name is taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LinkAction {
-    /// It replaces what is there.
-    Replace,
-    /// What is there stays.
-    Stay,
-    /// It cannot be made.
-    Refuse(InTheWay),
+    link_action((&new.text, new.modified), Some((Taken::from(found), text)), existing)
 }
 
 /// What becomes of a name below a source.

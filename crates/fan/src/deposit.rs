@@ -179,7 +179,7 @@ fn rehearse(job: &DepositJob<'_>) -> Uploaded {
     for (path, link) in job.plan.links.iter().filter(|(path, _)| !blocked.is_above(path)) {
         match links::decide(job.store, path, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => {}
-            Ok(None | Some((LinkAction::Replace, _))) => told.would.push(path.as_bytes().to_vec()),
+            Ok(None | Some((LinkAction::Make, _))) => told.would.push(path.as_bytes().to_vec()),
             Ok(Some((LinkAction::Refuse(way), _))) => told.fail(path, UploadError::InTheWay(way)),
             Err(error) => told.fail(path, error.into()),
         }

@@ -50,7 +50,7 @@ pub(crate) fn make(
     match decide(store, path, link, existing)? {
         Some((LinkAction::Stay, _)) => return Ok(()),
         Some((LinkAction::Refuse(way), _)) => return Err(NoLink::InTheWay(way)),
-        Some((LinkAction::Replace, kind)) => store.remove(path, kind)?,
+        Some((LinkAction::Make, kind)) => store.remove(path, kind)?,
         None => {}
     }
     Ok(store.make_link(path, &link.text)?)

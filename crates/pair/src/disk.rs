@@ -4,8 +4,6 @@ use super::failure::{failure, place};
 use super::fault::{Fault, Stopped};
 use super::flush::Active;
 use super::incoming::{Incoming, Lie, News, Plan};
-use super::journal::JournalFile;
-use super::meter::{End, Meter};
 use super::naming::Written;
 use super::pending::Pending;
 use super::room::Room;
@@ -16,6 +14,7 @@ use anyhow::anyhow;
 use crossbeam_queue::SegQueue;
 use hikyaku_fs::Volumes;
 use hikyaku_fs::{Draft, FsError, Manner, Meta, Stream, Token, Zeros, set_attribute};
+use hikyaku_job::{End, JournalFile, Meter};
 use hikyaku_reach::Out;
 use hikyaku_transfer::{
     Durable, Failure, FailureKind, FileHash, FromReceiver, Record, SegmentHash, Verify, Whole,

@@ -1,11 +1,8 @@
 //! Values that both ends of a copy use: its options, its connection, and its counters.
 
-use crate::choice::Patterns;
-use crate::claims::Claimant;
 use crate::fault::Fault;
-use crate::meter::Meter;
-use crate::patterns::Allowed;
 use hikyaku_fs::Kind;
+use hikyaku_job::{Allowed, Claimant, Meter, Patterns};
 use hikyaku_reach::{Connection, In, Out};
 use hikyaku_transfer::{
     Attributes, Depth, Durable, EntryKind, Existing, Links, OtherSources, Owners, Pass, Preserve,

@@ -1,17 +1,15 @@
 //! The far side of a copy: a program that ssh has started, or a thread of this one.
 
-use crate::claims::Claimant;
 use crate::ends::Options;
 use crate::failure::failed;
 use crate::fault::close_code;
 use crate::home::expanded;
 use crate::landing::Descriptors;
-use crate::meter::Meter;
-use crate::patterns::{Allowed, expand, is_home, is_users_home};
 use crate::session::{MOST_OBJECTS, Order, Session};
 use crate::walk::Roots;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::one_line;
+use hikyaku_job::{Allowed, Claimant, Meter, expand, is_home, is_users_home};
 use hikyaku_reach::{
     Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached,
     Readers, Service, Stream, TIMES_ALONE, Way, here,

@@ -1,12 +1,12 @@
 //! Where a copy lands: a directory held open, and what its sources are called in it.
 
-use super::journal::Place;
 use crate::failure::failed;
 use anyhow::{Result, ensure};
 use hikyaku_console::with_remedy;
 use hikyaku_fs::{
     Device, Dir, FsError, Name, PathError, Patience, PeerPath, Shown, Spot, Stream, Target,
 };
+use hikyaku_job::Place;
 use hikyaku_transfer::{FailureKind, Sources};
 use std::fs;
 use std::io::ErrorKind;

@@ -2,9 +2,9 @@
 //! completely or not at all.
 
 use super::SMALL;
-use super::claims::JUST_MADE;
 use super::spot::Spot;
 use hikyaku_fs::{CHANGED, FsError, Kind, Meta, attributes, holes};
+use hikyaku_job::JUST_MADE;
 use hikyaku_transfer::{Attribute, Geometry, Hole, SegmentHash, SegmentIndex};
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, pread};

@@ -9,27 +9,23 @@ mod place;
 mod pour;
 mod tree;
 
-use super::claims::Claimant;
 use super::disk::{Disk, Job, Next};
 use super::failure::failed;
 use super::fault::{Fault, Stopped};
 use super::flush::{Active, SyncEvery, sync};
 use super::gather::{Cargo, Manifest, gather};
 use super::incoming::{Incoming, Lie, News};
-use super::journal::{Attempt, JournalFile, Opened};
 use super::landing::{Descriptors, Landing, Making};
-use super::meter::End;
 use super::pending::Pending;
 use super::room::Room;
 use super::said::Said;
 use super::slots::{Slot, Slots};
 use super::{Ends, Options, SMALL};
-use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
 use budget::MOST_HELD;
 use dirs::Dirs;
-use hikyaku_fs::Volumes;
-use hikyaku_fs::{Patience, Token};
+use hikyaku_fs::{FsError, Patience, PeerPath, Token, Volumes};
+use hikyaku_job::{Allowed, Attempt, Claimant, End, JournalFile, Opened};
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Connection;
 use hikyaku_reach::{In, TalkError};
@@ -446,21 +442,31 @@ impl Receiver<'_> {
         if self.disk.options.pass == Pass::DryRun {
             return self.rehearse(&entry);
         }
-        match entry.kind {
-            EntryKind::Dir | EntryKind::Link(_) => {
+        match &entry.kind {
+            EntryKind::File { size } => self.begin_file(&entry, *size),
+            EntryKind::Dir => {
                 let Some(path) = self.free_place(&entry)? else { return Ok(()) };
-                if let Err(error) = self.make(&entry, &path) {
-                    self.disk.pending.add();
-                    self.disk.fail(path.as_bytes(), &error);
-                    if entry.kind == EntryKind::Dir {
-                        // Nothing in it can be created either, for this reason.
-                        self.disk.said.is_missing(path.as_bytes());
-                    }
+                if let Err(error) = self.make_dir(&entry, &path) {
+                    self.not_made(&path, &error);
+                    // Nothing in it can be created either, for this reason.
+                    self.disk.said.is_missing(path.as_bytes());
                 }
                 Ok(())
             }
-            EntryKind::File { size } => self.begin_file(&entry, size),
+            EntryKind::Link(text) => {
+                let Some(path) = self.free_place(&entry)? else { return Ok(()) };
+                if let Err(error) = self.make_link((&entry, text), &path) {
+                    self.not_made(&path, &error);
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Reports a directory or link that cannot be made.
+    fn not_made(&self, path: &PeerPath, error: &FsError) {
+        self.disk.pending.add();
+        self.disk.fail(path.as_bytes(), error);
     }
 }
 

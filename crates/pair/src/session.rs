@@ -1,13 +1,10 @@
 //! What the two ends say to each other before the engine: what is to be done.
 
-use crate::claims::Claimant;
 use crate::ends::{Ends, Options};
 use crate::failure::failed;
 use crate::fault::{Fault, kind_of_close};
 use crate::flush::SyncEvery;
 use crate::landing::Descriptors;
-use crate::meter::{End, Meter};
-use crate::patterns::Allowed;
 use crate::receive::{Writing, receive};
 use crate::send::send;
 use crate::slots::places;
@@ -16,6 +13,7 @@ use crate::walk::Roots;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_console::{Kept, Registration, Scope};
 use hikyaku_fs::{Shown, sentence};
+use hikyaku_job::{Allowed, Claimant, End, Meter};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
 use hikyaku_reach::{Connection, Fate, GONE, Gone, In, Out, Stream, TalkError, Writer, talk};

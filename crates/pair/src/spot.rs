@@ -1,8 +1,9 @@
 //! Where a source is: beneath a directory that its user named and that is held open.
 
-use super::failure::{kind, place};
+use super::failure::place;
 use super::read::ReadSource;
 use hikyaku_fs::{Folder, FsError, Links, PeerPath, Tree};
+use hikyaku_job::kind_of_fs_error;
 use hikyaku_transfer::{Failure, FailureKind};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -79,7 +80,7 @@ pub(crate) fn failure(base: &Path, below: &[u8], error: &ReadSource) -> Failure 
         below => place(base, below),
     };
     let kind = match error {
-        ReadSource::System(error) => kind(error),
+        ReadSource::System(error) => kind_of_fs_error(error),
         ReadSource::Changed => FailureKind::Changed,
         ReadSource::Nameless | ReadSource::Closed => FailureKind::NotFound,
         ReadSource::Link => FailureKind::Link,

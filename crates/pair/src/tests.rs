@@ -17,6 +17,7 @@ use crate::receive::{Writing, receive};
 use crate::send::send;
 use crate::session::MOST_OBJECTS;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
+use hikyaku_job::{Allowed, Claimant, Meter, Tally};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, OnDrop};
 use hikyaku_reach::{Connection, In, Out, Writer, talk};

@@ -3,14 +3,13 @@
 
 use super::Options;
 use super::board::Board;
-use super::claims::{Claim, Claimant, just_made};
+use super::failure::full;
 use super::fault::{Fault, Stopped};
 use super::gather::wait_for;
-use super::meter::{End, Meter};
 use super::send::TooSoon;
-use crate::patterns::Allowed;
 use anyhow::anyhow;
 use hikyaku_fs::{Kind, Shown};
+use hikyaku_job::{Allowed, Claim, Claimant, End, Meter, just_made};
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Bytes, ReadError, WriteError};
 use hikyaku_reach::{Connection, ObjectReceiver};
@@ -141,7 +140,7 @@ fn taken(message: &FromSender, claims: Claimant<'_>) -> anyhow::Result<Option<Fr
     else {
         return Ok(None);
     };
-    Ok(match claims.claim(&entry.path, super::kind_of(&entry.kind))? {
+    Ok(match claims.claim(&entry.path, super::kind_of(&entry.kind)).map_err(full)? {
         Claim::Free => None,
         Claim::Taken => {
             Some(FromSender::Unreadable { id: Some(entry.id), failure: just_made(&entry.path) })
@@ -230,7 +229,7 @@ fn answers(
             FromReceiver::Finished => return Ok(()),
             // The sender does not mention the file again.
             FromReceiver::Has { path, kept: Kept::Whole(_), .. } => {
-                claims.claim(&path, Kind::File).map_err(|error| fault.report(error))?;
+                claims.claim(&path, Kind::File).map_err(|error| fault.report(full(error)))?;
             }
             FromReceiver::Has { .. } | FromReceiver::Ready { .. } | FromReceiver::Again { .. } => {}
         }

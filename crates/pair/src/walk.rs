@@ -10,17 +10,16 @@ mod roots;
 pub use roots::Roots;
 
 use super::Options;
-use super::choice::Choice;
-use super::claims::{Claim, Claimant};
+use super::failure::full;
 use super::fault::Fault;
 use super::landing::Descriptors;
-use super::meter::Meter;
 use super::read::ReadSource;
 use super::send::Complaints;
 use super::spot::{Base, Spot};
 use super::version::of_meta;
 use descent::Descent;
 use hikyaku_fs::{Folder, FsError, Kind, Links, Meta, Name, Owner, PeerPath, Special};
+use hikyaku_job::{Choice, Claim, Claimant, Meter};
 use hikyaku_transfer::{Depth, Version};
 use roots::{Meeting, Root};
 use std::collections::{BTreeSet, HashMap};
@@ -276,7 +275,7 @@ impl Walker<'_> {
             Ok(Claim::Free) => {}
             Ok(Claim::Taken) => return Err(ReadSource::JustMade),
             Err(error) => {
-                self.fault.report(error);
+                self.fault.report(full(error));
                 return Ok(false);
             }
         }

@@ -4,12 +4,13 @@ use super::Weakening;
 use super::table::{Tests, weak};
 
 const FS: Tests = ("hikyaku-fs", &["--lib"]);
+const JOB: Tests = ("hikyaku-job", &["--lib"]);
 const PAIR: Tests = ("hikyaku-pair", &["--lib"]);
 const TRANSFER: Tests = ("hikyaku-transfer", &["--lib"]);
 const AGAIN: Tests = ("hikyaku-cli", &["--test", "e2e"]);
 
 const BEFORE: &str = "crates/pair/src/receive/before.rs";
-const FATE: &str = "crates/pair/src/fate.rs";
+const ACTION: &str = "crates/job/src/action.rs";
 const META: &str = "crates/fs/src/dir/meta.rs";
 const DRAFT: &str = "crates/fs/src/draft.rs";
 
@@ -30,13 +31,13 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "existing files, what is kept",
-        FATE,
+        ACTION,
         (
-            "_ if options.existing == Existing::Kept => Fate::Stay,",
-            "(EntryKind::File { .. }, _) if options.existing == Existing::Kept => Fate::Stay,",
+            "_ if existing == Existing::Kept => LinkAction::Stay,",
+            "Kind::File if existing == Existing::Kept => LinkAction::Stay,",
         ),
-        PAIR,
-        "what_its_user_wants_to_keep_stays_whatever_comes",
+        JOB,
+        "a_link_replaces_files_and_other_links_unless_its_user_keeps_them",
     ),
     weak(
         "names that are taken, a link",
@@ -50,10 +51,13 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "names that are taken, a device",
-        FATE,
-        ("(_, Kind::Special) => Fate::Refuse(Refusal::Special),", ""),
-        PAIR,
-        "directories_and_devices_are_never_replaced",
+        ACTION,
+        (
+            "Kind::Special => FileAction::Refuse(InTheWay::Special),",
+            "Kind::Special => FileAction::Write,",
+        ),
+        JOB,
+        "a_file_replaces_files_and_links_unless_its_user_keeps_them",
     ),
     weak(
         "a device under a draft's name",

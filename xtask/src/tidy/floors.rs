@@ -56,6 +56,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store-sftp", 6),
     place("hikyaku-remote", 6),
     place("hikyaku-session", 6),
+    place("hikyaku-job", 6),
     place("hikyaku-pair", 7),
     place("hikyaku-stores", 7),
     place("hikyaku-copy", 8),

@@ -19,6 +19,7 @@ const CRATES: &[&str] = &[
     "transfer",
     "fs",
     "copy",
+    "job",
     "pair",
     "perf",
     "forward",

@@ -11,7 +11,7 @@ use hikyaku_fan::{
     Arriving, Claims, Done, Landing, Plan, Renamed, ServerId, Session, SessionError, Target,
     failure_kind, gfarm_census, remote_path, unfit,
 };
-use hikyaku_pair::in_store;
+use hikyaku_job::in_store;
 use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::{ErrorKind, Fetcher, Kind, Last, Led, Root, Step, Store, StorePath, lead};
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Node, Survey, Trouble, survey};

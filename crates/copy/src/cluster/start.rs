@@ -5,7 +5,7 @@ use crate::outcome::failed;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Tone, causes, misuse, say, with_remedy};
 use hikyaku_fan::{HostError, Session, SessionError, Setup};
-use hikyaku_pair::is_pattern;
+use hikyaku_job::is_pattern;
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers};
 use hikyaku_reach::launch::Fleet;

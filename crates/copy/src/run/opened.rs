@@ -7,7 +7,8 @@ use crate::sftp::{self, LoggedIn, Server};
 use crate::table::TABLE;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Way, headline};
-use hikyaku_pair::{Far, Meter, Session};
+use hikyaku_job::Meter;
+use hikyaku_pair::{Far, Session};
 use hikyaku_reach::bootstrap::Spare;
 use hikyaku_reach::{Login, ReachError};
 

@@ -10,10 +10,8 @@ use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
-use hikyaku_pair::{
-    Claimant, Descriptors, Far, Meter, Options, Order, Roots, Session, Terms, is_home,
-    is_users_home,
-};
+use hikyaku_job::{Claimant, Meter, is_home, is_users_home};
+use hikyaku_pair::{Descriptors, Far, Options, Order, Roots, Session, Terms};
 use hikyaku_reach::bootstrap::{Asking, Spare};
 use hikyaku_stores::{Location, Remote};
 use hikyaku_transfer::{Durable, Failure, FailureKind, Pass, Resume};

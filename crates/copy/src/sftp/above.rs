@@ -1,7 +1,8 @@
 //! The directories above one that is listed. A link that leads back to one of them has no end, and is not followed.
 
 use super::fault::Trouble;
-use hikyaku_pair::{End, ReadSource};
+use hikyaku_job::End;
+use hikyaku_pair::ReadSource;
 use hikyaku_transfer::FailureKind;
 use std::sync::Arc;
 

@@ -4,7 +4,8 @@ use anyhow::Error;
 use hikyaku_console::Kept;
 use hikyaku_fan::failure_kind;
 use hikyaku_fs::FsError;
-use hikyaku_pair::{End, LostConnection, Refused, kind};
+use hikyaku_job::{End, kind_of_fs_error};
+use hikyaku_pair::{LostConnection, Refused};
 use hikyaku_sftp::{Failed, Status};
 use hikyaku_store::{ErrorKind, StoreError};
 use hikyaku_transfer::{Failure, FailureKind};
@@ -70,7 +71,7 @@ pub(super) fn here<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error)
     move |error| {
         let bytes = path.as_os_str().as_bytes();
         let error = FsError::io(what, bytes, &error);
-        Trouble::of(End::Here, bytes, kind(&error), &error.reason())
+        Trouble::of(End::Here, bytes, kind_of_fs_error(&error), &error.reason())
     }
 }
 
@@ -86,7 +87,7 @@ pub(super) fn stored(error: StoreError) -> Trouble {
 /// What has the name of a directory is none: this is told of the directory, and not of each file in it.
 pub(super) fn not_a_directory(end: End, path: &[u8]) -> Trouble {
     let error = FsError::is_no_dir(path);
-    Trouble::of(end, path, kind(&error), &error.reason())
+    Trouble::of(end, path, kind_of_fs_error(&error), &error.reason())
 }
 
 /// A source whose name an earlier one has taken.

@@ -4,7 +4,7 @@ use super::Run;
 use super::fault::{Trouble, here};
 use super::remote::{join, split};
 use hikyaku_fs::{CHANGED, Meta, Name, Shown, Token};
-use hikyaku_pair::End;
+use hikyaku_job::End;
 use hikyaku_sftp::NO_SUCH_TIME;
 use hikyaku_store::Time;
 use hikyaku_transfer::{FailureKind, Limit};

@@ -17,7 +17,7 @@ use super::{Run, crew};
 use crate::outcome::of_new_tree;
 use anyhow::Result;
 use hikyaku_fan::Modes;
-use hikyaku_pair::{Choice, End};
+use hikyaku_job::{Choice, End};
 use hikyaku_sftp::{Kind, Request};
 use hikyaku_store::{StorePath, Time};
 use hikyaku_transfer::{Depth, FailureKind, OtherSources, Pass, Sources};

@@ -4,7 +4,7 @@ use super::Run;
 use super::fault::{Trouble, here, stored, there};
 use super::file::{draft_path, in_seconds, seconds, times};
 use hikyaku_fs::Shown;
-use hikyaku_pair::End;
+use hikyaku_job::End;
 use hikyaku_sftp::{Attributes, Extension, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Found, Store, StorePath, Time};
 use hikyaku_transfer::{Existing, FailureKind, Pass};

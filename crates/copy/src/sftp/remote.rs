@@ -6,7 +6,7 @@ use super::file::no_time;
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_fs::{Name, Shown};
-use hikyaku_pair::{Asked, End, is_home, is_users_home};
+use hikyaku_job::{Asked, End, is_home, is_users_home};
 use hikyaku_sftp::{Attributes, Entry, Kind, Request};
 use hikyaku_store::Time;
 use hikyaku_transfer::{Existing, FailureKind};

@@ -10,7 +10,7 @@ use super::fault::{Trouble, there};
 use super::journal::{Key, Past};
 use super::remote::split;
 use super::upload::syncs;
-use hikyaku_pair::End;
+use hikyaku_job::End;
 use hikyaku_reach::ended;
 use hikyaku_sftp::{Answer, Attributes, Extension, Failed, Handle, Request};
 use hikyaku_transfer::FailureKind;

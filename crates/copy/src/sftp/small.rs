@@ -15,7 +15,7 @@ use super::upload::{
     upload,
 };
 use hikyaku_fan::Dress;
-use hikyaku_pair::End;
+use hikyaku_job::End;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Folder, Local, Reached};

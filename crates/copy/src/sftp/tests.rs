@@ -1,7 +1,7 @@
 //! Tests with a server that lies.
 
 use super::*;
-use hikyaku_pair::Tally;
+use hikyaku_job::Tally;
 use hikyaku_transfer::Depth;
 use std::fs;
 use std::io::{Read, Write};

@@ -9,7 +9,7 @@ use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use super::settle::{Complete, name};
 use hikyaku_fs::Shown;
-use hikyaku_pair::End;
+use hikyaku_job::End;
 use hikyaku_sftp::{
     Asked, Attributes, DATA_BYTES_MAX, Extension, Failed, Handle, Kind, Request, Ticket,
 };

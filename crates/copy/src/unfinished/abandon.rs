@@ -2,7 +2,7 @@
 
 use super::partial_path;
 use hikyaku_fs::{Dir, FsError, Kind, Name, PeerPath, Shown, Token, remove_unfinished};
-use hikyaku_pair::{Content, Held, Known, NotHeld, Unfinished, kind};
+use hikyaku_job::{Held, Journaled, Known, NotHeld, Unfinished, kind_of_fs_error};
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -49,18 +49,18 @@ pub(super) fn abandon(copy: &Unfinished) -> Dropped {
             return Dropped { became: Became::Kept, ..dropped };
         }
         Err(error) => {
-            dropped.failures.push((kind(&error), error.to_string()));
+            dropped.failures.push((kind_of_fs_error(&error), error.to_string()));
             return Dropped { became: Became::Kept, ..dropped };
         }
     };
     match &held.content {
-        Content::Known(known) => dropped.remove_files(known),
-        Content::Earlier(files) if !files.is_empty() => {
+        Journaled::Known(known) => dropped.remove_files(known),
+        Journaled::Earlier(files) if !files.is_empty() => {
             dropped
                 .remarks
                 .push(format!("{shown} does not say where its unfinished files are: they stay"));
         }
-        Content::Earlier(_) | Content::Unreadable(_) => {}
+        Journaled::Earlier(_) | Journaled::Unreadable(_) => {}
     }
     if dropped.became == Became::Dropped
         && let Err(error) = held.remove()
@@ -173,6 +173,6 @@ impl Dropped {
 
     fn fail(&mut self, error: &FsError) {
         self.became = Became::Kept;
-        self.failures.push((kind(error), error.to_string()));
+        self.failures.push((kind_of_fs_error(error), error.to_string()));
     }
 }

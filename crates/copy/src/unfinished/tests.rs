@@ -2,7 +2,7 @@
 
 use super::*;
 use hikyaku_fs::Token;
-use hikyaku_pair::State;
+use hikyaku_job::State;
 use hikyaku_transfer::{
     Begun, Done, EarlierFile, FileHash, FileRecord, Geometry, Proven, Reached, SEGMENT,
     SegmentHash, SegmentIndex, Version,
@@ -45,7 +45,7 @@ fn copy(name: Option<&str>, files: Vec<(Vec<u8>, Remains)>) -> Unfinished {
         path: "/state/1.journal2".into(),
         touched: None,
         state: State::Waiting,
-        content: Content::Known(Known { begun, token, files: files.into_iter().collect() }),
+        content: Journaled::Known(Known { begun, token, files: files.into_iter().collect() }),
     }
 }
 
@@ -94,8 +94,8 @@ fn a_copy_of_which_nothing_can_be_read_is_named_by_its_journal() {
     let earlier = EarlierFile { partial: b".a.x.hikyaku".to_vec(), size: 9, written: 5 };
     let files = BTreeMap::from([(b"run/a".to_vec(), earlier)]);
     for (content, wanted) in [
-        (Content::Earlier(files), "run/.a.x.hikyaku"),
-        (Content::Unreadable("why".to_owned()), "why"),
+        (Journaled::Earlier(files), "run/.a.x.hikyaku"),
+        (Journaled::Unreadable("why".to_owned()), "why"),
     ] {
         let copy = Unfinished { content, ..copy(None, Vec::new()) };
         let text = told::listed(&copy, Reader::Person);

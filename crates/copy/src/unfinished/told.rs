@@ -3,7 +3,7 @@
 use super::abandon::{Became, Dropped};
 use super::{Reader, partial_path, progress, target};
 use hikyaku_fs::{Shown, sentence};
-use hikyaku_pair::{Content, Known, State, Unfinished};
+use hikyaku_job::{Journaled, Known, State, Unfinished};
 use hikyaku_transfer::{EarlierFile, Remains};
 use hikyaku_units::{DataSize, counted};
 use serde::Serialize;
@@ -137,9 +137,9 @@ impl Told {
         let since = copy.touched.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let state = match (&copy.content, copy.state) {
             (_, State::UnderWay) => Stage::UnderWay,
-            (Content::Known(_), State::Waiting) => Stage::Waiting,
-            (Content::Earlier(_), State::Waiting) => Stage::EarlierVersion,
-            (Content::Unreadable(_), State::Waiting) => Stage::Unreadable,
+            (Journaled::Known(_), State::Waiting) => Stage::Waiting,
+            (Journaled::Earlier(_), State::Waiting) => Stage::EarlierVersion,
+            (Journaled::Unreadable(_), State::Waiting) => Stage::Unreadable,
         };
         let told = Self {
             target: None,
@@ -152,12 +152,12 @@ impl Told {
             files: Vec::new(),
         };
         match &copy.content {
-            Content::Known(known) => told.known(known),
-            Content::Earlier(files) => Self {
+            Journaled::Known(known) => told.known(known),
+            Journaled::Earlier(files) => Self {
                 files: files.iter().map(|(path, file)| earlier(path, file)).collect(),
                 ..told
             },
-            Content::Unreadable(why) => Self { unreadable: Some(why.clone()), ..told },
+            Journaled::Unreadable(why) => Self { unreadable: Some(why.clone()), ..told },
         }
     }
 

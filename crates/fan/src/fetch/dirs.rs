@@ -34,7 +34,7 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
         let error = match links::decide(&*job.store, place, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => continue,
-            Ok(None | Some((LinkAction::Replace, _))) => {
+            Ok(None | Some((LinkAction::Make, _))) => {
                 fetched.would.push(place.as_bytes().to_vec());
                 continue;
             }

@@ -54,7 +54,7 @@ fn links(run: &Run<'_>, (at, client): (At, &Client)) {
                 run.failed(place, UploadError::InTheWay(way));
                 continue;
             }
-            Some((LinkAction::Replace, kind)) => {
+            Some((LinkAction::Make, kind)) => {
                 old.push((place, Edit::Remove { path: path(place), kind }));
             }
             None => {}

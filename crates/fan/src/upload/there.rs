@@ -155,7 +155,7 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
             Some(LinkAction::Refuse(way)) => Some(*way),
             _ => None,
         });
-        let is_made = |action: &_| matches!(action, None | Some(LinkAction::Replace));
+        let is_made = |action: &_| matches!(action, None | Some(LinkAction::Make));
         let path = path.as_bytes().to_vec();
         match way {
             Some(way) => told.failed.push((path, UploadError::InTheWay(way))),

@@ -3,14 +3,17 @@
 use super::dirs::Open;
 use super::{Receiver, SMALL, Stopped};
 use crate::disk::{Job, Small};
-use crate::fate::{Fate, Found, Refusal, fate};
 use crate::incoming::{Incoming, Plan};
-use crate::journal::Remembered;
 use anyhow::anyhow;
 use hikyaku_fs::{Dir, Draft, FsError, Kind, Manner, Meta, Name, Owner, PeerPath, set_attribute};
+use hikyaku_job::{
+    Content, DirAction, FileAction, InTheWay, LinkAction, Remembered, Same, Taken, dir_action,
+    file_action, link_action,
+};
+use hikyaku_store::Time;
 use hikyaku_transfer::{
     Attribute, Attributes, Entry, EntryKind, FileHash, FromReceiver, Geometry, Owners, Part, Pass,
-    Proven, Record, Remains, Version,
+    Proven, Record, Remains, Version, Write,
 };
 use std::sync::Arc;
 
@@ -18,33 +21,66 @@ use std::sync::Arc;
 const MANY: usize = 256;
 
 impl Receiver<'_> {
-    /// Makes a directory or a link.
-    pub(super) fn make(&mut self, entry: &Entry, path: &PeerPath) -> Result<(), FsError> {
+    /// Makes a directory.
+    pub(super) fn make_dir(&mut self, entry: &Entry, path: &PeerPath) -> Result<(), FsError> {
         let parent = self.parent(path)?;
         let name = path.name();
-        let old = found(&parent.dir, &name, entry)?;
-        match (fate(entry, old.as_ref(), self.disk.options), &entry.kind) {
-            (Fate::Make, _) => {
-                let made = parent.dir.make_dir(&name).map_err(|e| e.about(path.as_bytes()))?;
+        let about = |error: FsError| error.about(path.as_bytes());
+        match dir_action(parent.dir.meta(&name)?.map(|old| kind(old.kind))) {
+            DirAction::Make => {
+                let made = parent.dir.make_dir(&name).map_err(about)?;
                 self.touch(&parent);
                 self.set_attributes(entry, path, &made);
                 self.made_dir(entry, path, made);
             }
-            (Fate::Merge, _) => {
-                let there = parent.dir.dir(&name.into()).map_err(|e| e.about(path.as_bytes()))?;
-                self.set_attributes(entry, path, &there);
-                self.merged_dir(entry, path, there);
+            DirAction::Merge => {
+                let existing = parent.dir.dir(&name.into()).map_err(about)?;
+                self.set_attributes(entry, path, &existing);
+                self.merged_dir(entry, path, existing);
             }
-            (Fate::Link, EntryKind::Link(to)) => {
-                let put = parent.dir.put_link(&name, to, &self.disk.token);
+            DirAction::Refuse(way) => return Err(refused(way, path)),
+        }
+        Ok(())
+    }
+
+    /// Makes a link with this text.
+    pub(super) fn make_link(
+        &mut self,
+        (entry, text): (&Entry, &[u8]),
+        path: &PeerPath,
+    ) -> Result<(), FsError> {
+        let parent = self.parent(path)?;
+        let name = path.name();
+        match self.link_action((entry, text), (&parent.dir, &name))? {
+            LinkAction::Make => {
+                let put = parent.dir.put_link(&name, text, &self.disk.token);
                 put.map_err(|error| error.about(path.as_bytes()))?;
                 self.touch(&parent);
                 self.dress_link(entry, path, &parent.dir);
             }
-            (Fate::Refuse(refusal), _) => return Err(refused(refusal, path)),
-            (Fate::Stay | Fate::Write(_) | Fate::Link, _) => {}
+            LinkAction::Stay => {}
+            LinkAction::Refuse(way) => return Err(refused(way, path)),
         }
         Ok(())
+    }
+
+    fn link_action(
+        &self,
+        (entry, text): (&Entry, &[u8]),
+        (dir, name): (&Dir, &Name),
+    ) -> Result<LinkAction, FsError> {
+        let old = dir.meta(name)?;
+        let is_link = old.as_ref().is_some_and(|old| old.kind == Kind::Link);
+        // A link that cannot be read counts as another one.
+        let old_text = if is_link { dir.read_link(name).ok() } else { None };
+        let taken = old.as_ref().map(|old| (taken(old), old_text.as_deref()));
+        Ok(link_action((text, time(entry.modified)), taken, self.disk.options.existing))
+    }
+
+    /// The action for a file of this size.
+    fn file_action(&self, entry: &Entry, size: u64, old: Option<&Meta>) -> FileAction {
+        let new = Content { size, modified: time(entry.modified) };
+        file_action(new, old.map(taken), (self.disk.options.existing, Same::Never))
     }
 
     /// Owner and time of a link that was made just now.
@@ -81,24 +117,37 @@ impl Receiver<'_> {
         if self.landing.is_stream() && matches!(entry.kind, EntryKind::File { .. }) {
             return would();
         }
-        let look =
-            self.landing.dir().parent(&path).and_then(|(dir, name)| found(&dir, &name, entry));
-        let old = match look {
-            Ok(old) => Ok(old),
-            // Where the directory is not there yet, nothing is.
-            Err(error) if error.errno() == Some(rustix::io::Errno::NOENT) => Ok(None),
-            Err(error) => Err(error),
+        let action = |(dir, name): (Dir, Name)| match &entry.kind {
+            EntryKind::Dir => Ok(match dir_action(dir.meta(&name)?.map(|old| kind(old.kind))) {
+                DirAction::Make | DirAction::Merge => Would::Nothing,
+                DirAction::Refuse(way) => Would::Fail(way),
+            }),
+            EntryKind::Link(text) => Ok(match self.link_action((entry, text), (&dir, &name))? {
+                LinkAction::Make => Would::Write,
+                LinkAction::Stay => Would::Nothing,
+                LinkAction::Refuse(way) => Would::Fail(way),
+            }),
+            EntryKind::File { size } => {
+                Ok(match self.file_action(entry, *size, dir.meta(&name)?.as_ref()) {
+                    FileAction::Write => Would::Write,
+                    FileAction::Same | FileAction::Stay => Would::Nothing,
+                    FileAction::Refuse(way) => Would::Fail(way),
+                })
+            }
         };
-        let of = |old: Option<Found>| match fate(entry, old.as_ref(), self.disk.options) {
-            Fate::Refuse(refusal) => Err(refused(refusal, &path)),
-            fate => Ok(fate),
+        let found = match self.landing.dir().parent(&path).and_then(action) {
+            Ok(Would::Fail(way)) => Err(refused(way, &path)),
+            // In a directory that does not exist yet, no name is taken.
+            Err(error) if error.errno() == Some(rustix::io::Errno::NOENT) => {
+                Ok(if entry.kind == EntryKind::Dir { Would::Nothing } else { Would::Write })
+            }
+            found => found,
         };
-        match old.and_then(of) {
-            Ok(Fate::Write(_) | Fate::Link) => would()?,
+        match found {
+            Ok(Would::Write) => would()?,
             Ok(_) => {}
             Err(error) => {
-                self.disk.pending.add();
-                self.disk.fail(path.as_bytes(), &error);
+                self.not_made(&path, &error);
                 if entry.kind == EntryKind::Dir {
                     self.disk.said.is_missing(path.as_bytes());
                 }
@@ -239,15 +288,19 @@ impl Receiver<'_> {
             // Only the target itself can be one, as its user wrote it.
             true => (None, Manner::Stream),
             false => {
-                let old = found(&dir, &name, entry)?;
-                match fate(entry, old.as_ref(), self.disk.options) {
-                    Fate::Write(manner) => (old, manner),
-                    Fate::Refuse(refusal) => return Err(refused(refusal, path)),
-                    Fate::Stay | Fate::Link | Fate::Make | Fate::Merge => return Ok(None),
+                let old = dir.meta(&name)?;
+                match self.file_action(entry, size, old.as_ref()) {
+                    FileAction::Write => {}
+                    FileAction::Same | FileAction::Stay => return Ok(None),
+                    FileAction::Refuse(way) => return Err(refused(way, path)),
                 }
+                // A link is replaced, and not written through.
+                let is_file = old.as_ref().is_some_and(|old| old.kind == Kind::File);
+                let is_in_place = is_file && self.disk.options.write == Write::InPlace;
+                (old, if is_in_place { Manner::InPlace } else { Manner::Renamed })
             }
         };
-        let mode = self.mode(entry, old.as_ref().map(|old| &old.meta));
+        let mode = self.mode(entry, old.as_ref());
         Ok(Some(Plan {
             path: path.clone(),
             dir,
@@ -290,21 +343,41 @@ impl Receiver<'_> {
     }
 }
 
-/// The existing entry with the name of `entry`.
-fn found(dir: &Dir, name: &Name, entry: &Entry) -> Result<Option<Found>, FsError> {
-    let Some(meta) = dir.meta(name)? else { return Ok(None) };
-    let is_link = meta.kind == Kind::Link && matches!(entry.kind, EntryKind::Link(_));
-    // An unreadable link counts as another one.
-    let link = if is_link { dir.read_link(name).ok() } else { None };
-    Ok(Some(Found { meta, link }))
+/// The existing entry, as the decision needs it.
+const fn taken(old: &Meta) -> Taken {
+    let content = Content { size: old.size, modified: time(old.modified) };
+    Taken { kind: kind(old.kind), content }
 }
 
-fn refused(refusal: Refusal, path: &PeerPath) -> FsError {
-    match refusal {
-        Refusal::IsDirectory => FsError::is_dir(path.as_bytes()),
-        Refusal::NotDirectory => FsError::is_no_dir(path.as_bytes()),
-        Refusal::Special => FsError::is_special(path.as_bytes()),
+const fn time((secs, nanos): (i64, u32)) -> Time {
+    Time { secs, nanos }
+}
+
+const fn kind(kind: Kind) -> hikyaku_store::Kind {
+    match kind {
+        Kind::File => hikyaku_store::Kind::File,
+        Kind::Dir => hikyaku_store::Kind::Dir,
+        Kind::Link => hikyaku_store::Kind::Link,
+        Kind::Special => hikyaku_store::Kind::Special,
     }
+}
+
+fn refused(way: InTheWay, path: &PeerPath) -> FsError {
+    match way {
+        InTheWay::Directory => FsError::is_dir(path.as_bytes()),
+        InTheWay::NoDirectory => FsError::is_no_dir(path.as_bytes()),
+        InTheWay::Special => FsError::is_special(path.as_bytes()),
+    }
+}
+
+/// The result of a dry run for an entry.
+enum Would {
+    /// A file or link would be written.
+    Write,
+    /// It would stay, or is a directory.
+    Nothing,
+    /// It could not be made.
+    Fail(InTheWay),
 }
 
 /// The unfinished file of an earlier attempt, if the source has not changed.

@@ -1,8 +1,8 @@
 //! Unfinished files that nobody will finish: removed before anything new is written beside them.
 
 use super::{Attempt, Receiver};
-use crate::journal::live_tokens;
 use hikyaku_fs::{Dir, Draft, Kind, Meta, Name, Token};
+use hikyaku_job::live_tokens;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

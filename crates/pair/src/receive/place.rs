@@ -1,12 +1,11 @@
 //! Where an entry goes: only what was asked for, and what no other part of the copy has made.
 
 use super::{Receiver, Stopped};
-use crate::claims::{Claim, just_made};
-use crate::failure::failed;
+use crate::failure::{failed, full};
 use crate::kind_of;
-use crate::meter::End;
 use anyhow::anyhow;
 use hikyaku_fs::{PeerPath, Shown};
+use hikyaku_job::{Claim, End, just_made};
 use hikyaku_transfer::{Depth, Entry, EntryKind, FailureKind, FromReceiver, Links};
 
 impl Receiver<'_> {
@@ -15,7 +14,7 @@ impl Receiver<'_> {
     pub(super) fn free_place(&self, entry: &Entry) -> Result<Option<PeerPath>, Stopped> {
         let path = self.place(entry)?;
         let claim = self.claims.claim(path.as_bytes(), kind_of(&entry.kind));
-        match claim.map_err(|error| self.disk.fault.report(error))? {
+        match claim.map_err(|error| self.disk.fault.report(full(error)))? {
             Claim::Free => Ok(Some(path)),
             Claim::Taken => {
                 let failure = just_made(path.as_bytes());

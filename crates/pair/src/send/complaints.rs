@@ -1,7 +1,7 @@
 //! What goes wrong with a single file.
 
 use crate::fault::Fault;
-use crate::meter::{End, Meter};
+use hikyaku_job::{End, Meter};
 use hikyaku_reach::Out;
 use hikyaku_transfer::{EntryId, Failure, FromSender};
 

@@ -7,12 +7,12 @@ use super::knowledge::Knowledge;
 use super::small::Small;
 use crate::fault::{Fault, Stopped};
 use crate::lane::{Lane, Load, LoadError};
-use crate::meter::Meter;
 use crate::read::{ReadSource, Source, named};
 use crate::spot::Spot;
 use crate::version::of_meta;
 use crate::walk::{Found, FoundKind};
 use crate::{Options, SMALL};
+use hikyaku_job::Meter;
 use hikyaku_reach::{Out, TalkError};
 use hikyaku_transfer::{
     Attribute, Attributes, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Owners, Pass,

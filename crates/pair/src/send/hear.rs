@@ -2,8 +2,8 @@
 
 use super::before::Before;
 use crate::fault::{Fault, Stopped};
-use crate::meter::{End, Meter};
 use anyhow::anyhow;
+use hikyaku_job::{End, Meter};
 use hikyaku_reach::In;
 use hikyaku_transfer::{EntryId, FromReceiver, SegmentIndex, TargetKind, decode};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Regular reports of the sender: the total of the copy, and the state of the path.
 
 use crate::limit::{Gauge, Waits};
-use crate::meter::Meter;
+use hikyaku_job::Meter;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::{Connection, Out, Packets, Seen};
 use hikyaku_transfer::{FromSender, LimitedBy, PathFigures};

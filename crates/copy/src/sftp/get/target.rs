@@ -8,7 +8,7 @@ use crate::sftp::remote::join;
 use anyhow::{Context, Result};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
-use hikyaku_pair::kind;
+use hikyaku_job::kind_of_fs_error;
 use hikyaku_store::StorePath;
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::{Pass, Sources};
@@ -76,5 +76,5 @@ impl Target {
 /// Why nothing can be written to the target.
 fn of_target(path: &Path, error: FsError) -> anyhow::Error {
     let shown = Shown::new(path.as_os_str().as_bytes());
-    failed(kind(&error), format!("{shown}: {}", error.reason()))
+    failed(kind_of_fs_error(&error), format!("{shown}: {}", error.reason()))
 }

@@ -12,7 +12,7 @@ use crate::sftp::{Run, crew};
 use anyhow::Result;
 use hikyaku_fan::{DirMeta, DirState, Dress};
 use hikyaku_fs::{Name, dirs_above};
-use hikyaku_pair::{Choice, End};
+use hikyaku_job::{Choice, End};
 use hikyaku_sftp::{Answer, Attributes, Entry, Failed, Kind, Request};
 use hikyaku_store::{Change, ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_transfer::{Depth, Durable, FailureKind, Links, Pass};

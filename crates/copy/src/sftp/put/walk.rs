@@ -10,7 +10,7 @@ use crate::sftp::upload::Upload;
 use crate::sftp::{Run, crew};
 use anyhow::Result;
 use hikyaku_fs::dirs_above;
-use hikyaku_pair::{Choice, End};
+use hikyaku_job::{Choice, End};
 use hikyaku_sftp::{Attributes, Failed, Kind, Request, Ticket};
 use hikyaku_transfer::{Depth, FailureKind, Links, Pass};
 use std::collections::BTreeSet;

@@ -64,7 +64,7 @@ pub struct Told {
     pub kind: FailureKind,
     /// Its path there, if it is about one.
     pub place: String,
-    /// What failed, without the path.
+    /// The failure, without the path.
     pub text: String,
 }
 

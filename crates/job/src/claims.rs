@@ -1,32 +1,31 @@
-//! Names at the target that sources of several machines have: what one of them has made, another does not
-//! replace. Within a machine the walk sees to that.
+//! Names at the target that sources of several machines have. A file that came from one of them is not replaced by a file of
+//! another one. Within a machine the walk sees to that.
 
-use anyhow::{Error, anyhow};
 use hikyaku_fs::Kind;
 use hikyaku_transfer::{Failure, FailureKind};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
-/// Names that are kept: 40 bytes each.
-const MOST: usize = 1 << 21;
-/// So much of a name's hash stands for it: who finds two names with one has broken BLAKE3.
-const KEY: usize = 16;
+/// Maximum number of names, of 40 bytes each.
+const NAMES_MAX: usize = 1 << 21;
+/// Bytes of a name's BLAKE3 hash that stand for the name.
+const KEY_BYTES: usize = 16;
 
-/// What the parts of a copy have made.
+/// The names that the parts of a copy have made.
 pub struct Claims {
-    made: Mutex<HashMap<[u8; KEY], Made>>,
+    made: Mutex<HashMap<[u8; KEY_BYTES], Made>>,
     most: usize,
 }
 
-/// What was made under a name first.
+/// The first entry of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Made {
     part: usize,
     kind: Kind,
 }
 
-/// A part of a copy, which may make something.
+/// One part of a copy.
 #[derive(Clone, Copy)]
 pub struct Claimant<'a> {
     claims: Option<&'a Claims>,
@@ -35,20 +34,33 @@ pub struct Claimant<'a> {
 
 /// Whether a part may have a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Claim {
+pub enum Claim {
+    /// It may.
     Free,
-    /// Another part's file is there, or this one's would be where another has a directory.
+    /// Another part has made a file of that name, or a directory where this part has a file.
     Taken,
+}
+
+/// Sources of several machines have too many names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("sources of several machines have more than {names_max} names that may meet")]
+pub struct ClaimsFull {
+    names_max: usize,
+}
+
+impl ClaimsFull {
+    /// The remedy for the user.
+    pub const REMEDY: &str = "try: one command for each machine";
 }
 
 impl Default for Claims {
     fn default() -> Self {
-        Self { made: Mutex::default(), most: MOST }
+        Self { made: Mutex::default(), most: NAMES_MAX }
     }
 }
 
 impl Claims {
-    /// One of the parts, by its number.
+    /// The part with this number.
     pub const fn part(&self, part: usize) -> Claimant<'_> {
         Claimant { claims: Some(self), part }
     }
@@ -60,12 +72,16 @@ impl Claimant<'_> {
         Self { claims: None, part: 0 }
     }
 
-    /// Whether this part may make something of this kind at `path`. From then on no other may, unless both are
+    /// Whether this part may make an entry of this kind at `path`. From then on no other part may, unless both are
     /// directories, which become one.
-    pub(crate) fn claim(&self, path: &[u8], kind: Kind) -> Result<Claim, Error> {
+    ///
+    /// # Errors
+    ///
+    /// There is no room for another name.
+    pub fn claim(&self, path: &[u8], kind: Kind) -> Result<Claim, ClaimsFull> {
         let Some(claims) = self.claims else { return Ok(Claim::Free) };
-        let mut key = [0; KEY];
-        key.copy_from_slice(&blake3::hash(path).as_bytes()[..KEY]);
+        let mut key = [0; KEY_BYTES];
+        key.copy_from_slice(&blake3::hash(path).as_bytes()[..KEY_BYTES]);
         let mut made = claims.made.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = made.len() >= claims.most;
         match made.entry(key) {
@@ -74,11 +90,7 @@ impl Claimant<'_> {
                 let is_free = part == self.part || (kind, other) == (Kind::Dir, Kind::Dir);
                 Ok(if is_free { Claim::Free } else { Claim::Taken })
             }
-            Entry::Vacant(_) if is_full => Err(anyhow!(
-                "sources of several machines have more than {} names that may meet",
-                claims.most
-            )
-            .context("try: one command for each machine")),
+            Entry::Vacant(_) if is_full => Err(ClaimsFull { names_max: claims.most }),
             Entry::Vacant(free) => {
                 free.insert(Made { part: self.part, kind });
                 Ok(Claim::Free)
@@ -87,12 +99,12 @@ impl Claimant<'_> {
     }
 }
 
-/// What is said of a source whose name another one has.
-pub(crate) const JUST_MADE: &str =
+/// The reason that a source is not copied whose name another one has.
+pub const JUST_MADE: &str =
     "would overwrite the just-created one of another source, and is not copied";
 
 /// The failure of a source that would be `path` at the target.
-pub(crate) fn just_made(path: &[u8]) -> Failure {
+pub fn just_made(path: &[u8]) -> Failure {
     Failure { place: path.to_vec(), kind: FailureKind::Exists, text: JUST_MADE.to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! What a far side may send, and what a pattern finds.
+//! Names that a far side may send, and paths that a pattern matches.
 
 use super::*;
 

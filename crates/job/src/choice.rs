@@ -1,7 +1,6 @@
 //! Which files are left out: `--exclude` and `--include`.
 
-use crate::patterns::compile;
-use anyhow::Result;
+use crate::patterns::{PatternError, compile};
 use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -16,7 +15,7 @@ pub struct Patterns {
     pub include: Vec<String>,
 }
 
-/// The same, ready for use.
+/// The patterns, compiled.
 pub struct Choice {
     exclude: Vec<Pattern>,
     include: Vec<Pattern>,
@@ -36,9 +35,9 @@ impl Choice {
     /// # Errors
     ///
     /// One of them is not a pattern.
-    pub fn new(patterns: &Patterns) -> Result<Self> {
+    pub fn new(patterns: &Patterns) -> Result<Self, PatternError> {
         let all = |texts: &[String]| {
-            texts.iter().map(|text| Pattern::new(text)).collect::<Result<Vec<_>>>()
+            texts.iter().map(|text| Pattern::new(text)).collect::<Result<Vec<_>, _>>()
         };
         Ok(Self { exclude: all(&patterns.exclude)?, include: all(&patterns.include)? })
     }
@@ -51,7 +50,7 @@ impl Choice {
 }
 
 impl Pattern {
-    fn new(text: &str) -> Result<Self> {
+    fn new(text: &str) -> Result<Self, PatternError> {
         let (rest, is_dir) = match text.strip_suffix('/') {
             Some(rest) => (rest, true),
             None => (text, false),

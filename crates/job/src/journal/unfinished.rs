@@ -1,7 +1,6 @@
 //! Journals of unfinished copies, as other commands see them.
 
 use super::{SUFFIX, folder, request};
-use anyhow::{Context, Result};
 use hikyaku_fs::{FsError, Token};
 use hikyaku_transfer::{Begun, EarlierFile, Journal, JournalError, Remains, read_earlier};
 use rustix::fs::FlockOperation;
@@ -25,8 +24,8 @@ pub struct Unfinished {
     pub touched: Option<SystemTime>,
     /// Whether the copy runs.
     pub state: State,
-    /// What the journal records.
-    pub content: Content,
+    /// The content of the journal.
+    pub content: Journaled,
 }
 
 /// Whether the copy runs.
@@ -39,7 +38,7 @@ pub enum State {
 }
 
 /// The contents of a journal.
-pub enum Content {
+pub enum Journaled {
     /// A copy that the same command continues.
     Known(Known),
     /// Of protocol 2, which does not contain the destination.
@@ -58,14 +57,18 @@ pub struct Known {
     pub files: BTreeMap<Vec<u8>, Remains>,
 }
 
-/// All of this user, by the names of their files.
-pub fn unfinished() -> Result<Vec<Unfinished>> {
-    let folder = folder().context("neither XDG_STATE_HOME nor HOME says where journals are")?;
+/// All journals of this user, sorted by the names of their files; `None` if this user has no state folder.
+///
+/// # Errors
+///
+/// The folder of the journals cannot be listed.
+pub fn unfinished() -> Result<Option<Vec<Unfinished>>, FsError> {
+    let Some(folder) = folder() else { return Ok(None) };
     let about = || folder.as_os_str().as_bytes();
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(FsError::io("list", about(), &error).into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Vec::new())),
+        Err(error) => return Err(FsError::io("list", about(), &error)),
     };
     let mut paths = Vec::new();
     for entry in entries {
@@ -75,12 +78,12 @@ pub fn unfinished() -> Result<Vec<Unfinished>> {
         }
     }
     paths.sort_unstable();
-    // One that has ended meanwhile is none any more.
-    Ok(paths.into_iter().filter_map(look).collect())
+    // A copy that has ended in the meantime has no journal.
+    Ok(Some(paths.into_iter().filter_map(look).collect()))
 }
 
 fn look(path: PathBuf) -> Option<Unfinished> {
-    let unreadable = |error: FsError| Content::Unreadable(error.reason());
+    let unreadable = |error: FsError| Journaled::Unreadable(error.reason());
     let (touched, state, content) = match open(&path, OpenOptions::new().read(true)) {
         Ok(None) => return None,
         Ok(Some(mut file)) => {
@@ -99,8 +102,8 @@ fn look(path: PathBuf) -> Option<Unfinished> {
 
 /// A journal that is locked for this process.
 pub struct Held {
-    /// What the journal records.
-    pub content: Content,
+    /// The content of the journal.
+    pub content: Journaled,
     path: PathBuf,
     _file: File,
 }
@@ -168,19 +171,19 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<Option<File>, FsError>
     }
 }
 
-fn read(file: &mut File, path: &Path) -> Result<Content, FsError> {
+fn read(file: &mut File, path: &Path) -> Result<Journaled, FsError> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)
         .map_err(|error| FsError::io("read", path.as_os_str().as_bytes(), &error))?;
     if let Ok(files) = read_earlier(&bytes) {
-        return Ok(Content::Earlier(files));
+        return Ok(Journaled::Earlier(files));
     }
     Ok(match Journal::read(&bytes) {
         Ok(Journal { begun: Some(begun), files, .. }) => match Token::parse(&begun.token) {
-            Some(token) => Content::Known(Known { token, begun, files }),
-            None => Content::Unreadable(JournalError::Unknown.to_string()),
+            Some(token) => Journaled::Known(Known { token, begun, files }),
+            None => Journaled::Unreadable(JournalError::Unknown.to_string()),
         },
-        Ok(_) => Content::Unreadable("nothing is in it".to_owned()),
-        Err(error) => Content::Unreadable(error.to_string()),
+        Ok(_) => Journaled::Unreadable("nothing is in it".to_owned()),
+        Err(error) => Journaled::Unreadable(error.to_string()),
     })
 }

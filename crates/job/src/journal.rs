@@ -2,7 +2,7 @@
 
 mod unfinished;
 
-pub use unfinished::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};
+pub use unfinished::{Held, Journaled, Known, NotHeld, State, Unfinished, unfinished};
 
 use hikyaku_console::Folder;
 use hikyaku_fs::{FsError, Token};
@@ -29,23 +29,26 @@ const LONGEST_HEAD: u64 = 64 << 10;
 const LONGEST_FROM: usize = 1000;
 
 /// A journal, open for the duration of the copy. A copy without a journal works, but cannot be resumed.
-pub(crate) struct JournalFile {
+pub struct JournalFile {
     open: Option<(Mutex<File>, PathBuf)>,
     /// In the names of this copy's unfinished files.
     token: Token,
 }
 
 /// An open journal with the results of earlier attempts.
-pub(crate) struct Opened {
-    pub(crate) journal: JournalFile,
+pub struct Opened {
+    /// The open journal.
+    pub journal: JournalFile,
     /// Files that earlier attempts have left, by path.
-    pub(crate) remains: BTreeMap<Vec<u8>, Remains>,
-    pub(crate) attempt: Attempt,
+    pub remains: BTreeMap<Vec<u8>, Remains>,
+    /// Whether there were earlier attempts.
+    pub attempt: Attempt,
 }
 
 /// Which attempt at a copy this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Attempt {
+pub enum Attempt {
+    /// No attempt is recorded.
     First,
     /// An earlier attempt was not completed.
     Later,
@@ -53,20 +56,22 @@ pub(crate) enum Attempt {
 
 /// Whether records were written for the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Remembered {
+pub enum Remembered {
+    /// They were written.
     Yes,
+    /// There is no journal, or it cannot be written.
     No,
 }
 
 impl JournalFile {
     /// No journal.
-    pub(crate) const fn none(token: Token) -> Self {
+    pub const fn none(token: Token) -> Self {
         Self { open: None, token }
     }
 
     /// The journal of copies of these sources to `place`, and what there is of earlier ones. If the
     /// same copy is under way it keeps its journal. `from` are the sources for a person.
-    pub(crate) fn open(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+    pub fn open(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
         let token = Token::random()?;
         // No state directory, a full disk, an unreadable file: nothing of it hurts the copy.
         let opened = Self::try_open(place, from, token).ok().flatten();
@@ -105,12 +110,12 @@ impl JournalFile {
     }
 
     /// In the names of this copy's unfinished files.
-    pub(crate) const fn token(&self) -> Token {
+    pub const fn token(&self) -> Token {
         self.token
     }
 
     /// Appends records.
-    pub(crate) fn append(&self, records: &[Record]) -> Remembered {
+    pub fn append(&self, records: &[Record]) -> Remembered {
         let Some((file, _)) = &self.open else { return Remembered::No };
         if records.is_empty() {
             return Remembered::Yes;
@@ -125,14 +130,14 @@ impl JournalFile {
     }
 
     /// The length of the journal, to be passed to [`Self::synced`] once the data of its records are synced.
-    pub(crate) fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         let Some((file, _)) = &self.open else { return 0 };
         let file = file.lock().unwrap_or_else(PoisonError::into_inner);
         file.metadata().map_or(0, |meta| meta.len())
     }
 
     /// Records that the data of all records in the first `length` bytes have reached the disk.
-    pub(crate) fn synced(&self, length: u64, stamps: Vec<(Vec<u8>, (i64, u32))>) {
+    pub fn synced(&self, length: u64, stamps: Vec<(Vec<u8>, (i64, u32))>) {
         self.append(&[Record::Synced { length, stamps }]);
         if let Some((file, _)) = &self.open {
             let _ = file.lock().unwrap_or_else(PoisonError::into_inner).sync_data();
@@ -140,12 +145,12 @@ impl JournalFile {
     }
 
     /// Whether another attempt at the same copy waits for it.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         self.open.as_ref().is_some_and(|(_, path)| request(path).exists())
     }
 
     /// The copy is done: there is nothing to go on with.
-    pub(crate) fn remove(self) {
+    pub fn remove(self) {
         if let Some((file, path)) = self.open {
             let _ = fs::remove_file(path);
             drop(file);
@@ -186,7 +191,7 @@ fn begin(
 }
 
 /// Tokens in the names of unfinished files, of all copies that can be resumed.
-pub(crate) fn live_tokens() -> BTreeSet<Token> {
+pub fn live_tokens() -> BTreeSet<Token> {
     let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
     let journals = entries.flatten().map(|entry| entry.path());
     let journals = journals.filter(|path| path.extension().is_some_and(|end| end == SUFFIX));
@@ -201,18 +206,18 @@ fn token_of(journal: &Path) -> Option<Token> {
 }
 
 /// The copy that a journal belongs to.
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     /// A hash of the sources.
-    pub(crate) of: [u8; 32],
+    pub of: [u8; 32],
     /// The directory that is copied into.
-    pub(crate) dir: &'a Path,
+    pub dir: &'a Path,
     /// The name of a single source at the destination, if it differs from its own name.
-    pub(crate) name: Option<&'a [u8]>,
+    pub name: Option<&'a [u8]>,
 }
 
 impl Place<'_> {
     /// Whether a copy to it was begun and not finished.
-    pub(crate) fn is_begun(&self) -> bool {
+    pub fn is_begun(&self) -> bool {
         folder().zip(self.journal().ok()).is_some_and(|(folder, name)| folder.join(name).exists())
     }
 

@@ -1,8 +1,6 @@
 //! Shell patterns: the paths that a source on the far side stands for, and the names that may arrive for it.
 
-use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
-use hikyaku_console::misuse;
 use hikyaku_fs::{Kind, Name, dirs_above};
 use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath, doing};
 use hikyaku_transfer::Depth;
@@ -13,13 +11,26 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Compiles one: `*` and `?` match no slash, `**` does.
-pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher> {
+pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher, PatternError> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    let glob = glob.map_err(|error| {
-        let text = format!("'{pattern}' is not a pattern: {}", error.kind());
-        misuse(text, "a backslash before a character that means itself, as in '\\['")
+    let glob = glob.map_err(|error| PatternError {
+        pattern: pattern.to_owned(),
+        reason: error.kind().to_string(),
     })?;
     Ok(glob.compile_matcher())
+}
+
+/// A text that is not a pattern.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("'{pattern}' is not a pattern: {reason}")]
+pub struct PatternError {
+    pattern: String,
+    reason: String,
+}
+
+impl PatternError {
+    /// The remedy for the user.
+    pub const REMEDY: &str = "a backslash before a character that means itself, as in '\\['";
 }
 
 /// A name as the user typed it: it stands for itself and, as a pattern, for the names that it matches.
@@ -53,7 +64,7 @@ impl Asked {
 }
 
 /// The paths that `path` stands for: all that match it, sorted; or itself, if it exists or nothing matches.
-pub(crate) fn expand(path: &Path) -> Vec<PathBuf> {
+pub fn expand(path: &Path) -> Vec<PathBuf> {
     let is_pattern = path.components().any(|component| match component {
         Component::Normal(name) => Asked::new(name.as_bytes()).pattern.is_some(),
         _ => false,
