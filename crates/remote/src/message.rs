@@ -64,7 +64,7 @@ pub enum Request {
     },
     /// What the request `give` has not sent yet is not wanted any more, from the byte `from` of its answer on. It has
     /// no answer of its own: that request ends with [`Reply::Given`] and the bytes that were sent, or with
-    /// [`Reply::Done`] before its last file.
+    /// [`Reply::Done`] before its last file or, of a walk, before its last name. Older servers finish a walk.
     Cut {
         /// The request.
         give: RequestId,

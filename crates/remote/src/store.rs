@@ -36,6 +36,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// `Changed`. Drafts take their bytes in order, and a daemon that does not let this client write refuses them as
 /// `ReadOnly`. Content is on the daemon's disk before a file gets its name, whatever the caller asks for. If the connection
 /// is lost, every call fails as `Unreachable`.
+///
+/// A connection needs one `RemoteStore`, which is cloned: each opens a stream for what it writes, and servers limit the number of
+/// streams.
 #[derive(Clone)]
 pub struct RemoteStore {
     inner: Arc<Inner>,
@@ -141,8 +144,8 @@ impl Store for RemoteStore {
         let is_writable = client.has(UPLOADS);
         Abilities {
             update: client.has(WRITES),
-            rename: true,
-            name_if_absent: client.has(UNSIZED_UPLOADS),
+            rename: is_writable,
+            name_if_absent: is_writable && client.has(UNSIZED_UPLOADS),
             links: true,
             modes: true,
             times: true,

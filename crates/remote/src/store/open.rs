@@ -75,7 +75,10 @@ impl RemoteOpen {
     fn may_write(&self, doing: Doing<'_>) -> Result<()> {
         match self.access {
             Access::Update => Ok(()),
-            Access::Read => doing.fail(ErrorKind::Unsupported(Ability::Update)),
+            Access::Read => {
+                doing.or(self.store.may_change())?;
+                doing.fail(ErrorKind::Unsupported(Ability::Update))
+            }
         }
     }
 }

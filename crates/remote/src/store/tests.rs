@@ -5,7 +5,8 @@ use crate::server;
 use crate::tests::{connections, path, put, random};
 use crate::{Limits, Server};
 use hikyaku_reach::daemon::STORE;
-use hikyaku_store::testing::{Rig, failures};
+use hikyaku_store::testing::read_only::{self, ReadOnlyRig};
+use hikyaku_store::testing::{Forbidden, Rig, failures};
 use hikyaku_store::{Fault, Faulty, Finish, Make, Memory, Naming, Operation, Put, Time, When};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::Durable;
@@ -46,25 +47,82 @@ impl Drop for Served {
     }
 }
 
-struct InMemory(Memory, Served);
+/// A store in memory, some of whose directories cannot be listed, and its server.
+struct InMemory {
+    memory: Memory,
+    faulty: Arc<Faulty<Memory>>,
+    served: Served,
+}
+
+impl InMemory {
+    fn new() -> Self {
+        let memory = Memory::default();
+        let faulty = Arc::new(Faulty::new(memory.clone()));
+        let served = Served::with(faulty.clone(), server::Writes::Allowed, STORE.features);
+        Self { memory, faulty, served }
+    }
+}
 
 impl Rig for InMemory {
     fn store(&self) -> Box<dyn Store> {
-        Box::new(self.1.store.clone())
+        Box::new(self.served.store.clone())
     }
 
     fn crash(&self) -> Option<Box<dyn Store>> {
-        Some(Box::new(self.0.crash()))
+        Some(Box::new(self.memory.crash()))
+    }
+
+    fn forbid(&self, dir: &StorePath) -> Forbidden {
+        let path = Some(dir.clone());
+        let when = When { operation: Operation::List, path, nth: 1, times: u32::MAX };
+        self.faulty.add(when, Fault::Error(ErrorKind::Denied));
+        Forbidden::Done
     }
 }
 
 #[test]
 fn a_daemon_with_a_store_in_memory_conforms() {
-    let failed = failures(|| {
-        let memory = Memory::default();
-        InMemory(memory.clone(), Served::new(memory))
-    });
+    let failed = failures(InMemory::new);
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A server that does not let its clients write.
+struct ReadOnly(Memory, Served);
+
+impl ReadOnly {
+    /// A client keeps to the features of the server. An older server may close the connection for a change that it does not
+    /// know, so even one that would allow changes gets none.
+    fn new(writes: server::Writes) -> Self {
+        let memory = Memory::default();
+        let is_of_readers = |name: &&str| ![UPLOADS, UNSIZED_UPLOADS, WRITES].contains(name);
+        let features: Vec<&str> = STORE.features.iter().copied().filter(is_of_readers).collect();
+        Self(memory.clone(), Served::with(Arc::new(memory), writes, &features))
+    }
+}
+
+impl ReadOnlyRig for ReadOnly {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.1.store.clone())
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) {
+        for (at, _) in name.match_indices('/') {
+            let _ = self.0.make_dir(&path(&name[..at]), 0o755);
+        }
+        put(&self.0, name, bytes);
+    }
+
+    fn remove(&self, name: &str) {
+        self.0.remove(&path(name), Kind::File).unwrap();
+    }
+}
+
+#[test]
+fn a_daemon_that_may_not_be_written_to_conforms() {
+    for writes in [server::Writes::Refused, server::Writes::Allowed] {
+        let failed = read_only::failures(|| ReadOnly::new(writes));
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
 }
 
 /// A directory that is removed with the rig.
@@ -120,43 +178,26 @@ fn get(store: &dyn Store, at: &str) -> Vec<u8> {
 const LARGE: usize = 700_000;
 
 #[test]
-fn a_daemon_that_may_not_be_written_to_refuses_every_change_by_name() {
-    let memory = Memory::default();
-    put(&memory, "f", b"old");
-    let features: Vec<&str> = STORE
-        .features
-        .iter()
-        .copied()
-        .filter(|name| ![UPLOADS, UNSIZED_UPLOADS, WRITES].contains(name))
-        .collect();
-    // It is judged by its features: an older server would close the connection.
-    for writes in [server::Writes::Refused, server::Writes::Allowed] {
-        let served = Served::with(Arc::new(memory.clone()), writes, &features);
-        let store = &served.store;
-        assert_eq!(store.abilities().writes, Writes::Never);
-        let f = path("f");
-        let put = Put {
-            path: &f,
-            bytes: b"new",
-            naming: Naming::Replace,
-            finish: &Finish::default(),
-            durable: Durable::Disk,
-        };
-        let mut refused = vec![
-            why(store.create(&f, &Make::default()).map(drop)),
-            why(store.open(&f, Access::Update).map(drop)),
-            why(store.make_dir(&path("d"), 0o755)),
-            why(store.make_link(&path("l"), b"f")),
-            why(store.remove(&f, Kind::File)),
-            why(store.rename(&f, &path("g"), Replace::Allowed)),
-            why(store.change(&f, &Change::default())),
-            why(store.sync(&[StorePath::ROOT])),
-        ];
-        let ops = [Op::Put(put), Op::Remove(&f, Kind::File)];
-        store.batch(&ops, &mut |_, result| refused.push(why(result)));
-        assert!(refused.iter().all(|why| *why == Some(ErrorKind::ReadOnly)), "{refused:?}");
-        assert_eq!(get(store, "f"), b"old");
-    }
+fn every_operation_of_a_batch_is_refused_if_the_daemon_may_not_be_written_to() {
+    let rig = ReadOnly::new(server::Writes::Allowed);
+    put(&rig.0, "f", b"old");
+    let (f, g) = (path("f"), path("g"));
+    let finish = Finish::default();
+    let (bytes, naming, durable) = (&b"new"[..], Naming::Replace, Durable::Disk);
+    let change = Change::default();
+    let ops = [
+        Op::Put(Put { path: &f, bytes, naming, finish: &finish, durable }),
+        Op::Remove(&f, Kind::File),
+        Op::MakeDir(&g, 0o755),
+        Op::MakeLink(&g, b"f"),
+        Op::Rename(&f, &g, Replace::Allowed),
+        Op::Change(&f, &change),
+    ];
+    let mut refused = Vec::new();
+    rig.1.store.batch(&ops, &mut |_, result| refused.push(why(result)));
+    assert_eq!(refused, [Some(ErrorKind::ReadOnly); 6]);
+    assert_eq!(why(rig.1.store.sync(&[StorePath::ROOT])), Some(ErrorKind::ReadOnly));
+    assert_eq!(get(&rig.0, "f"), b"old");
 }
 
 #[test]
