@@ -190,7 +190,14 @@ fn merge(told: Vec<Told>) -> Census {
     let named = all.first_key_value().map_or(0, |(path, _)| path.len());
     // A directory comes before what is in it: its path is the shorter one.
     for (path, entries) in all {
-        if path.is_empty() || Token::is_in(path.get(named..).unwrap_or_default()) {
+        if Token::is_in(path.get(named..).unwrap_or_default()) {
+            continue;
+        }
+        if let Some(why) = unlisted(&entries) {
+            let path = if path.is_empty() { b".".to_vec() } else { path.clone() };
+            census.left_out.push(LeftOut { path, why });
+        }
+        if path.is_empty() {
             continue;
         }
         let why = match PeerPath::new(&path) {
@@ -200,6 +207,19 @@ fn merge(told: Vec<Told>) -> Census {
         census.left_out.extend(why.map(|why| LeftOut { path, why }));
     }
     census
+}
+
+/// Why a directory was not listed to its end. The server that has it reports it a second time, with the error.
+fn unlisted(entries: &[(ServerId, Entry)]) -> Option<Why> {
+    let has_dir = |server: ServerId| {
+        entries.iter().any(|(at, entry)| {
+            *at == server && entry.found.is_ok_and(|found| found.kind == Kind::Dir)
+        })
+    };
+    entries.iter().find_map(|(server, entry)| {
+        let kind = entry.found.err().filter(|_| has_dir(*server))?;
+        Some(Why::Server(kind))
+    })
 }
 
 impl Census {

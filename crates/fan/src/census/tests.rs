@@ -60,6 +60,26 @@ fn replicas_are_files_of_one_name_size_and_time() {
 }
 
 #[test]
+fn a_directory_that_is_not_listed_to_its_end_is_told() {
+    let unreadable = |path: &str| Entry {
+        path: path.as_bytes().to_vec(),
+        found: Err(ErrorKind::Denied),
+        link: None,
+    };
+    for root in ["", "run7"] {
+        let told = vec![entry(root, Kind::Dir, 0), unreadable(root)];
+        let census = merge(vec![Ok(told), Ok(vec![entry(root, Kind::Dir, 0)])]);
+        let shown = if root.is_empty() { "." } else { root };
+        let wanted =
+            LeftOut { path: shown.as_bytes().to_vec(), why: Why::Server(ErrorKind::Denied) };
+        assert_eq!(census.left_out, [wanted]);
+    }
+    // A file that one server cannot read comes from another one.
+    let census = merge(vec![Ok(vec![unreadable("f")]), Ok(vec![entry("f", Kind::File, 7)])]);
+    assert_eq!((census.left_out.len(), census.files.len()), (0, 1));
+}
+
+#[test]
 fn unfinished_files_of_others_are_no_part_of_a_tree_whoever_tells_of_them() {
     let tree = || {
         vec![
