@@ -244,9 +244,7 @@ impl Side for There {
         let set = match kind {
             // Without the extension the link is followed, and what it leads to would get the time.
             Kind::Link if !self.keeps_times_of_links() => Ok(()),
-            Kind::Link => {
-                self.client.done(&Request::SetOfLink(&path, attributes)).map_err(why)
-            }
+            Kind::Link => self.client.done(&Request::SetOfLink(&path, attributes)).map_err(why),
             _ => self.client.done(&Request::SetStat(&path, attributes)).map_err(why),
         };
         set.and_then(|()| self.has_time(path_below, setting))
