@@ -30,7 +30,8 @@ pub struct ContentToken(pub Vec<u8>);
 impl Entry {
     /// An entry of which a store knows no replicas, and the content by its version only.
     pub fn new(path: StorePath, found: Result<Found>, link: Option<Vec<u8>>) -> Self {
-        let content = found.as_ref().ok().and_then(|found| found.version).map(ContentToken::from);
+        let file = found.as_ref().ok().filter(|found| found.kind == Kind::File);
+        let content = file.and_then(|file| file.version).map(ContentToken::from);
         Self { path, found, link, places: Vec::new(), content }
     }
 

@@ -197,7 +197,8 @@ fn contents(rig: &dyn Rig) {
         put(&*store, "f", content);
         assert_eq!(get(&*store, "f"), content);
         let found = token();
-        assert_eq!(found, token(), "without a change");
+        // A store that takes no young file for unchanged has no token of it at first.
+        assert!(found.is_none() || found == token(), "without a change");
         assert!(found.is_none() || !seen.contains(&found), "{found:?} twice");
         seen.push(found);
     }
