@@ -27,6 +27,12 @@ impl Target {
         let remedy = remedy_for_scheme(&scheme).filter(|_| is_address && scheme != "sftp");
         if let Some(remedy) = remedy {
             let error = format!("addresses of {scheme}:// are not for hikyaku sftp");
+            let remedy = match &*scheme {
+                "hikyaku" | "gfarm" | "s3" => {
+                    "hikyaku ls ADDRESS, which lists files, or hikyaku cp"
+                }
+                _ => remedy,
+            };
             return Err(misuse(error, remedy));
         }
         let remedy = "USER@HOST:PATH, or sftp://USER@HOST:PORT/PATH";
@@ -89,5 +95,15 @@ mod tests {
         for text in [":a", "", "sftp:///a", "-oProxyCommand=x", "sftp://far/%zz"] {
             assert!(Target::parse(text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_address_of_a_storage_has_the_command_that_lists_it() {
+        for text in ["hikyaku://node1/run7", "gfarm:///run7", "s3://bucket", "S3://bucket"] {
+            let error = format!("{:#}", Target::of_user(text.as_bytes()).unwrap_err());
+            assert!(error.contains("try: hikyaku ls ADDRESS"), "{error}");
+        }
+        let error = format!("{:#}", Target::of_user(b"https://far/x").unwrap_err());
+        assert!(error.contains("try: hikyaku get"), "{error}");
     }
 }
