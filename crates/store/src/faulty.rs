@@ -231,8 +231,14 @@ impl Injector {
 impl<S: Store> Store for Faulty<S> {
     fn abilities(&self) -> Abilities {
         let inner = self.inner.abilities();
+        let latency = Latency::RoundTrip;
         match self.far {
-            Some(writes) => Abilities { writes, latency: Latency::RoundTrip, ..inner },
+            // Such a draft leaves no range out, and the end of a resumed one is not known.
+            Some(writes @ (Writes::InOrder | Writes::Window { .. })) => {
+                let take_up = inner.take_up && writes != Writes::InOrder;
+                Abilities { writes, latency, take_up, holes: false, ..inner }
+            }
+            Some(writes) => Abilities { writes, latency, ..inner },
             None => inner,
         }
     }
@@ -265,9 +271,12 @@ impl<S: Store> Store for Faulty<S> {
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
         let injector = self.injector();
         injector.check(Operation::Create, path, "resume")?;
+        if !self.abilities().take_up {
+            let kind = ErrorKind::Unsupported(Ability::TakeUp);
+            return Err(StoreError::new("resume", path, kind));
+        }
         let inner = self.inner.take_up(path, token)?;
-        let end = (self.far == Some(Writes::InOrder)).then(Mutex::default);
-        Ok(Box::new(FaultyDraft { inner, path: path.clone(), injector, end }))
+        Ok(Box::new(FaultyDraft { inner, path: path.clone(), injector, end: None }))
     }
 
     fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {

@@ -4,7 +4,7 @@
 mod broken;
 
 use hikyaku_store::testing::{Forbidden, Rig, count, failures};
-use hikyaku_store::{ErrorKind, Fault, Faulty, Memory, Operation, Store, StorePath, When};
+use hikyaku_store::{ErrorKind, Fault, Faulty, Memory, Operation, Store, StorePath, When, Writes};
 
 struct InMemory(Memory);
 
@@ -50,4 +50,14 @@ fn a_store_in_memory_conforms() {
 fn a_store_with_no_fault_conforms() {
     let failed = failures(|| WithoutFaults(Faulty::new(Memory::default())));
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A store is asked for no other order of writes than the declared one.
+#[test]
+fn a_store_that_takes_bytes_in_its_own_order_conforms() {
+    for writes in [Writes::InOrder, Writes::Window { bytes: 300_000 }, Writes::Runs] {
+        let store = || WithoutFaults(Faulty::new(Memory::default()).far(writes));
+        let failed = failures(store);
+        assert!(failed.is_empty(), "{writes:?}: {failed:#?}");
+    }
 }
