@@ -33,7 +33,7 @@ type Attend = fn(Arrival) -> Result<()>;
 
 /// The services of this program.
 const SERVICES: [(Service, Attend); 4] = [
-    (hikyaku_pair::SERVICE, hikyaku_pair::attend),
+    (hikyaku_pair::SERVICE, |arrival| Ok(hikyaku_pair::attend(arrival)?)),
     (hikyaku_perf::SERVICE, hikyaku_perf::attend),
     (hikyaku_proxy::SERVICE, hikyaku_proxy::attend),
     (hikyaku_shell::SERVICE, hikyaku_shell::attend),

@@ -2,14 +2,42 @@
 
 use anyhow::Error;
 use hikyaku_console::{ExitCode, Kept};
+use hikyaku_fs::FsError;
+use hikyaku_job::kind_of_fs_error;
 use hikyaku_net::ConnectError;
-use hikyaku_pair::{Fatal, LostConnection, Refused, kind_of_file};
+use hikyaku_pair::{Fatal, LostConnection, PairError, Refused};
 use hikyaku_reach::dial::DialError;
 use hikyaku_reach::tcp::TcpError;
 use hikyaku_reach::{ReachError, SshFailed};
 use hikyaku_stores::LocationError;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
+
+/// The error of a copy between two programs, with its remedy in the chain. An error that a caller reacts to is a link of its own.
+pub(crate) fn explained(error: PairError) -> Error {
+    let (remedy, text) = (error.remedy(), error.to_string());
+    let error = match error {
+        PairError::Stopped(kept) => Error::new(kept),
+        PairError::Lost(lost) => Error::new(lost),
+        PairError::Refused(refused) => Error::new(refused),
+        PairError::Reach(error) => Error::new(error),
+        PairError::Fatal(fatal) => Error::new(fatal),
+        PairError::File(error) => Error::new(error),
+        other => Error::new(other),
+    };
+    match remedy {
+        Some(remedy) => error.context(remedy).context(text),
+        None => error,
+    }
+}
+
+/// The kind of the failure of a file that has ended a copy.
+pub(crate) fn kind_of_file(error: &Error) -> Option<FailureKind> {
+    error.chain().find_map(|link| {
+        let fatal = link.downcast_ref::<Fatal>().map(Fatal::kind);
+        fatal.or_else(|| link.downcast_ref::<FsError>().map(kind_of_fs_error))
+    })
+}
 
 /// The exit code of a copy that ended with this error, if it is known from it.
 pub fn exit_code(error: &Error) -> Option<ExitCode> {

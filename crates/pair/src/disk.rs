@@ -10,7 +10,7 @@ use super::room::Room;
 use super::said::Said;
 use super::slots::Slot;
 use super::{Options, SMALL};
-use anyhow::anyhow;
+use crate::error::PairError;
 use crossbeam_queue::SegQueue;
 use hikyaku_fs::Volumes;
 use hikyaku_fs::{Draft, FsError, Manner, Meta, Stream, Token, Zeros, set_attribute};
@@ -196,7 +196,10 @@ impl Disk<'_> {
     fn small(&self, small: Small) -> Option<Written> {
         let Small { mut plan, bytes, hash, stream, slot } = small;
         if blake3::hash(&bytes).as_bytes() != &hash.0 {
-            self.fault.report(anyhow!("{}: not the bytes that were sent", plan.path.shown()));
+            self.fault.report(PairError::ended(format_args!(
+                "{}: not the bytes that were sent",
+                plan.path.shown()
+            )));
             return None;
         }
         let written = self.create(&plan, stream).and_then(|draft| {
@@ -349,7 +352,7 @@ impl Disk<'_> {
     pub(crate) fn fail(&self, path: &[u8], error: &FsError) {
         let failure = failure(&self.base, path, error);
         if error.is_fatal() {
-            self.fault.report(super::failure::Fatal(failure));
+            self.fault.report(super::failure::Fatal::new(failure));
         } else {
             self.complain(path, failure);
         }

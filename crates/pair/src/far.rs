@@ -1,18 +1,17 @@
 //! The far side of a copy: a program that ssh has started, or a thread of this one.
 
 use crate::ends::Options;
-use crate::failure::failed;
+use crate::error::PairError;
+use crate::failure::Fatal;
 use crate::fault::close_code;
 use crate::home::expanded;
 use crate::landing::Descriptors;
 use crate::session::{MOST_OBJECTS, Order, Session};
 use crate::walk::Roots;
-use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::one_line;
 use hikyaku_job::{Allowed, Claimant, Meter, expand, is_home, is_users_home};
 use hikyaku_reach::{
-    Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached,
-    Readers, Service, Stream, TIMES_ALONE, Way, here,
+    Agreed, Arrival, Connection, Destination, FarSide, Loss, PathMemory, Reached, Readers, Service,
+    Stream, TIMES_ALONE, Way, here,
 };
 use hikyaku_transfer::{FailureKind, Preserve};
 use hikyaku_units::Rate;
@@ -44,20 +43,21 @@ pub struct Far {
 
 impl Far {
     /// Starts the far side at `destination` and gives it `order`.
-    pub fn there(way: &Way, destination: &Destination, order: &Order) -> Result<Self> {
-        Self::ordered(way.open(destination).map_err(explained)?, order)
+    pub fn there(way: &Way, destination: &Destination, order: &Order) -> Result<Self, PairError> {
+        Self::ordered(way.open(destination)?, order)
     }
 
     /// Starts a far side on this machine and gives it `order`; at most so much is copied in a second.
-    pub fn here(order: &Order, limit: Option<Rate>) -> Result<Self> {
+    pub fn here(order: &Order, limit: Option<Rate>) -> Result<Self, PairError> {
         let reached = here(&SERVICE, limit, |connection, stream| {
             // The other end has the same user, and tells.
             let _ = obey(connection, stream, Descriptors::Users);
-        })?;
+        })
+        .map_err(|source| PairError::System { what: "connect the two ends", source })?;
         Self::ordered(reached, order)
     }
 
-    fn ordered(reached: Reached, order: &Order) -> Result<Self> {
+    fn ordered(reached: Reached, order: &Order) -> Result<Self, PairError> {
         let Reached { connection, agreed, fate, advice, side } = reached;
         refuse_what_it_lacks(order, &agreed)?;
         let session = Session::order(connection, order, fate)?;
@@ -67,36 +67,28 @@ impl Far {
 
 /// An order that a far side would not understand is not given to it.
 // spec: copy-feature-1
-fn refuse_what_it_lacks(order: &Order, agreed: &Agreed) -> Result<()> {
+fn refuse_what_it_lacks(order: &Order, agreed: &Agreed) -> Result<(), PairError> {
     let (Order::Put { options, .. } | Order::Get { options, .. }) = order;
     if options.preserve != Preserve::Times || agreed.has(TIMES_ALONE) {
         return Ok(());
     }
     let text = "the hikyaku of the far side is older than this one, and keeps times only together with modes";
     let remedy = "try: -p, or a newer hikyaku on the far side";
-    Err(failed(FailureKind::Unsupported, text).context(remedy).context(text))
-}
-
-/// The error with its remedy in the chain.
-fn explained(error: ReachError) -> Error {
-    let (remedy, text) = (error.remedy(), error.to_string());
-    match remedy {
-        Some(remedy) => Error::new(error).context(remedy).context(text),
-        None => error.into(),
-    }
+    Err(Fatal::of(FailureKind::Unsupported, text.to_owned()).with_remedy(remedy).into())
 }
 
 /// Serves one copy to a near side that has come through ssh.
-pub fn attend(arrival: Arrival) -> Result<()> {
-    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
+pub fn attend(arrival: Arrival) -> Result<(), PairError> {
+    hikyaku_console::survive_file_size_limit()
+        .map_err(|source| PairError::System { what: "handle a signal", source })?;
     let (connection, stream, _door) = arrival.split();
     obey(connection, stream, Descriptors::Carrier)
 }
 
 /// Does what the other end of `connection` wants, which has begun to speak on `stream`.
-fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Result<()> {
+fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Result<(), PairError> {
     let (session, order) = Session::obey(connection.clone(), stream)?;
-    let refuse = |error: &Error| connection.close(close_code(error), &one_line(error));
+    let refuse = |error: &PairError| connection.close(close_code(error), &error.one_line());
     match Work::of(&order, descriptors) {
         Ok(work) => {
             // A failure closes the connection; this is for what fails before or behind the copy itself.
@@ -122,7 +114,7 @@ enum Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn of(order: &'a Order, descriptors: Descriptors) -> Result<Self> {
+    fn of(order: &'a Order, descriptors: Descriptors) -> Result<Self, PairError> {
         Ok(match order {
             Order::Put { target, options } => {
                 Self::Receive { target: expanded(target)?, options, descriptors }
@@ -140,13 +132,16 @@ impl<'a> Work<'a> {
                     );
                 }
                 let names = paths.len().saturating_mul(options.files.len());
-                ensure!(names <= MOST_LISTED, "a list of {names} names is too long");
+                if names > MOST_LISTED {
+                    let text = format_args!("a list of {names} names is too long");
+                    return Err(PairError::ended(text));
+                }
                 Self::Send { roots: Roots::new(&paths, &options.files, descriptors), options }
             }
         })
     }
 
-    fn run(self, session: Session) -> Result<()> {
+    fn run(self, session: Session) -> Result<(), PairError> {
         let meter = Meter::default();
         match self {
             Self::Receive { target, options, descriptors } => {

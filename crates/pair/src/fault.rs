@@ -1,7 +1,6 @@
 //! What ends a copy early: the first cause is the one that is told.
 
-use super::failure::kind_of_error;
-use hikyaku_console::one_line;
+use crate::error::PairError;
 use hikyaku_net::code;
 use hikyaku_reach::Connection;
 use hikyaku_transfer::FailureKind;
@@ -10,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// The cause, once there is one. It closes the connections, which ends every wait at all ends.
 pub(crate) struct Fault {
     connections: Vec<Connection>,
-    cause: Mutex<Option<anyhow::Error>>,
+    cause: Mutex<Option<PairError>>,
 }
 
 /// Work stops because of a fault that somebody else has reported.
@@ -22,8 +21,8 @@ const KINDS: u64 = code::APPLICATION + 0x100;
 
 /// The code with which an end closes for this cause.
 // spec: copy-close-1
-pub(crate) fn close_code(cause: &anyhow::Error) -> u64 {
-    KINDS + kind_of_error(cause).unwrap_or(FailureKind::Other).number()
+pub(crate) fn close_code(cause: &PairError) -> u64 {
+    KINDS + cause.kind().unwrap_or(FailureKind::Other).number()
 }
 
 /// The kind of failure for which the other end has closed with this code.
@@ -40,11 +39,11 @@ impl Fault {
     }
 
     /// Ends the copy.
-    pub(crate) fn report(&self, cause: impl Into<anyhow::Error>) -> Stopped {
+    pub(crate) fn report(&self, cause: impl Into<PairError>) -> Stopped {
         let cause = cause.into();
         let mut kept = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.is_none() {
-            let mut reason = one_line(&cause);
+            let mut reason = cause.one_line();
             let end =
                 (0..=MOST_REASON.min(reason.len())).rev().find(|at| reason.is_char_boundary(*at));
             reason.truncate(end.unwrap_or(0));
@@ -63,7 +62,7 @@ impl Fault {
     }
 
     /// The first cause.
-    pub(crate) fn take(&self) -> Option<anyhow::Error> {
+    pub(crate) fn take(&self) -> Option<PairError> {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

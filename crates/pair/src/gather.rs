@@ -4,7 +4,7 @@ use super::board::Board;
 use super::disk::Job;
 use super::fault::{Fault, Stopped};
 use super::incoming::Incoming;
-use anyhow::anyhow;
+use crate::error::PairError;
 use crossbeam_queue::SegQueue;
 use hikyaku_net::ReadError;
 use hikyaku_net::blocking::{Cut, Stop, wait};
@@ -39,7 +39,9 @@ impl Manifest {
         fault: &Fault,
     ) -> Result<(), Stopped> {
         if self.0.pin(object, cargo) > MOST_WAITING {
-            return Err(fault.report(anyhow!("the sender speaks of too many objects at once")));
+            return Err(
+                fault.report(PairError::ended("the sender speaks of too many objects at once"))
+            );
         }
         Ok(())
     }
@@ -77,7 +79,7 @@ pub(crate) fn gather(
         for piece in run.pieces() {
             let mut piece = piece;
             while !piece.is_empty() {
-                let beyond = || anyhow!("the sender sent more of a file than it spoke of");
+                let beyond = || PairError::ended("the sender sent more of a file than it spoke of");
                 let (at, room) = layout.locate(offset).ok_or_else(|| fault.report(beyond()))?;
                 let (here, rest) = piece.split_at(piece.len().min(room as usize));
                 assembly.place(at, here, &mut ready).map_err(|error| fault.report(error))?;

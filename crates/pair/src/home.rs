@@ -1,7 +1,8 @@
 //! Home directories in paths: what `~` and `~user` mean, which no shell is asked.
 
-use anyhow::{Context, Result};
+use crate::failure::Fatal;
 use hikyaku_fs::Shown;
+use hikyaku_transfer::FailureKind;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A path as a user wrote it: relative to the home directory, where ssh has put us.
-pub(crate) fn expanded(path: &[u8]) -> Result<PathBuf> {
+pub(crate) fn expanded(path: &[u8]) -> Result<PathBuf, Fatal> {
     let literal = || PathBuf::from(OsString::from_vec(path.to_vec()));
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     let Some(rest) = path.strip_prefix(b"~") else {
@@ -27,8 +28,11 @@ pub(crate) fn expanded(path: &[u8]) -> Result<PathBuf> {
         // What comes behind the slash is no absolute path, however many there are.
         (Some(home), Some(below)) => Ok(home.join(OsStr::from_bytes(trimmed(below)))),
         (None, _) if name.is_empty() || is_there(path) => Ok(literal()),
-        (None, _) => Err(anyhow::anyhow!("{}: no such user", Shown::new(name)))
-            .with_context(|| format!("try: ./{} for a file of that name", Shown::new(path))),
+        (None, _) => {
+            let text = format!("{}: no such user", Shown::new(name));
+            let remedy = format!("try: ./{} for a file of that name", Shown::new(path));
+            Err(Fatal::of(FailureKind::Other, text).with_remedy(remedy))
+        }
     }
 }
 
@@ -105,7 +109,7 @@ mod tests {
     #[test]
     fn nobody_has_no_home() {
         for nobody in ["~no-such-user", "~no-such-user/a", "~0", "~-x", "~$(id)", "~a:b"] {
-            let error = format!("{:#}", expanded(nobody.as_bytes()).unwrap_err());
+            let error = expanded(nobody.as_bytes()).unwrap_err().to_string();
             assert!(error.contains("no such user"), "{nobody}: {error}");
         }
     }

@@ -1,8 +1,7 @@
 //! Where a copy lands: a directory held open, and what its sources are called in it.
 
-use crate::failure::failed;
-use anyhow::{Result, ensure};
-use hikyaku_console::with_remedy;
+use crate::error::PairError;
+use crate::failure::Fatal;
 use hikyaku_fs::{
     Device, Dir, FsError, Name, PathError, Patience, PeerPath, Shown, Spot, Stream, Target,
 };
@@ -71,17 +70,17 @@ impl Landing {
         sources: Sources,
         of: [u8; 32],
         (making, descriptors): (Making, Descriptors),
-    ) -> Result<Self> {
+    ) -> Result<Self, PairError> {
         let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
         let shown = Shown::new(target.as_os_str().as_bytes());
         let several = || {
             let text = format!("{shown}: no such directory, and several sources need one");
-            failed(FailureKind::NotFound, text)
+            Fatal::of(FailureKind::NotFound, text)
         };
         let is_absent =
             fs::metadata(target).is_err_and(|error| error.kind() == ErrorKind::NotFound);
         if is_absent && sources == Sources::Several {
-            return Err(several());
+            return Err(several().into());
         }
         has_directory(target)?;
         match (Target::of(target)?, sources) {
@@ -91,10 +90,10 @@ impl Landing {
             }
             (Target::Dir, _) => Self::into(target),
             (Target::Stream(device), Sources::One) => {
-                ensure!(
-                    descriptors == Descriptors::Users || !matches!(device, Device::Descriptor(_)),
-                    "{shown}: is not free on this side, it carries the copy itself"
-                );
+                if descriptors == Descriptors::Carrier && matches!(device, Device::Descriptor(_)) {
+                    let text = "is not free on this side, it carries the copy itself";
+                    return Err(PairError::ended(format_args!("{shown}: {text}")));
+                }
                 let stream = match making {
                     Making::Allowed(patience) => Some(device.open(patience)?),
                     Making::Nothing => None,
@@ -104,10 +103,12 @@ impl Landing {
             }
             (Target::Name(spot), Sources::One) => Ok(Self::named(spot)),
             (Target::Name(spot), _) if spot.is_taken()? => {
-                Err(failed(FailureKind::NotDirectory, format!("{shown}: not a directory")))
+                Err(Fatal::of(FailureKind::NotDirectory, format!("{shown}: not a directory"))
+                    .into())
             }
             (Target::Stream(_), Sources::Several | Sources::Contents) => {
-                Err(failed(FailureKind::NotDirectory, format!("{shown}: not a directory")))
+                Err(Fatal::of(FailureKind::NotDirectory, format!("{shown}: not a directory"))
+                    .into())
             }
             (Target::Name(spot), Sources::Contents) if matches!(making, Making::Nothing) => {
                 let naming = Naming::Below(spot.name.clone());
@@ -118,11 +119,11 @@ impl Landing {
                 fs::create_dir(target).map_err(|e| FsError::io("make the directory", path, &e))?;
                 Ok(Self { made_in: Some(spot.dir), ..Self::into(target)? })
             }
-            (Target::Name(_), Sources::Several) => Err(several()),
+            (Target::Name(_), Sources::Several) => Err(several().into()),
         }
     }
 
-    fn into(target: &Path) -> Result<Self> {
+    fn into(target: &Path) -> Result<Self, PairError> {
         let (dir, path) = (Dir::open(target)?, target.to_path_buf());
         let naming = Naming::Unchanged;
         Ok(Self { dir, path, naming, stream: None, must_be_dir: false, made_in: None })
@@ -189,7 +190,7 @@ impl Landing {
 }
 
 /// Fails if the directory that a target is in does not exist.
-fn has_directory(target: &Path) -> Result<()> {
+fn has_directory(target: &Path) -> Result<(), PairError> {
     let above = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -202,8 +203,8 @@ fn has_directory(target: &Path) -> Result<()> {
         }
         Ok(_) | Err(_) => {
             let shown = Shown::new(path);
-            let error = failed(FailureKind::NotFound, format!("{shown}: no such directory"));
-            Err(with_remedy(error, Some(format!("mkdir -p {shown}"))))
+            let error = Fatal::of(FailureKind::NotFound, format!("{shown}: no such directory"));
+            Err(error.with_remedy(format!("try: mkdir -p {shown}")).into())
         }
     }
 }

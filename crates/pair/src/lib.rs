@@ -11,6 +11,7 @@ mod board;
 mod buffers;
 mod disk;
 mod ends;
+mod error;
 mod failure;
 mod far;
 mod fault;
@@ -41,7 +42,8 @@ mod walk;
 mod tests;
 
 pub use ends::{Options, SMALL};
-pub use failure::{Fatal, kind_of_file};
+pub use error::PairError;
+pub use failure::Fatal;
 pub use far::{Far, SERVICE, attend};
 pub use landing::Descriptors;
 pub use read::ReadSource;

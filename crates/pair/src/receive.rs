@@ -10,7 +10,7 @@ mod pour;
 mod tree;
 
 use super::disk::{Disk, Job, Next};
-use super::failure::failed;
+use super::failure::Fatal;
 use super::fault::{Fault, Stopped};
 use super::flush::{Active, SyncEvery, sync};
 use super::gather::{Cargo, Manifest, gather};
@@ -21,7 +21,7 @@ use super::room::Room;
 use super::said::Said;
 use super::slots::{Slot, Slots};
 use super::{Ends, Options, SMALL};
-use anyhow::{Result, anyhow};
+use crate::error::PairError;
 use budget::MOST_HELD;
 use dirs::Dirs;
 use hikyaku_fs::{FsError, Patience, PeerPath, Token, Volumes};
@@ -101,7 +101,7 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path, writing: Writing) {
             Sequel::Wanted => {}
         }
         if outgoing.say(&FromReceiver::Finished).is_err() {
-            fault.report(anyhow!("cannot tell the sender that everything has arrived"));
+            fault.report(PairError::ended("cannot tell the sender that everything has arrived"));
         }
     }
 }
@@ -131,10 +131,10 @@ fn begin(
     target: &Path,
     options: &Options,
     descriptors: Descriptors,
-) -> Result<(Landing, Opened)> {
+) -> Result<(Landing, Opened), PairError> {
     let body = incoming.hear()?.ok_or(TalkError::Cut)?;
     let (FromSender::Begin { sources, of, from }, _) = decode::<FromSender>(body)? else {
-        return Err(anyhow!("the sender does not begin as it should"));
+        return Err(PairError::ended("the sender does not begin as it should"));
     };
     let making = match options.pass == Pass::DryRun {
         true => Making::Nothing,
@@ -250,8 +250,9 @@ fn tell(disk: &Disk<'_>, stop: &Stop) {
             }
             (bytes, files, moved) = (sent, tally.files, Instant::now());
         } else if moved.elapsed() > STILL && disk.journal.is_wanted() {
-            disk.fault
-                .report(anyhow!("the same copy was begun again, and goes on in place of this"));
+            disk.fault.report(PairError::ended(
+                "the same copy was begun again, and goes on in place of this",
+            ));
             return;
         }
         if over {
@@ -311,9 +312,9 @@ impl Receiver<'_> {
                 let text = format!(
                     "the sender begins more files at once than this process may have open ({limit})"
                 );
-                let error = failed(FailureKind::TooManyFiles, text);
+                let error = Fatal::of(FailureKind::TooManyFiles, text);
                 let advice = "try: a larger limit of open files (ulimit -n) at the end that writes";
-                return Err(self.disk.fault.report(error.context(advice)));
+                return Err(self.disk.fault.report(error.with_remedy(advice)));
             }
         }
     }
@@ -338,13 +339,15 @@ impl Receiver<'_> {
                 if has_ended && all_named.is_set() {
                     break;
                 }
-                return Err(fault.report(anyhow!("the sending end stopped before it had finished")));
+                return Err(fault
+                    .report(PairError::ended("the sending end stopped before it had finished")));
             };
             let (message, tail) =
                 decode::<FromSender>(body).map_err(|error| fault.report(error))?;
             // spec: copy-msg-2
             if message.tail() != tail.len() as u64 {
-                return Err(fault.report(anyhow!("the sender sent bytes that it did not speak of")));
+                return Err(fault
+                    .report(PairError::ended("the sender sent bytes that it did not speak of")));
             }
             if fault.is_there() {
                 return Err(Stopped);
@@ -352,7 +355,8 @@ impl Receiver<'_> {
             match message {
                 FromSender::End => {
                     if self.pouring.is_some() {
-                        return Err(fault.report(anyhow!("the sender ends before its stream does")));
+                        return Err(fault
+                            .report(PairError::ended("the sender ends before its stream does")));
                     }
                     self.disk.meter.set_counted();
                     has_ended = true;
@@ -389,7 +393,8 @@ impl Receiver<'_> {
                     None => None,
                     Some(incoming) => {
                         let Some(layout) = Layout::new(incoming.file, &ranges) else {
-                            let error = anyhow!("the sender speaks of ranges that are none");
+                            let error =
+                                PairError::ended("the sender speaks of ranges that are none");
                             return Err(self.disk.fault.report(error));
                         };
                         Some(Cargo { incoming, layout })
@@ -417,7 +422,7 @@ impl Receiver<'_> {
             }
             // spec: copy-begin-1
             FromSender::Begin { .. } | FromSender::End => {
-                return Err(self.disk.fault.report(anyhow!("the sender begins twice")));
+                return Err(self.disk.fault.report(PairError::ended("the sender begins twice")));
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use super::lane::{Lane, Readers};
 use super::limit::Waits;
 use super::spot::Spot;
 use super::walk::{Roots, walk};
-use anyhow::anyhow;
+use crate::error::PairError;
 use feed::{Feeder, load};
 use hear::{Asked, Replies, hear, wishes};
 use hikyaku_net::blocking::Stop;
@@ -140,7 +140,7 @@ fn repeat(
         *so_far += segments.len();
         // spec: copy-again-1
         if *so_far > MOST_REPEATED as usize {
-            lane.fault.report(anyhow!("the receiving end asks for too much again"));
+            lane.fault.report(PairError::ended("the receiving end asks for too much again"));
             return;
         }
         let loaded = load(id, spot).map_err(Into::into).and_then(|load| {

@@ -1,7 +1,8 @@
 //! What the two ends say to each other before the engine: what is to be done.
 
 use crate::ends::{Ends, Options};
-use crate::failure::failed;
+use crate::error::PairError;
+use crate::failure::Fatal;
 use crate::fault::{Fault, kind_of_close};
 use crate::flush::SyncEvery;
 use crate::landing::Descriptors;
@@ -10,7 +11,6 @@ use crate::send::send;
 use crate::slots::places;
 use crate::through::{Party, Terms, through};
 use crate::walk::Roots;
-use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_console::{Kept, Registration, Scope};
 use hikyaku_fs::{Shown, sentence};
 use hikyaku_job::{Allowed, Claimant, End, Meter};
@@ -76,12 +76,14 @@ pub struct Refused {
     /// The kind of the failure.
     pub kind: FailureKind,
     text: String,
+    /// What the user can do, as the other end has sent it.
+    pub(crate) remedy: Option<String>,
 }
 
 impl Refused {
     /// A path of this end, and why it ends the copy.
     pub fn of_path(end: End, path: &[u8], kind: FailureKind, why: &str) -> Self {
-        Self { end, kind, text: format!("{}: {why}", Shown::new(path)) }
+        Self { end, kind, text: format!("{}: {why}", Shown::new(path)), remedy: None }
     }
 
     /// The text for the user of another host.
@@ -108,27 +110,38 @@ enum Ending {
 
 impl Session {
     /// The near end: opens the stream of messages and says what is to be done.
-    pub(crate) fn order(connection: Connection, order: &Order, fate: Fate) -> Result<Self> {
+    pub(crate) fn order(
+        connection: Connection,
+        order: &Order,
+        fate: Fate,
+    ) -> Result<Self, PairError> {
         let stream = block_on(connection.open_stream())?;
         let session = Self::new(connection, stream, (Ending::Leaves, fate))?;
         let said = session.outgoing.say_long(order, ORDER_BYTES_MAX);
         said.map_err(|error| match error {
-            TalkError::TooLong => failed(FailureKind::Other, LIST_TOO_LONG).context(SHORTER_LISTS),
+            TalkError::TooLong => PairError::from(
+                Fatal::of(FailureKind::Other, LIST_TOO_LONG.to_owned()).with_remedy(SHORTER_LISTS),
+            ),
             other => other.into(),
         })?;
         Ok(session)
     }
 
     /// The far end: hears on the stream of messages what is to be done.
-    pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order)> {
+    pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order), PairError> {
         let mut session = Self::new(connection, stream, (Ending::Waits, Fate::default()))?;
         // spec: copy-order-1
         let order = session.incoming.hear_long(ORDER_BYTES_MAX)?;
         Ok((session, order))
     }
 
-    fn new(connection: Connection, stream: Stream, (ending, fate): (Ending, Fate)) -> Result<Self> {
-        let (incoming, outgoing, writer) = talk(stream).context("cannot start a thread")?;
+    fn new(
+        connection: Connection,
+        stream: Stream,
+        (ending, fate): (Ending, Fate),
+    ) -> Result<Self, PairError> {
+        let (incoming, outgoing, writer) =
+            talk(stream).map_err(|source| PairError::System { what: "start a thread", source })?;
         let scope = Scope::default();
         Ok(Self { connection, incoming, outgoing, writer, ending, fate, scope })
     }
@@ -145,7 +158,7 @@ impl Session {
         options: &Options,
         claims: Claimant<'_>,
         meter: &Meter,
-    ) -> Result<()> {
+    ) -> Result<(), PairError> {
         let allowed = Allowed::anything();
         self.run((options, &allowed, claims), meter, |ends| send(ends, roots))
     }
@@ -157,13 +170,13 @@ impl Session {
         (allowed, claims): (&Allowed, Claimant<'_>),
         options: &Options,
         (meter, descriptors): (&Meter, Descriptors),
-    ) -> Result<()> {
+    ) -> Result<(), PairError> {
         let writing = Writing { descriptors, sync_every: sync_every(), places: places() };
         self.run((options, allowed, claims), meter, |ends| receive(ends, target, writing))
     }
 
     /// Carries what this end sends to `to`, which writes it.
-    pub fn through(self, to: Self, terms: Terms<'_>, meter: &Meter) -> Result<()> {
+    pub fn through(self, to: Self, terms: Terms<'_>, meter: &Meter) -> Result<(), PairError> {
         let all = vec![self.connection.clone(), to.connection.clone()];
         let (fault, scope) = (Fault::new(all), self.scope.clone());
         let _registrations = [&self, &to].map(|session| close_with(&scope, &session.connection));
@@ -175,7 +188,7 @@ impl Session {
         let to = Party { connection: &to_connection, incoming, outgoing };
         through(from, to, terms, meter, &fault);
         match fault.take() {
-            Some(_) if scope.stop_cause().is_some() => bail!(kept(meter)),
+            Some(_) if scope.stop_cause().is_some() => Err(kept(meter).into()),
             // Whichever of the two closed first knows why.
             Some(cause) => {
                 let cause = explain(cause, (&from_connection, End::From), &from_fate);
@@ -190,7 +203,7 @@ impl Session {
         (options, allowed, claims): (&Options, &Allowed, Claimant<'_>),
         meter: &Meter,
         work: impl FnOnce(Ends<'_>),
-    ) -> Result<()> {
+    ) -> Result<(), PairError> {
         let Self { connection, incoming, outgoing, writer, ending, fate, scope } = self;
         let fault = Fault::new(vec![connection.clone()]);
         let _registration = close_with(&scope, &connection);
@@ -206,7 +219,7 @@ impl Session {
         });
         if let Some(cause) = fault.take() {
             if scope.stop_cause().is_some() {
-                bail!(kept(meter));
+                return Err(kept(meter).into());
             }
             return Err(explain(cause, (&connection, End::There), &fate));
         }
@@ -237,26 +250,26 @@ fn sync_every() -> SyncEvery {
 
 /// What the other end said when it closed the connection is the cause of what we met then; or what was
 /// found out of it.
-fn explain(cause: Error, (connection, end): (&Connection, End), fate: &Fate) -> Error {
+fn explain(cause: PairError, (connection, end): (&Connection, End), fate: &Fate) -> PairError {
     match (connection.close_reason(), fate.get()) {
-        (Some(CloseReason::TimedOut), Some(Gone::Ended(who))) => anyhow!("{who} has ended"),
+        (Some(CloseReason::TimedOut), Some(Gone::Ended(who))) => {
+            PairError::ended(format_args!("{who} has ended"))
+        }
         (Some(CloseReason::Peer { code: GONE, .. }), _)
         | (Some(CloseReason::TimedOut | CloseReason::Unreachable), _)
-        | (Some(CloseReason::Local), Some(Gone::Lost)) => Error::new(LostConnection)
-            .context("try: the same command again; it goes on where this one stopped")
-            .context("the connection is lost"),
+        | (Some(CloseReason::Local), Some(Gone::Lost)) => LostConnection.into(),
         (Some(CloseReason::Peer { code, reason }), _) if code >= code::APPLICATION => {
             let kind = kind_of_close(code).unwrap_or(FailureKind::Other);
             let reason = sentence(&reason);
-            match reason.split_once(": try: ") {
-                Some((text, remedy)) => {
-                    let (text, remedy) = (text.to_owned(), format!("try: {remedy}"));
-                    Error::new(Refused { end, kind, text }).context(remedy)
-                }
-                None => Error::new(Refused { end, kind, text: reason }),
-            }
+            let (text, remedy) = match reason.split_once(": try: ") {
+                Some((text, remedy)) => (text.to_owned(), Some(format!("try: {remedy}"))),
+                None => (reason, None),
+            };
+            Refused { end, kind, text, remedy }.into()
         }
-        (Some(CloseReason::Local), Some(Gone::Ended(who))) => anyhow!("{who} has ended"),
+        (Some(CloseReason::Local), Some(Gone::Ended(who))) => {
+            PairError::ended(format_args!("{who} has ended"))
+        }
         _ => cause,
     }
 }

@@ -125,7 +125,7 @@ fn work(
         allowed,
     });
     let _ = writer.join();
-    fault.take().map(|cause| format!("{cause:#}"))
+    fault.take().map(|cause| cause.one_line())
 }
 
 /// Failures as a person is told of them.

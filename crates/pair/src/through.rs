@@ -3,11 +3,10 @@
 
 use super::Options;
 use super::board::Board;
-use super::failure::full;
 use super::fault::{Fault, Stopped};
 use super::gather::wait_for;
 use super::send::TooSoon;
-use anyhow::anyhow;
+use crate::error::PairError;
 use hikyaku_fs::{Kind, Shown};
 use hikyaku_job::{Allowed, Claim, Claimant, End, Meter, just_made};
 use hikyaku_net::blocking::{Stop, block_on, wait};
@@ -100,7 +99,7 @@ fn forth(
             // The connection ends after the copy.
             Ok(None) | Err(_) if stop.is_set() => return Ok(()),
             Ok(None) => {
-                let cut = anyhow!("the sending end stopped before it had finished");
+                let cut = PairError::ended("the sending end stopped before it had finished");
                 return Err(fault.report(cut));
             }
             Err(error) => return Err(fault.report(error)),
@@ -110,7 +109,8 @@ fn forth(
             // Forwarded when the object arrives: a sender that announces objects and opens none must not block others.
             FromSender::Data { id, object, ranges } => {
                 if pairs.pin(object, (id, ranges)) > MOST_WAITING {
-                    let lie = anyhow!("the sending end speaks of too many objects at once");
+                    let lie =
+                        PairError::ended("the sending end speaks of too many objects at once");
                     return Err(fault.report(lie));
                 }
                 Ok(())
@@ -134,13 +134,13 @@ fn forth(
 }
 
 /// The message that replaces an entry whose name another part of the copy has: as if the sender could not read it.
-fn taken(message: &FromSender, claims: Claimant<'_>) -> anyhow::Result<Option<FromSender>> {
+fn taken(message: &FromSender, claims: Claimant<'_>) -> Result<Option<FromSender>, PairError> {
     let (FromSender::Entry(entry) | FromSender::Small { entry, .. } | FromSender::Stream(entry)) =
         message
     else {
         return Ok(None);
     };
-    Ok(match claims.claim(&entry.path, super::kind_of(&entry.kind)).map_err(full)? {
+    Ok(match claims.claim(&entry.path, super::kind_of(&entry.kind))? {
         Claim::Free => None,
         Claim::Taken => {
             Some(FromSender::Unreadable { id: Some(entry.id), failure: just_made(&entry.path) })
@@ -149,13 +149,15 @@ fn taken(message: &FromSender, claims: Claimant<'_>) -> anyhow::Result<Option<Fr
 }
 
 /// Checks and counts a forwarded message of the sender.
-fn note(message: &FromSender, terms: Terms<'_>, meter: &Meter) -> anyhow::Result<()> {
+fn note(message: &FromSender, terms: Terms<'_>, meter: &Meter) -> Result<(), PairError> {
     match message {
         FromSender::Entry(entry) | FromSender::Small { entry, .. } | FromSender::Stream(entry)
             if !terms.allowed.admits(&entry.path, super::kind_of(&entry.kind)) =>
         {
             let shown = Shown::new(&entry.path);
-            Err(anyhow!("the other end sends {shown}, which was not asked for"))
+            Err(PairError::ended(format_args!(
+                "the other end sends {shown}, which was not asked for"
+            )))
         }
         // In a dry run the receiver may answer each entry.
         FromSender::Entry(_) if terms.options.pass == Pass::DryRun => {
@@ -201,7 +203,9 @@ fn answers(
     loop {
         let body = incoming.hear().map_err(|error| fault.report(error))?;
         let Some(body) = body else {
-            return Err(fault.report(anyhow!("the receiving end stopped before it had finished")));
+            return Err(
+                fault.report(PairError::ended("the receiving end stopped before it had finished"))
+            );
         };
         let (message, _) = decode::<FromReceiver>(body).map_err(|error| fault.report(error))?;
         if message == FromReceiver::Finished {
@@ -229,7 +233,7 @@ fn answers(
             FromReceiver::Finished => return Ok(()),
             // The sender does not mention the file again.
             FromReceiver::Has { path, kept: Kept::Whole(_), .. } => {
-                claims.claim(&path, Kind::File).map_err(|error| fault.report(full(error)))?;
+                claims.claim(&path, Kind::File).map_err(|error| fault.report(error))?;
             }
             FromReceiver::Has { .. } | FromReceiver::Ready { .. } | FromReceiver::Again { .. } => {}
         }
@@ -328,7 +332,7 @@ impl Way<'_> {
                 }
             }
             if early.is_too_much() {
-                let lie = anyhow!("the sending end keeps back what comes first");
+                let lie = PairError::ended("the sending end keeps back what comes first");
                 return Err(self.fault.report(lie));
             }
         }

@@ -10,7 +10,6 @@ mod roots;
 pub use roots::Roots;
 
 use super::Options;
-use super::failure::full;
 use super::fault::Fault;
 use super::landing::Descriptors;
 use super::read::ReadSource;
@@ -275,7 +274,7 @@ impl Walker<'_> {
             Ok(Claim::Free) => {}
             Ok(Claim::Taken) => return Err(ReadSource::JustMade),
             Err(error) => {
-                self.fault.report(full(error));
+                self.fault.report(error);
                 return Ok(false);
             }
         }

@@ -96,8 +96,7 @@ const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror
 /// The floor on which commands begin. Their errors are texts for users, so they may use `anyhow`.
 const COMMANDS: u8 = 8;
 /// Crates below the commands that make texts for users as well: of the command line, and of connections that fail.
-const TEXTS: &[&str] =
-    &["hikyaku-console", "hikyaku-reach", "hikyaku-session", "hikyaku-pair", "hikyaku-stores"];
+const TEXTS: &[&str] = &["hikyaku-console", "hikyaku-reach", "hikyaku-session", "hikyaku-stores"];
 /// Libraries for programs on the floors of commands. Like the crates below them they return errors that a caller can match.
 const LIBRARIES: &[&str] = &["hikyaku-capi", "hikyaku-python"];
 

@@ -1,10 +1,10 @@
 //! Several sources of one copy: one that cannot be copied is told, and the others are copied.
 
 use super::{Order, Outcome};
+use crate::outcome::kind_of_file;
 use anyhow::Result;
 use hikyaku_console::{Board, Ending, PathFigures, headline, unwritten};
 use hikyaku_fan::{Failed, Kind};
-use hikyaku_pair::kind_of_file;
 use hikyaku_transfer::FailureKind;
 use std::time::Instant;
 

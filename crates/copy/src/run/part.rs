@@ -3,7 +3,7 @@
 use super::onto::objection;
 use super::patience::Attempt;
 use crate::log::Direction;
-use crate::outcome::failed;
+use crate::outcome::{explained, failed};
 use crate::plan::CopyPlan;
 use crate::sftp::{Journal, OpenSftp, Run, Server};
 use crate::show::Hosts;
@@ -187,7 +187,7 @@ impl Part {
             // Where nobody is at the terminal a question would wait for ever.
             way.ssh.batch |= turn.attempt == Attempt::Again && !std::io::stdin().is_terminal();
             way.scope = turn.scope.clone();
-            Far::there(&way, &remote.login, order)
+            Far::there(&way, &remote.login, order).map_err(explained)
         };
         // The end that writes is to know that there is a list, and not what is in it.
         let files = options.files.first().cloned().into_iter().collect();
@@ -200,10 +200,10 @@ impl Part {
         Ok(match self {
             Self::Put { target, .. } => vec![open(target, &put(&target.path))?],
             Self::Get { remote, sources, .. } => vec![open(remote, &get(sources))?],
-            Self::Here { target, .. } => vec![Far::here(
-                &put(&absolute(target)?),
-                options.limit.map(Rate::from_bits_per_sec),
-            )?],
+            Self::Here { target, .. } => vec![
+                Far::here(&put(&absolute(target)?), options.limit.map(Rate::from_bits_per_sec))
+                    .map_err(explained)?,
+            ],
             Self::Through { remote, sources, target } => {
                 vec![open(remote, &get(sources))?, open(target, &put(&target.path))?]
             }
@@ -326,18 +326,19 @@ impl Part {
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {
                 let roots = Roots::new(sources, &options.files, Descriptors::Users);
-                first.send(&roots, &options, turn.claims, meter)
+                first.send(&roots, &options, turn.claims, meter).map_err(explained)
             }
             Self::Get { sources, target, .. } => {
                 let writes = (meter, Descriptors::Users);
                 let asked = turn.copy.allowed(sources, &options);
-                first.receive(target, (&asked, turn.claims), &options, writes)
+                let received = first.receive(target, (&asked, turn.claims), &options, writes);
+                received.map_err(explained)
             }
             Self::Through { sources, .. } => {
                 let second = sessions.next().context("no second session")?;
                 let allowed = &turn.copy.allowed(sources, &options);
                 let terms = Terms { options: &options, allowed, claims: turn.claims };
-                first.through(second, terms, meter)
+                first.through(second, terms, meter).map_err(explained)
             }
         }
     }

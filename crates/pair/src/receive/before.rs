@@ -1,7 +1,6 @@
 //! Files and segments of earlier attempts, which the receiver reports before the sender sends.
 
 use super::{Receiver, Stopped};
-use crate::failure::full;
 use crate::incoming::still_right;
 use hikyaku_fs::{Dir, Draft, Kind, Meta, Name, PeerPath};
 use hikyaku_transfer::{
@@ -29,7 +28,7 @@ impl Receiver<'_> {
                 }
                 Remains::Whole(Done { version, hash, .. }) => {
                     let claim = self.claims.claim(&path, Kind::File);
-                    claim.map_err(|error| self.disk.fault.report(full(error)))?;
+                    claim.map_err(|error| self.disk.fault.report(error))?;
                     self.disk.meter.add_hash(&path, || *hash);
                     self.tell(&path, *version, Kept::Whole(*hash))?;
                 }

@@ -2,8 +2,8 @@
 //! files that are over, when it seems too much.
 
 use super::{Receiver, Stopped};
+use crate::error::PairError;
 use crate::incoming::Lie;
-use anyhow::anyhow;
 use hikyaku_transfer::{EntryId, FromReceiver};
 
 /// Runs of holes that are remembered of files under way; each takes some 50 bytes.
@@ -24,7 +24,7 @@ impl Receiver<'_> {
             return Err(self
                 .disk
                 .fault
-                .report(anyhow!("the sender begins too many files at once")));
+                .report(PairError::ended("the sender begins too many files at once")));
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use super::dirs::Open;
 use super::{Receiver, SMALL, Stopped};
 use crate::disk::{Job, Small};
+use crate::error::PairError;
 use crate::incoming::{Incoming, Plan};
-use anyhow::anyhow;
 use hikyaku_fs::{Dir, Draft, FsError, Kind, Manner, Meta, Name, Owner, PeerPath, set_attribute};
 use hikyaku_job::{
     Content, DirAction, FileAction, InTheWay, LinkAction, Remembered, Same, Taken, dir_action,
@@ -159,10 +159,13 @@ impl Receiver<'_> {
     pub(super) fn begin_file(&mut self, entry: &Entry, size: u64) -> Result<(), Stopped> {
         let Some(path) = self.free_place(entry)? else { return Ok(()) };
         let Some(file) = Geometry::new(size) else {
-            return Err(self.disk.fault.report(anyhow!("a file of {size} bytes")));
+            return Err(self
+                .disk
+                .fault
+                .report(PairError::ended(format_args!("a file of {size} bytes"))));
         };
         if self.files.contains_key(&entry.id) {
-            return Err(self.disk.fault.report(anyhow!("the sender begins a file twice")));
+            return Err(self.disk.fault.report(PairError::ended("the sender begins a file twice")));
         }
         self.disk.pending.add();
         if self.is_whole(&path, entry.version) {
@@ -253,10 +256,13 @@ impl Receiver<'_> {
     ) -> Result<(), Stopped> {
         let Some(path) = self.free_place(entry)? else { return Ok(()) };
         if bytes.len() as u64 > SMALL {
-            return Err(self.disk.fault.report(anyhow!("a small file that is none")));
+            return Err(self.disk.fault.report(PairError::ended("a small file that is none")));
         }
         if self.disk.options.pass == Pass::DryRun {
-            return Err(self.disk.fault.report(anyhow!("the sender sends bytes in a rehearsal")));
+            return Err(self
+                .disk
+                .fault
+                .report(PairError::ended("the sender sends bytes in a rehearsal")));
         }
         self.disk.pending.add();
         if self.is_whole(&path, entry.version) {

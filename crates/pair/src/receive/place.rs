@@ -1,9 +1,9 @@
 //! Where an entry goes: only what was asked for, and what no other part of the copy has made.
 
 use super::{Receiver, Stopped};
-use crate::failure::{failed, full};
+use crate::error::PairError;
+use crate::failure::Fatal;
 use crate::kind_of;
-use anyhow::anyhow;
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_job::{Claim, End, just_made};
 use hikyaku_transfer::{Depth, Entry, EntryKind, FailureKind, FromReceiver, Links};
@@ -14,7 +14,7 @@ impl Receiver<'_> {
     pub(super) fn free_place(&self, entry: &Entry) -> Result<Option<PeerPath>, Stopped> {
         let path = self.place(entry)?;
         let claim = self.claims.claim(path.as_bytes(), kind_of(&entry.kind));
-        match claim.map_err(|error| self.disk.fault.report(full(error)))? {
+        match claim.map_err(|error| self.disk.fault.report(error))? {
             Claim::Free => Ok(Some(path)),
             Claim::Taken => {
                 let failure = just_made(path.as_bytes());
@@ -36,10 +36,9 @@ impl Receiver<'_> {
         // spec: copy-order-2
         if is_unasked || !self.allowed.admits(&entry.path, kind_of(&entry.kind)) {
             let shown = Shown::new(&entry.path);
-            return Err(self
-                .disk
-                .fault
-                .report(anyhow!("the other end sends {shown}, which was not asked for")));
+            return Err(self.disk.fault.report(PairError::ended(format_args!(
+                "the other end sends {shown}, which was not asked for"
+            ))));
         }
         if self.landing.must_be_dir() && !is_deep {
             let place = self.landing.path().join(
@@ -48,12 +47,14 @@ impl Receiver<'_> {
                 }),
             );
             let shown = Shown::new(place.as_os_str().as_encoded_bytes()).to_string();
-            let missing = failed(FailureKind::NotFound, format!("{shown}/: no such directory"));
+            let missing = Fatal::of(FailureKind::NotFound, format!("{shown}/: no such directory"));
             return Err(self.disk.fault.report(missing));
         }
         self.landing.locate(&entry.path).map_err(|error| {
             let shown = Shown::new(&entry.path);
-            self.disk.fault.report(anyhow!("the sender wants to write {shown}: {error}"))
+            self.disk.fault.report(PairError::ended(format_args!(
+                "the sender wants to write {shown}: {error}"
+            )))
         })
     }
 }

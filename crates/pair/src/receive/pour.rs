@@ -2,7 +2,7 @@
 
 use super::{Receiver, SMALL, Stopped};
 use crate::disk::{Job, Poured};
-use anyhow::anyhow;
+use crate::error::PairError;
 use hikyaku_fs::{FsError, Zeros};
 use hikyaku_transfer::{Entry, EntryId, FileHash, Pass};
 use std::sync::Arc;
@@ -22,7 +22,10 @@ struct Open {
 impl Receiver<'_> {
     pub(super) fn begin_stream(&mut self, entry: &Entry) -> Result<(), Stopped> {
         if self.pouring.is_some() || self.disk.options.pass == Pass::DryRun {
-            return Err(self.disk.fault.report(anyhow!("the sender begins a stream out of place")));
+            return Err(self
+                .disk
+                .fault
+                .report(PairError::ended("the sender begins a stream out of place")));
         }
         self.disk.meter.set_spent();
         let open = self.open_stream(entry)?;
@@ -67,7 +70,7 @@ impl Receiver<'_> {
     ) -> Result<(), Stopped> {
         let fault = self.disk.fault;
         if bytes.is_empty() || bytes.len() as u64 > SMALL {
-            return Err(fault.report(anyhow!("a piece of a stream that is none")));
+            return Err(fault.report(PairError::ended("a piece of a stream that is none")));
         }
         let Some(Pouring { open, .. }) = self.pouring.as_mut().filter(|p| p.id == id) else {
             return Ok(());
@@ -75,7 +78,8 @@ impl Receiver<'_> {
         let Some(Open { poured, all }) = open else { return Ok(()) };
         if blake3::hash(bytes).as_bytes() != &hash.0 {
             let shown = poured.plan.path.shown();
-            return Err(fault.report(anyhow!("{shown}: not the bytes that were sent")));
+            return Err(fault
+                .report(PairError::ended(format_args!("{shown}: not the bytes that were sent"))));
         }
         all.update(bytes);
         match write(poured, bytes) {
@@ -106,10 +110,9 @@ impl Receiver<'_> {
         let Some(Open { mut poured, all }) = open else { return Ok(()) };
         if (size, hash.0) != (poured.size, *all.finalize().as_bytes()) {
             let shown = poured.plan.path.shown();
-            return Err(self
-                .disk
-                .fault
-                .report(anyhow!("{shown}: not all of the bytes that were sent")));
+            return Err(self.disk.fault.report(PairError::ended(format_args!(
+                "{shown}: not all of the bytes that were sent"
+            ))));
         }
         poured.hash = hash;
         // The pool lives as long as this thread.

@@ -1,8 +1,8 @@
 //! Messages of the receiver: existing files, requests to send segments again, progress, failures.
 
 use super::before::Before;
+use crate::error::PairError;
 use crate::fault::{Fault, Stopped};
-use anyhow::anyhow;
 use hikyaku_job::{End, Meter};
 use hikyaku_reach::In;
 use hikyaku_transfer::{EntryId, FromReceiver, SegmentIndex, TargetKind, decode};
@@ -86,7 +86,9 @@ pub(super) fn hear(
     loop {
         let body = incoming.hear().map_err(|error| fault.report(error))?;
         let Some(body) = body else {
-            return Err(fault.report(anyhow!("the receiving end stopped before it had finished")));
+            return Err(
+                fault.report(PairError::ended("the receiving end stopped before it had finished"))
+            );
         };
         let (message, _) = decode::<FromReceiver>(body).map_err(|error| fault.report(error))?;
         match message {
@@ -107,7 +109,9 @@ pub(super) fn hear(
             }
             FromReceiver::Again { id, segments } => {
                 if !replies.again.ask((id, segments)) {
-                    return Err(fault.report(anyhow!("the receiving end asks for too much again")));
+                    return Err(
+                        fault.report(PairError::ended("the receiving end asks for too much again"))
+                    );
                 }
             }
             FromReceiver::Progress { bytes, files } => {
