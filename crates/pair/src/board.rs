@@ -1,4 +1,4 @@
-//! A notice board: one thread pins a thing under a number, another takes it when it is there.
+//! A notice board: one thread posts a value under a number, and another thread takes it.
 
 use super::fault::{Fault, Stopped};
 use crate::sync::{Condvar, Mutex, Stop};
@@ -22,7 +22,7 @@ impl<T> Default for Board<T> {
 }
 
 impl<T> Board<T> {
-    /// Pins a thing; says how many there are that nobody has taken.
+    /// Posts a value. Returns the number of values that were not taken yet.
     pub(crate) fn pin(&self, number: u32, thing: T) -> usize {
         let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         pinned.insert(number, thing);
@@ -30,7 +30,7 @@ impl<T> Board<T> {
         pinned.len()
     }
 
-    /// Takes a thing, once it is there; not when nobody will pin it any more.
+    /// Takes a value as soon as it is posted. Fails if it will not be posted.
     pub(crate) fn take(&self, number: u32, fault: &Fault, stop: &Stop) -> Result<T, Stopped> {
         let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

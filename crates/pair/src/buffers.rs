@@ -4,7 +4,7 @@
 use hikyaku_net::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Memory that nobody uses at the moment, the last used first: it may still be in a cache.
+/// Unused buffers, the last used first, because its bytes may still be in a cache of the processor.
 #[derive(Default)]
 pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
@@ -23,7 +23,7 @@ impl Buffers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// The bytes for whoever wants them; when nobody does any more their memory comes back.
+    /// These bytes as a value that can be shared. The buffer returns when the last owner drops it.
     pub(crate) fn lend(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
         Bytes::from_owner(Lent { bytes, home: self.clone() })
     }

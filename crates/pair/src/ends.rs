@@ -49,7 +49,7 @@ pub struct Options {
     pub resume: Resume,
     /// How contents are checked.
     pub verify: Verify,
-    /// What happens to files that have the name at the target.
+    /// The treatment of files that have the name at the target.
     pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,

@@ -36,7 +36,7 @@ const MOST_LISTED: usize = 1 << 20;
 pub struct Far {
     /// The session, until the caller takes it.
     pub session: Option<Session>,
-    /// What would make it faster, for the user.
+    /// Advice for the user on a faster copy.
     pub advice: Option<String>,
     _side: FarSide,
 }
@@ -47,10 +47,10 @@ impl Far {
         Self::ordered(way.open(destination)?, order)
     }
 
-    /// Starts a far side on this machine and gives it `order`; at most so much is copied in a second.
+    /// Starts a far side on this machine, sends it `order`, and limits the rate of the copy.
     pub fn here(order: &Order, limit: Option<Rate>) -> Result<Self, PairError> {
         let reached = here(&SERVICE, limit, |connection, stream| {
-            // The other end has the same user, and tells.
+            // The other end has the same user, and reports the error.
             let _ = obey(connection, stream, Descriptors::Users);
         })
         .map_err(|source| PairError::System { what: "connect the two ends", source })?;
@@ -95,7 +95,7 @@ fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Res
             let _ = work.run(session).inspect_err(refuse);
         }
         Err(error) => {
-            // Before the session goes, whose last act is to end its stream: the other end would hear of that alone.
+            // The connection is closed before the session is dropped, which ends its stream: the other end would see that only.
             refuse(&error);
             drop(session);
         }
@@ -103,7 +103,7 @@ fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Res
     if connection.close_reason().is_some() {
         connection.flush(LAST_WORD);
     }
-    // The other end has a user, and tells.
+    // The other end has a user, and reports the error.
     Ok(())
 }
 
@@ -146,7 +146,7 @@ impl<'a> Work<'a> {
         match self {
             Self::Receive { target, options, descriptors } => {
                 let writes = (&meter, descriptors);
-                // What another part of the copy has made is the near side's to know.
+                // The near side knows the names that other parts of the copy have made.
                 let asked = (&Allowed::anything(), Claimant::only());
                 session.receive(&target, asked, options, writes)
             }

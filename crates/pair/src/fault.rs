@@ -1,4 +1,4 @@
-//! What ends a copy early: the first cause is the one that is told.
+//! The error that ends a copy early: the first one that a thread reports.
 
 use crate::error::PairError;
 use hikyaku_net::code;
@@ -6,17 +6,17 @@ use hikyaku_reach::Connection;
 use hikyaku_transfer::FailureKind;
 use std::sync::{Mutex, PoisonError};
 
-/// The cause, once there is one. It closes the connections, which ends every wait at all ends.
+/// The first error. Its report closes the connections, which ends every wait at all ends.
 pub(crate) struct Fault {
     connections: Vec<Connection>,
     cause: Mutex<Option<PairError>>,
 }
 
-/// Work stops because of a fault that somebody else has reported.
+/// Work stops because another thread has reported a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stopped;
 
-/// With a code from here on an end closes that cannot go on: the code says what kind of failure it is.
+/// First of the codes with which an end closes that cannot continue. The code contains the kind of the failure.
 const KINDS: u64 = code::APPLICATION + 0x100;
 
 /// The code with which an end closes for this cause.
@@ -30,7 +30,7 @@ pub(crate) fn kind_of_close(code: u64) -> Option<FailureKind> {
     FailureKind::from_number(code.checked_sub(KINDS)?)
 }
 
-/// The other end is told the reason in so many bytes.
+/// Maximum length in bytes of the reason in the close of the connection.
 const MOST_REASON: usize = 500;
 
 impl Fault {

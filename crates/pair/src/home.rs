@@ -25,7 +25,7 @@ pub(crate) fn expanded(path: &[u8]) -> Result<PathBuf, Fatal> {
     };
     match (home, below) {
         (Some(home), None) => Ok(home),
-        // What comes behind the slash is no absolute path, however many there are.
+        // The rest is relative to the home directory, however many slashes it begins with.
         (Some(home), Some(below)) => Ok(home.join(OsStr::from_bytes(trimmed(below)))),
         (None, _) if name.is_empty() || is_there(path) => Ok(literal()),
         (None, _) => {
@@ -49,8 +49,7 @@ fn is_there(path: &[u8]) -> bool {
     fs::symlink_metadata(Path::new(OsStr::from_bytes(first))).is_ok()
 }
 
-/// Where the user `name` lives, as this machine's directory of users says. `getent` knows all of them; where there is
-/// none, there is the file.
+/// The home directory of the user `name`. `getent` knows all users; on a machine without it, /etc/passwd is read.
 fn home_of(name: &[u8]) -> Option<PathBuf> {
     let is_name = !name.starts_with(b"-") && !name.iter().any(|byte| b":\n\0".contains(byte));
     let name = is_name.then_some(name)?;

@@ -1,4 +1,4 @@
-//! Where a copy lands: a directory held open, and what its sources are called in it.
+//! The place of a copy at the target: an open directory, and the names of the sources in it.
 
 use crate::error::PairError;
 use crate::failure::Fatal;
@@ -39,7 +39,7 @@ enum Naming {
 pub enum Descriptors {
     /// The user's who began the copy: `/dev/stdout` may be a target.
     Users,
-    /// They carry what the two ends say to each other.
+    /// They carry the messages between the two ends.
     Carrier,
 }
 
@@ -63,8 +63,7 @@ pub(crate) fn renamed(path: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 impl Landing {
-    /// What `target`, which this machine's user named, means for these sources. `of` is the same for
-    /// the same sources.
+    /// The meaning of `target`, a path of this machine's user, for these sources. `of` is a hash of the sources.
     pub(crate) fn open(
         target: &Path,
         sources: Sources,
@@ -84,7 +83,7 @@ impl Landing {
         }
         has_directory(target)?;
         match (Target::of(target)?, sources) {
-            // The same command made it, and was interrupted: it goes on, and not beneath it.
+            // An interrupted run of the same command made it: this run continues it, and does not copy into it.
             (Target::Dir, Sources::One) if is_begun(target, of) => {
                 Ok(Self::named(Spot::of(target)?))
             }
@@ -155,7 +154,7 @@ impl Landing {
         &self.dir
     }
 
-    /// What a journal of it is about.
+    /// The copy that its journal belongs to.
     pub(crate) fn place(&self, of: [u8; 32]) -> Place<'_> {
         Place { of, dir: &self.path, name: self.name().map(Name::as_bytes) }
     }
@@ -173,7 +172,7 @@ impl Landing {
         self.stream.is_some()
     }
 
-    /// What is written into, for the first who asks, if it is no plain file.
+    /// The FIFO, device or descriptor that is written into, if the target is one. The first call returns it.
     pub(crate) fn take_stream(&self) -> Option<Stream> {
         self.stream.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

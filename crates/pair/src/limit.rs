@@ -1,4 +1,4 @@
-//! What holds a copy back, as its sender sees it.
+//! The limit of a copy's rate, as its sender measures it.
 
 use hikyaku_reach::{Held, Seen as Carrier};
 use hikyaku_transfer::LimitedBy;
@@ -6,14 +6,14 @@ use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long whoever sends large files has waited, in microseconds.
+/// The time for which the threads that send large files have waited, in microseconds.
 #[derive(Default)]
 pub(crate) struct Waits {
     source: AtomicU64,
     transport: AtomicU64,
 }
 
-/// What is waited for.
+/// The cause of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum For {
     /// Bytes to be sent.
@@ -49,12 +49,12 @@ pub(crate) struct Gauge {
     waits: (u64, u64),
 }
 
-/// Of the rate that the rate control allows: who sends so much is held back by nothing else.
+/// Share of the rate that the rate control allows. A sender above it is limited by nothing else.
 const FULL: f64 = 0.8;
 /// Of a limit that the user has set.
 const REACHED: f64 = 0.93;
 
-/// What is seen of an interval, in bytes a second.
+/// Measurements of an interval, in bytes per second.
 struct Seen {
     held: Held,
     sent: f64,
@@ -69,7 +69,7 @@ impl Gauge {
         Self { at: Instant::now(), sent: 0, payload: 0, waits: (0, 0) }
     }
 
-    /// What held it back since the last look.
+    /// The limit since the last call.
     pub(crate) fn look(
         &mut self,
         carrier: &Carrier,

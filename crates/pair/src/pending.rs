@@ -1,16 +1,16 @@
-//! How much is under way, for whoever must wait until nothing is.
+//! A count of files under way, and the wait for its zero.
 
 use super::fault::{Fault, Stopped};
 use crate::sync::{Condvar, Mutex, Stop, thread};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// A count with somebody waiting for its zero.
+/// A count, and the thread that waits for its zero.
 #[derive(Default)]
 pub(crate) struct Pending {
     count: Mutex<u64>,
     changed: Condvar,
-    /// A thread that is told when the count is zero.
+    /// A thread that is woken when the count is zero.
     waiter: Mutex<Option<(thread::Thread, Stop)>>,
 }
 
@@ -39,7 +39,7 @@ impl Pending {
         }
     }
 
-    /// Tells this thread by `stop` when nothing is under way.
+    /// Sets `stop` and wakes this thread when nothing is under way.
     pub(crate) fn watch(&self, stop: &Stop) {
         let waiter = Some((thread::current(), stop.clone()));
         *self.waiter.lock().unwrap_or_else(PoisonError::into_inner) = waiter;

@@ -15,7 +15,7 @@ impl Room {
         Self { size, taken: Mutex::new(0), given: Condvar::new() }
     }
 
-    /// Takes so many, once they are free; what is larger than all of it has it alone.
+    /// Waits until this number of bytes is free, and takes them. An item that is larger than the room takes all of it.
     pub(crate) fn take(&self, bytes: usize) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken > 0 && *taken + bytes > self.size {

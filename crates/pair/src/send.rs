@@ -35,12 +35,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use teller::tell;
 
-/// What is found ahead of the sender: some 10 MB of names.
+/// Number of entries that the walk finds ahead of the sender: some 10 MB of names.
 const FOUND: usize = 1 << 15;
-/// Small files read at once: so many wait for a disk together.
+/// Number of small files that are read at the same time, so that a disk has several requests.
 const SMALL_READERS: usize = 4;
 const SEGMENT_READERS: usize = 2;
-/// Characters of the sources' names that the receiver is told for a person.
+/// Maximum number of characters of the sources' names that the journal of the receiver contains.
 const MOST_FROM: usize = 1000;
 
 /// Sends everything beneath `roots`; returns when the receiver has finished, or at a fault.

@@ -1,4 +1,4 @@
-//! What the two ends say to each other before the engine: what is to be done.
+//! The session of two ends: the order of the near end, the copy, and the reason of its end.
 
 use crate::ends::{Ends, Options};
 use crate::error::PairError;
@@ -32,7 +32,7 @@ const LIST_TOO_LONG: &str =
     "the list of files is too long for one copy: it may have 48 MiB of paths";
 const SHORTER_LISTS: &str = "try: several commands, each with a part of the list";
 
-/// What the near end wants of the far one.
+/// The order of the near end to the far one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Write what comes to this path.
@@ -67,7 +67,7 @@ pub struct Session {
 #[error("nothing was heard from the other end for too long")]
 pub struct LostConnection;
 
-/// The other end cannot go on, and said why.
+/// The other end cannot continue, and has sent the reason.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Refused {
@@ -99,7 +99,7 @@ impl Refused {
     }
 }
 
-/// What an end does when all is done.
+/// The last step of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     /// Its user waits for it.
@@ -109,7 +109,7 @@ enum Ending {
 }
 
 impl Session {
-    /// The near end: opens the stream of messages and says what is to be done.
+    /// The near end: opens the stream of messages and sends the order.
     pub(crate) fn order(
         connection: Connection,
         order: &Order,
@@ -127,7 +127,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The far end: hears on the stream of messages what is to be done.
+    /// The far end: receives the order from the stream of messages.
     pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order), PairError> {
         let mut session = Self::new(connection, stream, (Ending::Waits, Fate::default()))?;
         // spec: copy-order-1
@@ -248,8 +248,7 @@ fn sync_every() -> SyncEvery {
     SyncEvery { time: period.unwrap_or(usual.time), ..usual }
 }
 
-/// What the other end said when it closed the connection is the cause of what we met then; or what was
-/// found out of it.
+/// The close reason of the connection, or the end of the far program, is more exact than the error of the interrupted work.
 fn explain(cause: PairError, (connection, end): (&Connection, End), fate: &Fate) -> PairError {
     match (connection.close_reason(), fate.get()) {
         (Some(CloseReason::TimedOut), Some(Gone::Ended(who))) => {
@@ -274,7 +273,7 @@ fn explain(cause: PairError, (connection, end): (&Connection, End), fate: &Fate)
     }
 }
 
-/// What a copy has kept that has come so far.
+/// The files that an interrupted copy has kept.
 fn kept(meter: &Meter) -> Kept {
     if meter.is_spent() || meter.has_streamed() { Kept::Spent } else { Kept::Everything }
 }

@@ -35,7 +35,7 @@ impl Base {
         &self.tree
     }
 
-    /// What is to be said, if what is `below` cannot be read.
+    /// The failure of an entry below this one that cannot be read.
     pub(crate) fn failure(&self, below: &[u8], error: &ReadSource) -> Failure {
         failure(&self.path, below, error)
     }
@@ -67,7 +67,7 @@ impl Spot {
         Ok(self.base.tree.folder(self.below.as_ref())?)
     }
 
-    /// What is to be said, if it cannot be read.
+    /// The failure of this entry if it cannot be read.
     pub(crate) fn failure(&self, error: &ReadSource) -> Failure {
         self.base.failure(self.below.as_ref().map_or(b"", PeerPath::as_bytes), error)
     }

@@ -1,4 +1,4 @@
-//! What threads of a copy wait with.
+//! Primitives with which threads of a copy wait.
 //!
 //! The files that use it name nothing else that threads share, so that `tests/threads` can compile the same files over
 //! models that try every order of events.

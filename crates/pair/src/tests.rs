@@ -54,7 +54,7 @@ fn random(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| rng.u8(..)).collect()
 }
 
-/// What became of a copy: the errors of both ends, and what failed.
+/// The result of a copy: the errors of both ends, and the failures.
 #[derive(Debug)]
 struct Outcome {
     sender: Option<String>,
@@ -128,7 +128,7 @@ fn work(
     fault.take().map(|cause| cause.one_line())
 }
 
-/// Failures as a person is told of them.
+/// Failures as lines for a person.
 fn lines(meter: &Meter) -> Vec<String> {
     meter.take_failures().iter().map(|told| told.line(None)).collect()
 }

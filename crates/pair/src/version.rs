@@ -1,4 +1,4 @@
-//! The version of a source, by what the system says of it.
+//! The version of a source, from its metadata.
 
 use hikyaku_fs::Meta;
 use hikyaku_transfer::Version;
@@ -22,7 +22,7 @@ mod tests {
         let time = std::fs::metadata(&path).unwrap().modified().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::fs::write(&path, b"two").unwrap();
-        // Who sets the time back is found out.
+        // A modification time that was set back is noticed.
         File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), time);
         assert_ne!(look(), first);

@@ -1,5 +1,5 @@
-//! What a sender may make this end remember of files under way. It is counted as it is told, and anew, without the
-//! files that are over, when it seems too much.
+//! Bounds on the memory that a sender can occupy with files under way. Announced files are counted as they arrive. When the
+//! count exceeds the bound, it is taken again without the files that are complete.
 
 use super::{Receiver, Stopped};
 use crate::error::PairError;
@@ -29,7 +29,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// A sender that tells hashes and sends nothing has an end.
+    /// A sender that sends hashes without segments is refused at a bound.
     pub(super) fn count_expected(&mut self, told: usize) -> Result<(), Stopped> {
         self.expected += told;
         if self.expected > MOST_EXPECTED {

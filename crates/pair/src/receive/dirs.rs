@@ -8,7 +8,7 @@ use hikyaku_transfer::{Durable, Entry};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is known of them.
+/// The directories that the receiver knows.
 #[derive(Default)]
 pub(super) struct Dirs {
     /// The last one, for the next file is mostly there too.
@@ -16,7 +16,7 @@ pub(super) struct Dirs {
     all: Tree<Note>,
 }
 
-/// What is to be done with one when nothing is written into it any more.
+/// The work on a directory after the last write into it.
 #[derive(Default)]
 struct Note {
     /// Mode and time that it gets.
@@ -41,7 +41,7 @@ struct Dress {
     modified: (i64, u32),
 }
 
-/// What becomes of a directory's mode.
+/// The mode that a directory gets at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     /// It gets this one.
@@ -50,7 +50,7 @@ pub(super) enum Mode {
     Kept,
 }
 
-/// From so many directories on, the file system is synced as a whole.
+/// Number of directories from which on the whole file system is synced.
 const SYNC_ALL: usize = 8;
 
 impl Receiver<'_> {
@@ -197,5 +197,5 @@ impl Receiver<'_> {
     }
 }
 
-/// What a directory's owner needs to write into it.
+/// Permissions that the owner of a directory needs to write into it.
 const OWN: u32 = 0o700;

@@ -1,4 +1,4 @@
-//! Unfinished files that nobody will finish: removed before anything new is written beside them.
+//! Unfinished files that no copy continues. They are removed before other files are written beside them.
 
 use super::{Attempt, Receiver};
 use hikyaku_fs::{Dir, Draft, Kind, Meta, Name, Token};
@@ -9,13 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Names that are looked at in a directory that this copy sees for the first time. (One that it has
 /// written into before is looked at as a whole.)
 const MOST_NAMES: usize = 10_000;
-/// An unfinished file of which no journal here tells may be one of another machine's, which shares the
-/// directory and cannot lock it: it is left alone for a day.
+/// Age from which on an unfinished file without a journal is removed. A younger one may belong to another machine that shares
+/// the directory and cannot lock the file.
 const STRANGER: Duration = Duration::from_secs(24 * 3600);
 
 impl Receiver<'_> {
-    /// Removes what earlier attempts have left in a directory and nobody will take up. One that cannot be listed keeps
-    /// what is in it.
+    /// Removes unfinished files of earlier attempts that no copy continues. A directory that cannot be listed keeps them.
     pub(super) fn sweep(&mut self, dir: &Arc<Dir>) {
         let Ok(meta) = Meta::of(dir) else { return };
         // Once: later there are those in it that are being written.
@@ -56,7 +55,7 @@ impl Receiver<'_> {
     }
 }
 
-/// Whether somebody has it open for writing.
+/// Whether a process has it open for writing.
 fn is_held(dir: &Arc<Dir>, name: &Name) -> bool {
     match Draft::in_place(dir.clone(), name) {
         // It is a draft of its own name, which nothing becomes of when it is dropped.

@@ -1,4 +1,4 @@
-//! A file that comes in order and whose length nobody knows before its end.
+//! A file that arrives in order, and whose length is not known before its end.
 
 use super::{Receiver, SMALL, Stopped};
 use crate::disk::{Job, Poured};

@@ -5,7 +5,7 @@ use hikyaku_fs::PeerPath;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is noted of directories.
+/// Values by the paths of directories.
 pub(super) struct Tree<T> {
     nodes: Vec<Node<T>>,
     below: HashMap<(usize, Arc<[u8]>), usize>,

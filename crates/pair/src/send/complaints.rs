@@ -1,11 +1,11 @@
-//! What goes wrong with a single file.
+//! Failures of single files.
 
 use crate::fault::Fault;
 use hikyaku_job::{End, Meter};
 use hikyaku_reach::Out;
 use hikyaku_transfer::{EntryId, Failure, FromSender};
 
-/// What cannot be read: both ends are told, one of them has a user.
+/// Files that cannot be read. The failure is shown at this end and sent to the other one, since either may have the user.
 pub(crate) struct Complaints<'a> {
     pub(crate) out: Out,
     pub(crate) meter: &'a Meter,

@@ -1,6 +1,5 @@
-//! What the sender knows of the target before the receiver has told it: nothing, and for a round trip
-//! it sends as if nothing were there. Of an unfinished copy that goes on, so much is sent for nothing
-//! at most.
+//! The files and segments that the receiver has already. The sender knows none of them until the receiver's report arrives, and
+//! sends for a round trip as if the target were empty. The number of bytes that it sends in vain is bounded.
 
 use super::before::Before;
 use crate::fault::Stopped;
@@ -22,8 +21,8 @@ impl Knowledge {
         Self { word, known: None, left: EAGER }
     }
 
-    /// What the receiver has said, if it has; without it, so many bytes of a file must still be free
-    /// to be sent, or it is waited for.
+    /// The report of the receiver, if it has arrived. Otherwise `size` bytes are taken from those that may be sent in vain; if
+    /// there are too few, the call waits for the report.
     // spec: copy-has-1
     pub(super) fn now(&mut self, size: u64) -> Result<Option<Arc<Before>>, Stopped> {
         if self.is_silent() && self.left >= size.min(EAGER) {
@@ -32,7 +31,7 @@ impl Knowledge {
         self.wait().map(Some)
     }
 
-    /// Whether nothing has been said yet.
+    /// Whether the report has not arrived yet.
     pub(super) fn is_silent(&mut self) -> bool {
         if self.known.is_none()
             && let Ok(before) = self.word.try_recv()
@@ -42,7 +41,7 @@ impl Knowledge {
         self.known.is_none()
     }
 
-    /// What the receiver has said, when it has.
+    /// Waits for the report of the receiver.
     pub(super) fn wait(&mut self) -> Result<Arc<Before>, Stopped> {
         if let Some(known) = &self.known {
             return Ok(known.clone());

@@ -14,7 +14,7 @@ use std::io::Read;
 
 /// The most bytes of one piece: what small files have at most.
 const PIECE: usize = crate::SMALL as usize;
-/// Whoever waits for a writer looks this often whether the copy goes on.
+/// Interval at which a thread that waits for a writer checks whether the copy has ended.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A pipe belongs to its user alone; a file that is made of one is as new files are.
 const MODE: u32 = 0o666;
@@ -70,7 +70,7 @@ impl Feeder<'_> {
         self.say(&FromSender::Last { id, size, hash })
     }
 
-    /// Reads what is there, waiting for it; nothing at the end.
+    /// Waits for bytes and reads them. Returns no bytes at the end.
     fn next(
         &self,
         file: &mut File,

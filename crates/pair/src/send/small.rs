@@ -1,5 +1,4 @@
-//! Small files: read by several threads, for a disk is asked for many at once, and told with their
-//! bytes.
+//! Small files: several threads read them, so that a disk has several requests, and each goes into one message.
 
 use super::complaints::Complaints;
 use crate::read::{ReadSource, Source};
@@ -14,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Small {
     pub(super) entry: Entry,
     pub(super) spot: Spot,
-    /// What it is called at the target.
+    /// Its path at the target.
     pub(super) at_target: Vec<u8>,
 }
 
-/// What a reading thread does, until nobody can give it work.
+/// The loop of a thread that reads small files, until its queue is closed.
 pub(super) fn read_small(
     queue: &Mutex<Receiver<Small>>,
     options: &Options,

@@ -1,9 +1,9 @@
-//! A receiver that says more than any honest one: what it makes the sender hold and a person read has an end.
+//! A receiver that sends more messages than any honest one. The memory of the sender and the lines for the user are bounded.
 
 use super::*;
 use hikyaku_transfer::{EntryId, Failure, FailureKind, FromReceiver, Pass, SegmentIndex};
 
-/// Runs a sender of one file against a receiver that says this, and nothing else.
+/// Runs a sender of one file against a receiver that sends these messages only.
 fn against(
     name: &str,
     options: &Options,

@@ -1,5 +1,5 @@
-//! A sender that lies: whatever it says, nothing outside the target is touched, nothing that was not
-//! asked for is made, and the receiver ends with an error or with one file less.
+//! A sender that lies. Whatever it sends, no file outside the target is touched, no file is made that was not requested, and the
+//! receiver ends with an error or with one file less.
 
 use super::*;
 use hikyaku_transfer::{
@@ -7,7 +7,7 @@ use hikyaku_transfer::{
     Sources, Version,
 };
 
-/// What a liar says, each with bytes behind it.
+/// The messages of a liar, each with the bytes that follow it.
 pub(super) type Script = Vec<(FromSender, Vec<u8>)>;
 
 /// Runs a receiver against a script. Gives its error and its failures.
@@ -20,7 +20,7 @@ pub(super) fn against(
     against_asking(script, target, (options, &allowed), Sources::One)
 }
 
-/// The same where this was asked for.
+/// Runs a receiver that has requested these names against a script.
 pub(super) fn against_asking(
     script: &Script,
     target: &Path,

@@ -1,5 +1,5 @@
-//! Hundreds of lies made up by chance, in both roles: whatever a peer says, nothing outside the target
-//! is touched, no thread panics, and this end comes to an end.
+//! Hundreds of random lies, in both roles. Whatever a peer sends, no file outside the target is touched, no thread panics, and
+//! this end terminates.
 
 use super::hostile::{Script, against, begin, entry, is_untouched, scene};
 use super::*;
@@ -11,7 +11,7 @@ use hikyaku_transfer::{
     Sources, TargetKind, Verify, Version, Write, decode,
 };
 
-/// Of each role; a seed that fails is said.
+/// Number of seeds for each role. A failure prints its seed.
 const SEEDS: u64 = 500;
 const LONGEST: usize = 12;
 

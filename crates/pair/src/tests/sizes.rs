@@ -1,4 +1,4 @@
-//! Files whose size is not what reading gives: of /proc and /sys, and those that somebody writes to.
+//! Files whose size differs from the number of bytes that can be read: files of /proc and /sys, and files under a writer.
 
 use super::*;
 use std::io::Write;
@@ -46,7 +46,7 @@ fn files_without_a_true_size_are_copied_whole() {
 #[test]
 fn what_has_no_size_and_is_large_is_refused_in_plain_words() {
     let scratch = Scratch::new("sizes-large");
-    // The symbols of a kernel are megabytes, of which the size says nothing.
+    // The symbols of a kernel are megabytes, and the size of the file is 0.
     let path = PathBuf::from("/proc/kallsyms");
     if fs::read(&path).map_or(0, |bytes| bytes.len()) as u64 <= SMALL {
         eprintln!("SKIPPED, because there is no /proc/kallsyms");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Copies into a new directory; gives what failed and what is there.
+/// Copies into a new directory. Returns the failures and the listing.
 fn into(
     scratch: &Scratch,
     sources: &[&str],
@@ -46,7 +46,7 @@ fn of_two_sources_with_one_name_the_first_is_copied_and_the_other_said() {
     assert!(failures.len() == 1 && failures[0].contains("b/d/x"), "{failures:?}");
     let (failures, there) = into(&scratch, &["a/.", "b/."], &recursive());
     assert_eq!((there.len(), failures.len()), (4, 2), "{failures:?}");
-    // The same source twice is no contradiction.
+    // A source may be named twice.
     let (failures, there) = into(&scratch, &["a/f", "a/../a/f"], &recursive());
     assert_eq!((there, failures), (vec![file("f", b"a")], Vec::new()));
     let files = [b"f".to_vec(), b"d/x".to_vec(), b"f".to_vec(), b"d/x".to_vec()].to_vec();
@@ -76,7 +76,7 @@ fn what_an_interrupted_copy_left_is_no_source() {
     let (failures, there) = into(&scratch, &["t"], &recursive());
     assert_eq!(there, [file("t", b"dir"), file("t/.f.hikyaku", b"f"), file("t/f", b"f")]);
     assert!(failures.is_empty(), "{failures:?}");
-    // Its user may want it all the same.
+    // A user may name it as a source.
     let (failures, there) = into(&scratch, &[&format!("t/{partial}"), "t/f"], &recursive());
     assert_eq!((there.len(), failures.len()), (2, 0), "{failures:?}");
 }

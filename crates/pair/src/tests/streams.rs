@@ -12,7 +12,7 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
-/// Writes into a FIFO when somebody reads it, in steps that are no pieces.
+/// Writes into a FIFO as soon as it has a reader, in steps that are not the pieces of the protocol.
 fn fill(path: PathBuf, bytes: Vec<u8>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let mut file = fs::File::options().write(true).open(path).unwrap();

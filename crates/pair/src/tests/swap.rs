@@ -1,5 +1,5 @@
-//! Sources that are exchanged for something else while they are copied, by somebody who may write to them but
-//! may not read what a copy may (T30): nothing that links lead to is read under `-a`, and nobody waits for ever.
+//! Sources that another user replaces during the copy. That user may write to them, and may not read all files that the copy may.
+//! With `-a` no target of a link is read, and no thread waits for ever.
 
 use super::*;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
@@ -98,7 +98,7 @@ fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
         mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
         pairs.push((file, fifo));
     }
-    // Whoever waits for a writer is let go, and the test has seen it.
+    // The thread that waits for a writer is released, and the test observes that.
     let begin = Instant::now();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

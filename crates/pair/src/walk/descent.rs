@@ -15,7 +15,7 @@ pub(super) struct Descent {
     top: Spot,
     /// Where it is, beneath the directory that was opened.
     below: Vec<u8>,
-    /// What that is called at the target.
+    /// The path of that directory at the target.
     path: Vec<u8>,
     /// Bytes of that before what lies beneath the source.
     skip: usize,
@@ -100,7 +100,7 @@ impl Descent {
         Ok(())
     }
 
-    /// What has this name in the innermost directory.
+    /// The entry of this name in the innermost directory.
     fn visit(&mut self, walker: &mut Walker<'_>, name: &Name) -> Result<(), ReadSource> {
         let Some(folder) = self.levels.last().and_then(|level| level.folder.as_ref()) else {
             return Err(ReadSource::Changed);

@@ -1,5 +1,5 @@
-//! What threads of a copy wait for, in every order of events that a processor may make of it: the files of the crate,
-//! compiled once more over models. Nobody relies on the looks for a fault, which come after a time: no time passes here.
+//! The waits of a copy's threads, in every order of events that a processor may produce: the files of the crate, compiled once
+//! more over models. No time passes in a model, so that the periodic checks for a fault cannot hide a lost wake-up.
 #![allow(dead_code, unreachable_pub, reason = "files of the crate, of which not all is used here")]
 
 #[path = "../../src/board.rs"]
