@@ -7,7 +7,7 @@ mod servers;
 
 use crate::guests::Guests;
 use crate::names::Names;
-use crate::plan::{By, CopyPlan, FarNames, Report, Rules, StartServers, Transport as Carriage};
+use crate::plan::{By, CopyPlan, FarNames, Report, Selection, StartServers, Transport as Carriage};
 use crate::unfinished::{Reader, Wish};
 use clap::{ArgAction, Args};
 use hikyaku_console::{Audience, Given, OtherArgs};
@@ -19,7 +19,8 @@ use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, ScpArgs, SshOptions, WayPlan};
 use hikyaku_stores::{Location, LocationError};
 use hikyaku_transfer::{
-    Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
+    Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
+    Write,
 };
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
@@ -291,6 +292,7 @@ impl CopyArgs {
         let (sources, target) = self.locations()?;
         let mut plan = CopyPlan::new(sources, target);
         plan.rules = self.rules();
+        plan.selection = self.selection();
         plan.transport = self.carriage();
         plan.report = Report {
             audience: self.audience(),
@@ -304,9 +306,6 @@ impl CopyArgs {
     }
 
     fn rules(&self) -> Rules {
-        fn either<T>(is_so: bool, then: T, otherwise: T) -> T {
-            if is_so { then } else { otherwise }
-        }
         let (scp, choice, safety) = (&self.scp, &self.choice, &self.safety);
         let archive = scp.archive;
         Rules {
@@ -324,6 +323,17 @@ impl CopyArgs {
                 (_, true) => Existing::KeptIfNewer,
                 _ => Existing::Replaced,
             },
+            write: either(safety.inplace, Write::InPlace, Write::Beside),
+            durable: either(safety.no_fsync, Durable::Cache, Durable::Disk),
+            resume: either(safety.fresh, Resume::Fresh, Resume::Journal),
+            verify: either(safety.verify, Verify::ReadBack, Verify::Arrived),
+            pass: either(choice.dry_run, Pass::DryRun, Pass::Copy),
+        }
+    }
+
+    fn selection(&self) -> Selection {
+        let choice = &self.choice;
+        Selection {
             names: match &choice.files_from {
                 Some(path) => {
                     Names::InFile { path: path.clone(), end: either(choice.from0, 0, b'\n') }
@@ -331,12 +341,7 @@ impl CopyArgs {
                 None => Names::All,
             },
             patterns: Patterns { exclude: choice.exclude.clone(), include: choice.include.clone() },
-            far_names: either(scp.trust_names, FarNames::Trusted, FarNames::Checked),
-            write: either(safety.inplace, Write::InPlace, Write::Beside),
-            durable: either(safety.no_fsync, Durable::Cache, Durable::Disk),
-            resume: either(safety.fresh, Resume::Fresh, Resume::Journal),
-            verify: either(safety.verify, Verify::ReadBack, Verify::Arrived),
-            pass: either(choice.dry_run, Pass::DryRun, Pass::Copy),
+            far_names: either(self.scp.trust_names, FarNames::Trusted, FarNames::Checked),
         }
     }
 
@@ -400,4 +405,8 @@ impl CopyArgs {
     pub const fn verbosity(&self) -> u8 {
         self.scp.verbose
     }
+}
+
+fn either<T>(is_so: bool, then: T, otherwise: T) -> T {
+    if is_so { then } else { otherwise }
 }

@@ -20,12 +20,13 @@ mod unfinished;
 pub use args::CopyArgs;
 pub use hikyaku_job::Patterns;
 pub use hikyaku_transfer::{
-    Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
+    Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
+    Write,
 };
 pub use memory::available as available_memory;
 pub use names::Names;
 pub use outcome::exit_code;
-pub use plan::{By, CopyPlan, FarNames, Report, Rules, Transport};
+pub use plan::{By, CopyPlan, FarNames, Report, Selection, Transport};
 pub use run::{copy, run};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};

@@ -15,10 +15,7 @@ use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
 use hikyaku_reach::{Way, WayPlan};
 use hikyaku_stores::Location;
-use hikyaku_transfer::{
-    Attributes, Depth, Durable, Existing, Links, OtherSources, Owners, Pass, Preserve, Resume,
-    Verify, Write,
-};
+use hikyaku_transfer::{OtherSources, Pass, Rules};
 use hikyaku_units::{DataSize, Rate, RetryPolicy};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,8 +28,10 @@ pub struct CopyPlan {
     pub sources: Vec<Location>,
     /// The target.
     pub target: Location,
-    /// The choice of files, and the way of writing them.
+    /// The rules of the copy.
     pub rules: Rules,
+    /// The choice of files.
+    pub selection: Selection,
     /// How data go.
     pub transport: Transport,
     /// The output, and the log.
@@ -41,37 +40,15 @@ pub struct CopyPlan {
     pub(crate) given: Given,
 }
 
-/// The choice of files, and the way of writing them.
+/// The choice of files.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
-    /// Whether directories are copied.
-    pub depth: Depth,
-    /// Which times and modes are kept.
-    pub preserve: Preserve,
-    /// Whether links are copied as links.
-    pub links: Links,
-    /// The owners of new files.
-    pub owners: Owners,
-    /// Extended attributes of users.
-    pub attributes: Attributes,
-    /// Files that have the name at the target already.
-    pub existing: Existing,
+pub struct Selection {
     /// Which of the names below the source are copied.
     pub names: Names,
     /// Patterns of names that are not copied.
     pub patterns: Patterns,
-    /// Whether names that the far side sends are compared with those that were asked for.
+    /// Whether names that the far side sends are compared with the requested ones.
     pub far_names: FarNames,
-    /// Where the content is written.
-    pub write: Write,
-    /// Whether the copy waits for the disk.
-    pub durable: Durable,
-    /// The use of data of earlier attempts.
-    pub resume: Resume,
-    /// How contents are checked.
-    pub verify: Verify,
-    /// Whether anything is written.
-    pub pass: Pass,
 }
 
 /// Names that a far side sends.
@@ -154,32 +131,22 @@ impl CopyPlan {
             manifest: None,
             typed: Vec::new(),
         };
-        let (rules, transport, given) = (Rules::default(), Transport::default(), Given::default());
-        Self { sources, target, rules, transport, report, given }
+        let (rules, selection) = (Rules::default(), Selection::default());
+        let (transport, given) = (Transport::default(), Given::default());
+        Self { sources, target, rules, selection, transport, report, given }
     }
 
-    /// How the engine copies. A list of names is read: it may come through a pipe, where it comes once.
+    /// The options of both ends. This call reads a list of names, which may come through a pipe and can then be read once only.
     pub(crate) fn options(&self) -> Result<Options> {
-        let rules = &self.rules;
         Ok(Options {
-            depth: rules.depth,
-            preserve: rules.preserve,
-            links: rules.links,
-            owners: rules.owners,
-            attributes: rules.attributes,
-            write: rules.write,
-            durable: rules.durable,
-            resume: rules.resume,
-            verify: rules.verify,
+            rules: self.rules,
+            files: self.selection.names.read()?,
             limit: self.transport.way.typed.rate.map(Rate::bits_per_sec),
             other_sources: match self.sources.len() {
                 0 | 1 => OtherSources::None,
                 _ => OtherSources::Some,
             },
-            existing: rules.existing,
-            patterns: rules.patterns.clone(),
-            pass: rules.pass,
-            files: rules.names.read()?,
+            patterns: self.selection.patterns.clone(),
         })
     }
 
@@ -229,7 +196,7 @@ impl CopyPlan {
 
     /// The names that may arrive for these sources.
     pub(crate) fn allowed(&self, sources: &[Vec<u8>], options: &Options) -> Allowed {
-        match (self.rules.far_names, options.files.as_slice()) {
+        match (self.selection.far_names, options.files.as_slice()) {
             (FarNames::Trusted, _) => Allowed::anything(),
             (FarNames::Checked, []) => Allowed::of(sources, self.rules.depth),
             (FarNames::Checked, files) => Allowed::listed(files, self.rules.depth),

@@ -109,7 +109,7 @@ pub fn copy(
 
 /// Refuses what no copy can do, before anybody is asked for a password.
 fn check_possible(plan: &CopyPlan) -> Result<()> {
-    Choice::new(&plan.rules.patterns)
+    Choice::new(&plan.selection.patterns)
         .map_err(|error| misuse(error.to_string(), PatternError::REMEDY))?;
     let target = &plan.target;
     let is_output = matches!(target, Location::Local(path) if descriptor_number(path) == Some(1));

@@ -160,7 +160,7 @@ impl Disk<'_> {
         let dressed = draft.set_length(plan.size).map(|()| self.dress(&plan, &draft));
         let ready = dressed.and_then(|()| {
             // A file of this size is synced by itself, while other threads write.
-            if self.options.durable == Durable::Disk { draft.sync() } else { Ok(()) }
+            if self.options.rules.durable == Durable::Disk { draft.sync() } else { Ok(()) }
         });
         if let Err(error) = ready {
             self.void(incoming, &error);
@@ -249,7 +249,7 @@ impl Disk<'_> {
         draft: &Draft,
         is_right: impl FnOnce() -> Result<bool, FsError>,
     ) -> Option<()> {
-        if self.options.verify == Verify::Arrived || draft.manner() == Manner::Stream {
+        if self.options.rules.verify == Verify::Arrived || draft.manner() == Manner::Stream {
             return Some(());
         }
         match is_right() {
@@ -291,11 +291,11 @@ impl Disk<'_> {
         {
             self.undressed(path, &error);
         }
-        if plan.manner == Manner::Renamed || self.options.preserve.modes() {
+        if plan.manner == Manner::Renamed || self.options.rules.preserve.modes() {
             let moded = draft.with(|file| Meta::set_mode(file, plan.mode));
             self.on_mode(path, moded);
         }
-        if self.options.preserve.times()
+        if self.options.rules.preserve.times()
             && let Err(error) = draft.with(|file| Meta::set_modified(file, plan.modified))
         {
             self.undressed(path, &error);
@@ -305,7 +305,7 @@ impl Disk<'_> {
     /// Reports a mode that cannot be set: as a failure if the user asked to keep modes, otherwise as a remark.
     pub(crate) fn on_mode(&self, path: &[u8], set: Result<(), FsError>) {
         match set {
-            Err(error) if self.options.preserve.modes() => self.undressed(path, &error),
+            Err(error) if self.options.rules.preserve.modes() => self.undressed(path, &error),
             Err(error) if self.said.is_first_remark() => {
                 let place = String::from_utf8_lossy(&place(&self.base, path)).into_owned();
                 let text = format!(

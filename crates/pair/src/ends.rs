@@ -4,10 +4,7 @@ use crate::fault::Fault;
 use hikyaku_fs::Kind;
 use hikyaku_job::{Allowed, Claimant, Meter, Patterns};
 use hikyaku_reach::{Connection, In, Out};
-use hikyaku_transfer::{
-    Attributes, Depth, Durable, EntryKind, Existing, Links, OtherSources, Owners, Pass, Preserve,
-    Resume, Verify, Write,
-};
+use hikyaku_transfer::{EntryKind, OtherSources, Rules};
 use serde::{Deserialize, Serialize};
 
 /// Maximum size in bytes of a file that is sent within the stream of messages. A larger file is an object of the transport.
@@ -27,32 +24,12 @@ pub(crate) struct Ends<'a> {
     pub(crate) claims: Claimant<'a>,
 }
 
-/// The rules of a copy as both ends know them. The order and the types of the fields are those of the message
-/// (`docs/internals/transfer-protocol.md`).
+/// The rules and the choice of files of a copy, as both ends know them. The order and the types of the fields are those of the
+/// message (`docs/internals/transfer-protocol.md`). The rules are encoded as if their fields were fields of this type.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Options {
-    /// Whether directories are copied.
-    pub depth: Depth,
-    /// Which times and modes are kept.
-    pub preserve: Preserve,
-    /// The treatment of links.
-    pub links: Links,
-    /// The owners of new files.
-    pub owners: Owners,
-    /// Extended attributes of users.
-    pub attributes: Attributes,
-    /// Where contents are written.
-    pub write: Write,
-    /// When a file counts as written.
-    pub durable: Durable,
-    /// The use of data of earlier attempts.
-    pub resume: Resume,
-    /// How contents are checked.
-    pub verify: Verify,
-    /// The treatment of files that have the name at the target.
-    pub existing: Existing,
-    /// Whether anything is written.
-    pub pass: Pass,
+    /// The rules.
+    pub rules: Rules,
     /// Paths below the one source that are copied; if empty, all are.
     pub files: Vec<Vec<u8>>,
     /// The rate limit in bits of file contents per second. The sender reports whether it limits the copy.
@@ -69,5 +46,38 @@ pub(crate) const fn kind_of(entry: &EntryKind) -> Kind {
         EntryKind::File { .. } => Kind::File,
         EntryKind::Dir => Kind::Dir,
         EntryKind::Link(_) => Kind::Link,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_transfer::{
+        Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Verify, Write,
+        encode,
+    };
+
+    #[test]
+    fn rules_are_encoded_as_fields_of_the_options() {
+        let rules = Rules {
+            depth: Depth::Tree,
+            preserve: Preserve::Times,
+            links: Links::Kept,
+            owners: Owners::Kept,
+            attributes: Attributes::Dropped,
+            write: Write::InPlace,
+            durable: Durable::Disk,
+            resume: Resume::Fresh,
+            verify: Verify::ReadBack,
+            existing: Existing::KeptIfNewer,
+            pass: Pass::DryRun,
+        };
+        let (files, limit) = (vec![b"a/b".to_vec()], Some(8_000_000));
+        let options = Options { rules, files, limit, ..Options::default() };
+        let first = (rules.depth, rules.preserve, rules.links, rules.owners, rules.attributes);
+        let second = (rules.write, rules.durable, rules.resume, rules.verify);
+        let third = (rules.existing, rules.pass, &options.files, options.limit);
+        let fields = (first, second, third, options.other_sources, &options.patterns);
+        assert_eq!(encode(&options, &[]), encode(&fields, &[]));
     }
 }

@@ -39,7 +39,7 @@ pub enum PairError {
     /// Any other error of the system.
     #[error("cannot {what}")]
     System {
-        /// What this host cannot do.
+        /// The operation that failed.
         what: &'static str,
         /// The error.
         source: io::Error,
@@ -76,7 +76,7 @@ impl PairError {
         Self::Ended(reason.to_string())
     }
 
-    /// What the user can do, as a text that begins with `try: `.
+    /// The remedy for the user, as a text that begins with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Lost(_) => {

@@ -69,7 +69,7 @@ impl Far {
 // spec: copy-feature-1
 fn refuse_what_it_lacks(order: &Order, agreed: &Agreed) -> Result<(), PairError> {
     let (Order::Put { options, .. } | Order::Get { options, .. }) = order;
-    if options.preserve != Preserve::Times || agreed.has(TIMES_ALONE) {
+    if options.rules.preserve != Preserve::Times || agreed.has(TIMES_ALONE) {
         return Ok(());
     }
     let text = "the hikyaku of the far side is older than this one, and keeps times only together with modes";
@@ -160,13 +160,14 @@ impl<'a> Work<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hikyaku_transfer::encode;
+    use hikyaku_transfer::{Rules, encode};
 
     // spec: copy-feature-1
     #[test]
     fn times_alone_are_asked_only_of_a_far_side_that_knows_them() {
         let old = [Preserve::Nothing, Preserve::All, Preserve::Times].map(|preserve| {
-            let options = Options { preserve, ..Options::default() };
+            let options =
+                Options { rules: Rules { preserve, ..Rules::default() }, ..Options::default() };
             let order = Order::Put { target: Vec::new(), options };
             let agreed = |features: &[&str]| Agreed {
                 protocol: 6,

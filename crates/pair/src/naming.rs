@@ -49,7 +49,7 @@ impl Disk<'_> {
     }
 
     fn group(&self, mut group: Vec<Written>) {
-        if self.options.durable == Durable::Disk {
+        if self.options.rules.durable == Durable::Disk {
             group = self.sync_contents(group);
         }
         let (mut dirs, mut done) = (BTreeMap::new(), Vec::new());
@@ -64,7 +64,7 @@ impl Disk<'_> {
                 Err(error) => self.fail(plan.path.as_bytes(), &error),
             }
         }
-        if self.options.durable == Durable::Disk
+        if self.options.rules.durable == Durable::Disk
             && let Some(error) = dirs.values().find_map(|dir| dir.sync().err())
         {
             self.fault.report(error.about(self.base.as_os_str().as_encoded_bytes()));
@@ -86,7 +86,7 @@ impl Disk<'_> {
             version: plan.version,
             made: Version::of(&made.version()),
             hash,
-            reached: if self.options.durable == Durable::Disk {
+            reached: if self.options.rules.durable == Durable::Disk {
                 Reached::Disk
             } else {
                 Reached::Kernel

@@ -136,12 +136,12 @@ fn begin(
     let (FromSender::Begin { sources, of, from }, _) = decode::<FromSender>(body)? else {
         return Err(PairError::ended("the sender does not begin as it should"));
     };
-    let making = match options.pass == Pass::DryRun {
+    let making = match options.rules.pass == Pass::DryRun {
         true => Making::Nothing,
         false => Making::Allowed(patience(connection)),
     };
     let landing = Landing::open(target, sources, of, (making, descriptors))?;
-    let opened = match options.pass == Pass::DryRun || landing.is_stream() {
+    let opened = match options.rules.pass == Pass::DryRun || landing.is_stream() {
         true => {
             let journal = JournalFile::none(Token::random()?);
             Opened { journal, remains: BTreeMap::new(), attempt: Attempt::First }
@@ -172,7 +172,7 @@ fn scoped(
         }
         drop(names);
         let (every, until) = (scene.writing.sync_every, &stop);
-        let syncer = (disk.options.durable == Durable::Disk)
+        let syncer = (disk.options.rules.durable == Durable::Disk)
             .then(|| scope.spawn(move || sync(disk, every, until)));
         let teller = scope.spawn(|| tell(disk, &stop));
         let object_jobs = jobs.clone();
@@ -444,7 +444,7 @@ impl Receiver<'_> {
     }
 
     fn entry(&mut self, entry: Entry) -> Result<(), Stopped> {
-        if self.disk.options.pass == Pass::DryRun {
+        if self.disk.options.rules.pass == Pass::DryRun {
             return self.rehearse(&entry);
         }
         match &entry.kind {

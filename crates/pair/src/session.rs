@@ -76,7 +76,7 @@ pub struct Refused {
     /// The kind of the failure.
     pub kind: FailureKind,
     text: String,
-    /// What the user can do, as the other end has sent it.
+    /// The remedy that the other end has sent.
     pub(crate) remedy: Option<String>,
 }
 

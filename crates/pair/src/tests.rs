@@ -21,7 +21,7 @@ use hikyaku_job::{Allowed, Claimant, Meter, Tally};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, OnDrop};
 use hikyaku_reach::{Connection, In, Out, Writer, talk};
-use hikyaku_transfer::{Attributes, Depth, Existing, Links, Preserve, Resume};
+use hikyaku_transfer::{Attributes, Depth, Existing, Links, Preserve, Resume, Rules};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -154,9 +154,12 @@ fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
 
 fn recursive() -> Options {
     Options {
-        depth: Depth::Tree,
-        preserve: Preserve::All,
-        resume: Resume::Fresh,
+        rules: Rules {
+            depth: Depth::Tree,
+            preserve: Preserve::All,
+            resume: Resume::Fresh,
+            ..Rules::default()
+        },
         ..Options::default()
     }
 }
@@ -260,7 +263,10 @@ fn what_is_there_may_stay() {
     let scratch = Scratch::new("stay");
     fs::write(scratch.at("a"), b"new").unwrap();
     fs::write(scratch.at("b"), b"old").unwrap();
-    let options = Options { existing: Existing::Kept, ..Options::default() };
+    let options = Options {
+        rules: Rules { existing: Existing::Kept, ..Rules::default() },
+        ..Options::default()
+    };
     let outcome = copy(&[scratch.at("a")], &scratch.at("b"), &options);
     assert_eq!(fs::read(scratch.at("b")).unwrap(), b"old");
     let Tally { files, bytes, kept_bytes, total_bytes, .. } = outcome.tally;
@@ -282,7 +288,8 @@ fn any_number_of_large_files_may_stay() {
         fs::write(scratch.at("into/t").join(format!("{n:03}")), b"old").unwrap();
     }
     fs::write(tree.join("last"), random(1, 400_000)).unwrap();
-    let options = Options { existing: Existing::Kept, ..recursive() };
+    let options =
+        Options { rules: Rules { existing: Existing::Kept, ..recursive().rules }, ..recursive() };
     let outcome = copy(std::slice::from_ref(&tree), &scratch.at("into"), &options);
     assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None), "{outcome:?}");
     assert_eq!(outcome.tally.files, 61);

@@ -160,7 +160,7 @@ fn note(message: &FromSender, terms: Terms<'_>, meter: &Meter) -> Result<(), Pai
             )))
         }
         // In a dry run the receiver may answer each entry.
-        FromSender::Entry(_) if terms.options.pass == Pass::DryRun => {
+        FromSender::Entry(_) if terms.options.rules.pass == Pass::DryRun => {
             meter.add_rehearsed();
             Ok(())
         }

@@ -77,7 +77,7 @@ pub(crate) fn walk(
             return;
         }
     };
-    let links = match options.links {
+    let links = match options.rules.links {
         hikyaku_transfer::Links::Kept => Links::Kept,
         hikyaku_transfer::Links::Followed => Links::Followed,
     };
@@ -227,7 +227,7 @@ impl Walker<'_> {
 
     /// A source that is a directory, and all that is in it.
     fn dir(&mut self, spot: Spot, name: Vec<u8>, meta: &Meta) -> Result<(), ReadSource> {
-        if self.options.depth == Depth::File {
+        if self.options.rules.depth == Depth::File {
             return Err(ReadSource::Directory);
         }
         if !name.is_empty() {

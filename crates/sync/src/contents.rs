@@ -80,11 +80,11 @@ impl Copying<'_> {
         let [source, target] = self.ends;
         let mut plan = CopyPlan::new(vec![source.location(names[0])], target.location(names[1]));
         if self.new_name.is_none() {
-            plan.rules.names = Names::Listed { list: files.to_vec(), end: 0 };
+            plan.selection.names = Names::Listed { list: files.to_vec(), end: 0 };
         }
         if what == What::Dirs {
             plan.rules.depth = Depth::Tree;
-            plan.rules.patterns.exclude = vec!["*".to_owned()];
+            plan.selection.patterns.exclude = vec!["*".to_owned()];
         }
         plan.rules.preserve = match options.copied {
             Kept::Nothing => Preserve::Nothing,

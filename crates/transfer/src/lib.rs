@@ -33,7 +33,7 @@ pub use pace::{Limit, Pace};
 pub use proven::{Hole, Proven};
 pub use rules::{
     Attributes, Depth, Durable, Existing, Links, OtherSources, Owners, Pass, Preserve, Resume,
-    Verify, Write,
+    Rules, Verify, Write,
 };
 pub use tree::{FileHash, SegmentHash};
 pub use version::Version;

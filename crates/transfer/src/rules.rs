@@ -6,6 +6,33 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The rules of a copy that all its ends know. The order of the fields is that of the message between two programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Rules {
+    /// Whether directories are copied.
+    pub depth: Depth,
+    /// Which times and modes are kept.
+    pub preserve: Preserve,
+    /// The treatment of links.
+    pub links: Links,
+    /// The owners of new files.
+    pub owners: Owners,
+    /// Extended attributes of users.
+    pub attributes: Attributes,
+    /// Where contents are written.
+    pub write: Write,
+    /// When a file counts as written.
+    pub durable: Durable,
+    /// The use of data of earlier attempts.
+    pub resume: Resume,
+    /// How contents are checked.
+    pub verify: Verify,
+    /// The treatment of files that have the name at the target.
+    pub existing: Existing,
+    /// Whether anything is written.
+    pub pass: Pass,
+}
+
 /// Whether a directory may be a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Depth {

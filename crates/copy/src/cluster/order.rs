@@ -69,14 +69,14 @@ impl<'a> Order<'a> {
     /// What is copied.
     pub(super) fn choice(&self) -> Choice<'_> {
         Choice {
-            depth: self.options.depth,
+            depth: self.options.rules.depth,
             leaves_out: &*self.leaves_out,
             listed: &self.options.files,
             dirs: &self.dirs,
             contents: &self.contents,
-            named_links: self.options.links,
-            existing: self.options.existing,
-            pass: self.options.pass,
+            named_links: self.options.rules.links,
+            existing: self.options.rules.existing,
+            pass: self.options.rules.pass,
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a> Order<'a> {
 
     /// Which permission bits new files get.
     pub(super) const fn modes(&self) -> Modes {
-        if self.options.preserve.modes() { Modes::Kept } else { Modes::Usual }
+        if self.options.rules.preserve.modes() { Modes::Kept } else { Modes::Usual }
     }
 }
 

@@ -41,7 +41,7 @@ fn has_it(source: &Path, made: &Path, options: &Options) -> bool {
 
 /// What is at a source: a link itself where links are kept.
 fn look(source: &Path, options: &Options) -> Option<Metadata> {
-    let keeps = options.links == Links::Kept;
+    let keeps = options.rules.links == Links::Kept;
     if keeps { fs::symlink_metadata(source) } else { fs::metadata(source) }.ok()
 }
 
@@ -68,7 +68,7 @@ fn is_same(source: &Path, itself: &Metadata, made: &Path, options: &Options) -> 
     let leads_to = fs::metadata(source).ok();
     is(itself, &link)
         || leads_to.as_ref().is_some_and(|meta| is(meta, &link))
-        || (options.links == Links::Followed && is(itself, &followed))
+        || (options.rules.links == Links::Followed && is(itself, &followed))
 }
 
 /// Whether `made`, or where it would be made, is somewhere below the directory.

@@ -229,7 +229,8 @@ impl Part {
         let journal = self.sftp_journal(&options);
         // The first signal stops the copy between two blocks, which then writes down how far it is.
         let _stopped = turn.scope.on_stop(|| {});
-        let login = self.far().map(|far| &far.login).filter(|_| options.durable == Durable::Disk);
+        let login =
+            self.far().map(|far| &far.login).filter(|_| options.rules.durable == Durable::Disk);
         let settling =
             login.and_then(|login| server.settling((&turn.copy.transport.way.ssh, login)));
         let run = Run {
@@ -253,7 +254,7 @@ impl Part {
 
     /// What earlier attempts of the same copy by SFTP have done.
     fn sftp_journal(&self, options: &Options) -> Option<Journal> {
-        if options.pass == Pass::DryRun {
+        if options.rules.pass == Pass::DryRun {
             return None;
         }
         let local = |path: &Path| absolute(path).ok();
@@ -271,7 +272,7 @@ impl Part {
         let names: Vec<&[u8]> =
             std::iter::once(host.as_bytes()).chain(names.iter().map(Vec::as_slice)).collect();
         let journal = Journal::open(&names)?;
-        if options.resume == Resume::Fresh {
+        if options.rules.resume == Resume::Fresh {
             journal.remove();
             return Journal::open(&names);
         }
@@ -286,7 +287,7 @@ impl Part {
         }
         // What the attempt before this one has done is not to be done again.
         if turn.attempt == Attempt::Again {
-            options.resume = Resume::Journal;
+            options.rules.resume = Resume::Journal;
         }
         Ok(options)
     }

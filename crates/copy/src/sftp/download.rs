@@ -100,7 +100,7 @@ pub(super) fn stays_here(
         }
         _ => false,
     };
-    let existing = run.options.existing;
+    let existing = run.options.rules.existing;
     let is_kept = |secs| existing.keeps(Time { secs, nanos: 0 }, found.modified);
     Ok(is_done || existing == Existing::Kept || file.found.modified.is_some_and(is_kept))
 }
@@ -159,7 +159,7 @@ fn receive(
         }
         return Err(trouble);
     }
-    if run.options.durable == Durable::Disk {
+    if run.options.rules.durable == Durable::Disk {
         draft.sync().map_err(stored)?;
     }
     draft.name(Naming::Replace, &finish(run, (store, dress), file)).map_err(stored)
@@ -186,7 +186,7 @@ fn check_unchanged(run: &Run<'_>, file: &Download, handle: &Handle) -> Result<()
 /// Records the length of an unfinished file, which then outlives this process.
 fn keep(run: &Run<'_>, file: &Download, draft: &dyn Draft, bytes: u64) {
     let Some(journal) = run.journal.filter(|_| bytes >= RESUMED_BYTES_MIN) else { return };
-    if run.options.durable == Durable::Cache || draft.sync().is_ok() {
+    if run.options.rules.durable == Durable::Cache || draft.sync().is_ok() {
         journal.add(file.key(), &Past::Part { bytes, token: draft.token().0 });
         draft.keep();
     }

@@ -58,7 +58,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
     }
     let run = &Run { journal: run.journal.filter(|_| !is_stream), ..*run };
     let (limit, landing) = (limit_of(run), Landing::default());
-    let modes = if run.options.preserve.modes() { Modes::Kept } else { Modes::Usual };
+    let modes = if run.options.rules.preserve.modes() { Modes::Kept } else { Modes::Usual };
     let dress = modes.dress();
     let mut walk = Walk::new(run, &target, dress, Choice::new(&run.options.patterns)?);
     let done = crew::run(
@@ -85,7 +85,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
             jobs.add(Job::Files(walk.rest()))
         },
         |job| match job {
-            Job::File(file) if run.options.pass == Pass::DryRun => {
+            Job::File(file) if run.options.rules.pass == Pass::DryRun => {
                 rehearse_download(run, &target.store, &file)
             }
             Job::File(file) => download(run, &limit, (&target.store, dress), &file),
@@ -113,7 +113,8 @@ fn new_dir<'a>(
     let ([source], Sources::One) = (sources, arriving) else { return None };
     let name = without_slashes(target.as_os_str().as_bytes());
     let is_new = || fs::symlink_metadata(target).is_err_and(|error| error.kind() == NotFound);
-    if run.options.depth == Depth::File || name.len() == target.as_os_str().len() || !is_new() {
+    if run.options.rules.depth == Depth::File || name.len() == target.as_os_str().len() || !is_new()
+    {
         return None;
     }
     let found = run.server.client.attributes(&Request::Stat(source)).ok()?;

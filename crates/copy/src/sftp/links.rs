@@ -27,7 +27,7 @@ pub(super) fn link_here(
     to: &StorePath,
 ) -> Result<(), Trouble> {
     let text = run.server.client.name(&Request::ReadLink(from)).map_err(there(from))?;
-    let existing = run.options.existing;
+    let existing = run.options.rules.existing;
     let stays = |found: &Found| {
         existing == Existing::Kept
             || modified.is_some_and(|new| existing.keeps(new, found.modified))
@@ -44,12 +44,12 @@ pub(super) fn link_here(
             if !is_link && found.kind != hikyaku_store::Kind::File {
                 return Err(in_the_way(End::Here, to.as_bytes()));
             }
-            if run.options.pass == Pass::Copy {
+            if run.options.rules.pass == Pass::Copy {
                 store.remove(to, found.kind).map_err(stored)?;
             }
         }
     }
-    if run.options.pass == Pass::DryRun {
+    if run.options.rules.pass == Pass::DryRun {
         run.meter.add_note(Shown::new(to.as_bytes()).to_string());
         return Ok(());
     }
@@ -69,7 +69,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         Err(error) if error.is_absent() => None,
         Err(error) => return Err(there(to)(error)),
     };
-    let existing = run.options.existing;
+    let existing = run.options.rules.existing;
     let stays = |found: &Attributes| {
         let time = found.times.map(|(_, modified)| in_seconds(modified));
         let new = in_seconds(seconds(source.mtime()));
@@ -86,7 +86,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
         Some(Some(Kind::Link | Kind::File)) => {}
         Some(_) => return Err(in_the_way(End::There, to)),
     }
-    if run.options.pass == Pass::DryRun {
+    if run.options.rules.pass == Pass::DryRun {
         run.meter.add_note(Shown::new(to).to_string());
         return Ok(());
     }
@@ -115,7 +115,7 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
 /// Gives the link at `at` the time of its source with `-p`, where the server sets times of links. It is called `shown`.
 fn keep_time(run: &Run<'_>, source: &Metadata, (at, shown): (&[u8], &[u8])) -> Result<(), Trouble> {
     let client = &run.server.client;
-    if !run.options.preserve.times() || !client.version().has(Extension::SetOfLink) {
+    if !run.options.rules.preserve.times() || !client.version().has(Extension::SetOfLink) {
         return Ok(());
     }
     let times = times(run, source, shown);

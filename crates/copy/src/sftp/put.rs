@@ -38,7 +38,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     let is_several = sources.len() > 1 || run.options.other_sources == OtherSources::Some;
     // As with cp, the new name of a directory may end with a slash.
     let is_new_dir = is_nothing
-        && run.options.depth == Depth::Tree
+        && run.options.rules.depth == Depth::Tree
         && matches!(sources, [source] if !is_several && source.is_dir());
     let target = if is_new_dir { without_slashes(&target).to_vec() } else { target };
     if !into && !is_listed && (is_several || target.ends_with(b"/")) {
@@ -90,7 +90,9 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
             jobs.add(Job::Files(walk.rest()))
         },
         |job| match job {
-            Job::File(file) if run.options.pass == Pass::DryRun => rehearse_upload(run, &file),
+            Job::File(file) if run.options.rules.pass == Pass::DryRun => {
+                rehearse_upload(run, &file)
+            }
             Job::File(file) => upload(run, &limit, &file),
             Job::Files(files) => upload_together(run, (&limit, &present), &files),
             Job::Link { from, to } => link_there(run, &from, &to),

@@ -35,7 +35,8 @@ impl Known {
         path: &[u8],
         attributes: Attributes,
     ) -> Result<Self, Trouble> {
-        let is_used = run.options.preserve.times() || run.options.existing == Existing::KeptIfNewer;
+        let is_used = run.options.rules.preserve.times()
+            || run.options.rules.existing == Existing::KeptIfNewer;
         let modified = match is_used && attributes.kind() != Some(Kind::Link) {
             true => run.server.client.modified(path, &attributes, now()).map_err(there(path))?,
             false => attributes.times.map(|(_, modified)| modified.into()),
@@ -46,7 +47,7 @@ impl Known {
     /// The modification time that a copy gets. If the server tells one that may mean another century, that is a failure
     /// of the file at `path`.
     pub(super) fn kept_time(&self, run: &Run<'_>, path: &[u8]) -> Option<Time> {
-        if !run.options.preserve.times() {
+        if !run.options.rules.preserve.times() {
             return None;
         }
         if self.modified.is_none() && self.attributes.times.is_some() {

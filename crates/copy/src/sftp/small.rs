@@ -284,7 +284,7 @@ pub(super) fn download_together(
     }
     // Files that have arrived are written, also if the copy ends.
     let group = store(run, target, &whole)?;
-    match whole.len() < SYNCED_TOGETHER_MIN || run.options.durable == Durable::Cache {
+    match whole.len() < SYNCED_TOGETHER_MIN || run.options.rules.durable == Durable::Cache {
         true => group.name(run),
         false => landing.add(run, group),
     }
@@ -318,7 +318,7 @@ fn store(
     (store, dress): (&Local, Dress),
     files: &[(&Download, Vec<u8>)],
 ) -> Result<Group, Trouble> {
-    let reached = match run.options.durable == Durable::Disk {
+    let reached = match run.options.rules.durable == Durable::Disk {
         false => Reached::Kernel,
         true if files.len() < SYNCED_TOGETHER_MIN => Reached::Disk,
         true => Reached::DiskWithOthers,

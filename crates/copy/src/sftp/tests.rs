@@ -2,7 +2,7 @@
 
 use super::*;
 use hikyaku_job::Tally;
-use hikyaku_transfer::Depth;
+use hikyaku_transfer::{Depth, Rules};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
@@ -105,7 +105,8 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
     let server = thread::spawn(move || serve(far, lie));
     let client = Client::start(near.try_clone().unwrap(), near.try_clone().unwrap()).unwrap();
     let session = Server::of(OpenSftp { client: &client, commands: Commands::Refused });
-    let options = Options { depth: Depth::Tree, ..Options::default() };
+    let options =
+        Options { rules: Rules { depth: Depth::Tree, ..Rules::default() }, ..Options::default() };
     let (meter, scope) = (Meter::default(), Scope::default());
     let run = Run {
         server: &session,

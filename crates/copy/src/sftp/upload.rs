@@ -88,7 +88,7 @@ pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), 
 /// Whether what is there decides if the file is copied at all.
 pub(super) fn may_stay(run: &Run<'_>, key: Key) -> bool {
     let past = run.journal.and_then(|journal| journal.past(key));
-    run.options.existing != Existing::Replaced || matches!(past, Some(Past::Done { .. }))
+    run.options.rules.existing != Existing::Replaced || matches!(past, Some(Past::Done { .. }))
 }
 
 /// The version of a source of this machine.
@@ -173,7 +173,7 @@ fn stays(
         }
         _ => false,
     };
-    let existing = run.options.existing;
+    let existing = run.options.rules.existing;
     let is_kept = |time| existing.keeps(in_seconds(modified), in_seconds(time));
     Ok(is_done || existing == Existing::Kept || time.is_some_and(is_kept))
 }
@@ -262,7 +262,7 @@ pub(super) fn kept(
     (to, draft): (&[u8], &[u8]),
     present: Option<u32>,
 ) -> Result<Option<Attributes>, Trouble> {
-    let preserve = run.options.preserve;
+    let preserve = run.options.rules.preserve;
     let mode = match present {
         _ if preserve.modes() => Some(before.mode() & 0o7777),
         // As with scp, a replaced file keeps its mode.
@@ -286,7 +286,7 @@ pub(super) fn opening_mode(before: &Metadata) -> u32 {
 
 /// Whether the server syncs files.
 pub(super) fn syncs(run: &Run<'_>) -> bool {
-    run.options.durable == Durable::Disk && run.server.client.version().has(Extension::Sync)
+    run.options.rules.durable == Durable::Disk && run.server.client.version().has(Extension::Sync)
 }
 
 /// Until when the server is busy with a file.
@@ -338,7 +338,8 @@ pub(super) fn replaceable(
 
 /// The metadata that a copy of this source has been given, if the server need not be asked.
 pub(super) fn told(run: &Run<'_>, before: &Metadata) -> Option<Attributes> {
-    let modified = u32::try_from(before.mtime()).ok().filter(|_| run.options.preserve.times())?;
+    let modified =
+        u32::try_from(before.mtime()).ok().filter(|_| run.options.rules.preserve.times())?;
     let times = Some((seconds(before.atime()), modified));
     Some(Attributes { size: Some(before.size()), times, ..Attributes::default() })
 }

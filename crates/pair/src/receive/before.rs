@@ -14,7 +14,7 @@ use std::sync::Arc;
 impl Receiver<'_> {
     /// Reports existing files and segments to the sender.
     pub(super) fn begin(&mut self) -> Result<(), Stopped> {
-        let fresh = self.disk.options.resume == Resume::Fresh;
+        let fresh = self.disk.options.rules.resume == Resume::Fresh;
         for (path, remains) in std::mem::take(&mut self.remains) {
             if fresh {
                 self.discard(&path, &remains);
@@ -97,7 +97,7 @@ impl Receiver<'_> {
     /// Whether a file whose bytes may not have reached the disk is what it was; then they do.
     fn reads_as(&self, dir: &Dir, name: &Name, hash: Option<FileHash>) -> bool {
         let read = |file: File| -> io::Result<bool> {
-            if self.disk.options.durable == Durable::Disk {
+            if self.disk.options.rules.durable == Durable::Disk {
                 file.sync_all()?;
             }
             // posix_fadvise(2) is advice: a file system may ignore it.

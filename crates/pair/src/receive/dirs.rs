@@ -96,7 +96,7 @@ impl Receiver<'_> {
     /// A directory is there and is used. One of ours that we may not write into is opened for as long as
     /// the copy lasts.
     pub(super) fn merged_dir(&mut self, entry: &Entry, path: &PeerPath, there: Dir) {
-        let preserve = self.disk.options.preserve;
+        let preserve = self.disk.options.rules.preserve;
         let mut mode = if preserve.modes() { Mode::Set(entry.mode) } else { Mode::Kept };
         if let Ok(meta) = Meta::of(&there)
             && meta.mode & OWN != OWN
@@ -125,7 +125,7 @@ impl Receiver<'_> {
                 self.finish_dir(dress, &path);
             }
         }
-        if self.disk.options.durable == Durable::Cache {
+        if self.disk.options.rules.durable == Durable::Cache {
             return Ok(());
         }
         self.landing.sync_made()?;
@@ -145,7 +145,7 @@ impl Receiver<'_> {
         if let Mode::Set(mode) = mode {
             self.disk.on_mode(path.as_bytes(), Meta::set_dir_mode(&dir, mode));
         }
-        if self.disk.options.preserve.times()
+        if self.disk.options.rules.preserve.times()
             && let Err(error) = Meta::set_modified(&dir, modified)
         {
             self.disk.undressed(path.as_bytes(), &error);

@@ -74,13 +74,13 @@ impl Receiver<'_> {
         // A link that cannot be read counts as another one.
         let old_text = if is_link { dir.read_link(name).ok() } else { None };
         let taken = old.as_ref().map(|old| (taken(old), old_text.as_deref()));
-        Ok(link_action((text, time(entry.modified)), taken, self.disk.options.existing))
+        Ok(link_action((text, time(entry.modified)), taken, self.disk.options.rules.existing))
     }
 
     /// The action for a file of this size.
     fn file_action(&self, entry: &Entry, size: u64, old: Option<&Meta>) -> FileAction {
         let new = Content { size, modified: time(entry.modified) };
-        file_action(new, old.map(taken), (self.disk.options.existing, Same::Never))
+        file_action(new, old.map(taken), (self.disk.options.rules.existing, Same::Never))
     }
 
     /// Owner and time of a link that was made just now.
@@ -90,7 +90,7 @@ impl Receiver<'_> {
             Some(owner) => Meta::set_link_owner(dir, &name, owner),
             None => Ok(()),
         };
-        let timed = match self.disk.options.preserve.times() {
+        let timed = match self.disk.options.rules.preserve.times() {
             true => Meta::set_link_modified(dir, &name, entry.modified),
             false => Ok(()),
         };
@@ -258,7 +258,7 @@ impl Receiver<'_> {
         if bytes.len() as u64 > SMALL {
             return Err(self.disk.fault.report(PairError::ended("a small file that is none")));
         }
-        if self.disk.options.pass == Pass::DryRun {
+        if self.disk.options.rules.pass == Pass::DryRun {
             return Err(self
                 .disk
                 .fault
@@ -302,7 +302,7 @@ impl Receiver<'_> {
                 }
                 // A link is replaced, and not written through.
                 let is_file = old.as_ref().is_some_and(|old| old.kind == Kind::File);
-                let is_in_place = is_file && self.disk.options.write == Write::InPlace;
+                let is_in_place = is_file && self.disk.options.rules.write == Write::InPlace;
                 (old, if is_in_place { Manner::InPlace } else { Manner::Renamed })
             }
         };
@@ -324,14 +324,15 @@ impl Receiver<'_> {
 
     /// Whom it is given to: its owner at the sender, if that is asked for and this end may do it.
     pub(super) fn owner(&self, entry: &Entry) -> Option<Owner> {
-        let may = self.disk.options.owners == Owners::Kept && rustix::process::geteuid().is_root();
+        let may =
+            self.disk.options.rules.owners == Owners::Kept && rustix::process::geteuid().is_root();
         let (user, group) = entry.owner.filter(|_| may)?;
         Some(Owner { user, group })
     }
 
     /// Those that were asked for.
     fn attributes<'e>(&self, entry: &'e Entry) -> &'e [Attribute] {
-        if self.disk.options.attributes == Attributes::Kept {
+        if self.disk.options.rules.attributes == Attributes::Kept {
             entry.attributes.as_slice()
         } else {
             &[]
@@ -342,7 +343,7 @@ impl Receiver<'_> {
     /// and a new one has the source's without what the umask takes.
     pub(super) fn mode(&self, entry: &Entry, old: Option<&Meta>) -> u32 {
         match old {
-            _ if self.disk.options.preserve.modes() => entry.mode,
+            _ if self.disk.options.rules.preserve.modes() => entry.mode,
             Some(old) if old.kind == Kind::File => old.mode,
             _ => entry.mode & !self.umask,
         }

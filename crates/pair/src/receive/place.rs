@@ -31,8 +31,9 @@ impl Receiver<'_> {
         let options = self.disk.options;
         let is_deep = entry.path.contains(&b'/') || entry.kind == EntryKind::Dir;
         let is_link = matches!(entry.kind, EntryKind::Link(_));
-        let is_unasked = (is_deep && options.depth == Depth::File && options.files.is_empty())
-            || (is_link && options.links == Links::Followed);
+        let is_unasked =
+            (is_deep && options.rules.depth == Depth::File && options.files.is_empty())
+                || (is_link && options.rules.links == Links::Followed);
         // spec: copy-order-2
         if is_unasked || !self.allowed.admits(&entry.path, kind_of(&entry.kind)) {
             let shown = Shown::new(&entry.path);

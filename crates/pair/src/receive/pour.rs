@@ -21,7 +21,7 @@ struct Open {
 
 impl Receiver<'_> {
     pub(super) fn begin_stream(&mut self, entry: &Entry) -> Result<(), Stopped> {
-        if self.pouring.is_some() || self.disk.options.pass == Pass::DryRun {
+        if self.pouring.is_some() || self.disk.options.rules.pass == Pass::DryRun {
             return Err(self
                 .disk
                 .fault

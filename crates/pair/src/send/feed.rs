@@ -57,7 +57,8 @@ impl Feeder<'_> {
 
     fn one(&mut self, found: Found) -> Result<(), Stopped> {
         let Found { path, spot, kind, mode, modified, owner, version } = found;
-        let owner = (self.options.owners == Owners::Kept).then_some((owner.user, owner.group));
+        let owner =
+            (self.options.rules.owners == Owners::Kept).then_some((owner.user, owner.group));
         let id = EntryId(self.next);
         self.next += 1;
         let size = match kind {
@@ -69,7 +70,7 @@ impl Feeder<'_> {
                 return self.say(&FromSender::Entry(entry));
             }
             FoundKind::Link(to) => {
-                if self.options.pass == Pass::DryRun {
+                if self.options.rules.pass == Pass::DryRun {
                     self.meter.add_rehearsed();
                 }
                 let (kind, attributes) = (EntryKind::Link(to), Vec::new());
@@ -99,7 +100,7 @@ impl Feeder<'_> {
         }
         let (kind, attributes) = (EntryKind::File { size }, Vec::new());
         let entry = Entry { id, path, mode, modified, version, kind, owner, attributes };
-        if self.options.pass == Pass::DryRun {
+        if self.options.rules.pass == Pass::DryRun {
             self.meter.add_rehearsed();
             return self.say(&FromSender::Entry(entry));
         }
@@ -127,7 +128,7 @@ impl Feeder<'_> {
         entry.kind = EntryKind::File { size: load.file.size() };
         entry.modified = load.source.meta().modified;
         entry.version = of_meta(load.source.meta());
-        if self.options.attributes == Attributes::Kept {
+        if self.options.rules.attributes == Attributes::Kept {
             match load.source.attributes() {
                 Ok(attributes) => entry.attributes = attributes,
                 Err(error) => self.complaints.say(None, spot.failure(&error)),
@@ -220,7 +221,7 @@ impl Feeder<'_> {
     }
 
     fn attributes_of_dir(&self, spot: &Spot) -> Vec<Attribute> {
-        if self.options.attributes == Attributes::Dropped {
+        if self.options.rules.attributes == Attributes::Dropped {
             return Vec::new();
         }
         match spot.folder().and_then(named) {

@@ -28,7 +28,7 @@ impl Feeder<'_> {
         spring: Spring,
     ) -> Result<(), Stopped> {
         let before = self.knowledge.wait()?;
-        if self.options.pass == Pass::DryRun {
+        if self.options.rules.pass == Pass::DryRun {
             self.meter.add_rehearsed();
             return self.say(&FromSender::Entry(entry));
         }

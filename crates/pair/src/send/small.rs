@@ -36,7 +36,7 @@ pub(super) fn read_small(
             if source.meta().size > SMALL {
                 return Err(ReadSource::Changed);
             }
-            if options.attributes == Attributes::Kept {
+            if options.rules.attributes == Attributes::Kept {
                 entry.attributes = source.attributes()?;
             }
             source.read_all()

@@ -58,7 +58,7 @@ fn a_thousand_messages_are_told_and_the_others_counted() {
 #[test]
 fn a_receiver_has_no_word_on_what_it_was_not_told_of() {
     for pass in [Pass::Copy, Pass::DryRun] {
-        let options = Options { pass, ..Options::default() };
+        let options = Options { rules: Rules { pass, ..Rules::default() }, ..Options::default() };
         let (error, meter) = against("flood-notes", &options, |out| {
             for _ in 0..10_000 {
                 let _ = out.say(&FromReceiver::Would { path: b"\nrm -rf".to_vec() });

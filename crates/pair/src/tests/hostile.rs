@@ -88,7 +88,7 @@ pub(super) fn is_untouched(scratch: &Scratch) -> bool {
 }
 
 fn recursive_and_links() -> Options {
-    Options { links: Links::Kept, ..recursive() }
+    Options { rules: Rules { links: Links::Kept, ..recursive().rules }, ..recursive() }
 }
 
 // spec: copy-entry-1
@@ -154,7 +154,10 @@ fn a_link_that_a_liar_makes_is_not_followed_by_what_it_sends_next() {
 #[test]
 fn what_was_not_asked_for_is_refused() {
     let scratch = scene("liar-unasked");
-    let flat = Options { resume: Resume::Fresh, ..Options::default() };
+    let flat = Options {
+        rules: Rules { resume: Resume::Fresh, ..Rules::default() },
+        ..Options::default()
+    };
     let cases: [(Script, &Options); 4] = [
         (vec![made(0, b"run7", EntryKind::Dir)], &flat),
         (vec![small(0, b"run7/x")], &flat),
@@ -254,7 +257,10 @@ fn attributes_that_give_rights_are_not_set() {
     entry.attributes =
         vec![attribute(b"security.capability"), attribute(b"trusted.overlay.opaque")];
     let script = vec![(FromSender::Small { entry, hash }, bytes)];
-    let options = Options { attributes: Attributes::Kept, ..recursive() };
+    let options = Options {
+        rules: Rules { attributes: Attributes::Kept, ..recursive().rules },
+        ..recursive()
+    };
     let (_, failures) = against(&script, &scratch.at("target"), &options);
     assert_eq!(failures.len(), 1, "one is told, the other counted: {failures:?}");
     let file = fs::File::open(scratch.at("target/run7/x")).unwrap();

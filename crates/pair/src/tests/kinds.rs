@@ -29,7 +29,10 @@ fn holes_stay_holes_and_are_not_sent() {
     // In place of something that has no holes, and shorter than it.
     fs::write(scratch.at("c"), random(2, 5 << 20)).unwrap();
     file.set_len(4 << 20).unwrap();
-    let options = Options { write: Write::InPlace, verify: Verify::ReadBack, ..Options::default() };
+    let options = Options {
+        rules: Rules { write: Write::InPlace, verify: Verify::ReadBack, ..Rules::default() },
+        ..Options::default()
+    };
     let outcome = copy(&[scratch.at("a")], &scratch.at("c"), &options);
     assert!(is_fine(&outcome), "{outcome:?}");
     assert!(fs::read(scratch.at("a")).unwrap() == fs::read(scratch.at("c")).unwrap());
@@ -44,7 +47,10 @@ fn in_place_the_old_file_is_written_over() {
         fs::write(&old, random(2, 4_000_000)).unwrap();
         fs::set_permissions(&old, fs::Permissions::from_mode(0o604)).unwrap();
         fs::hard_link(&old, &link).unwrap();
-        let options = Options { write: Write::InPlace, ..Options::default() };
+        let options = Options {
+            rules: Rules { write: Write::InPlace, ..Rules::default() },
+            ..Options::default()
+        };
         let outcome = copy(std::slice::from_ref(&new), &old, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         assert!(fs::read(&new).unwrap() == fs::read(&link).unwrap(), "{name}");
@@ -67,8 +73,10 @@ fn a_target_that_is_no_plain_file_is_written_and_stays_what_it_is() {
             let fifo = fifo.clone();
             move || fs::read(fifo).unwrap()
         });
-        let options =
-            Options { durable: Durable::Disk, verify: Verify::ReadBack, ..Options::default() };
+        let options = Options {
+            rules: Rules { durable: Durable::Disk, verify: Verify::ReadBack, ..Rules::default() },
+            ..Options::default()
+        };
         let outcome = copy(&[scratch.at("a")], &fifo, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         assert!(reader.join().unwrap() == random(3, len), "{len}");
@@ -109,7 +117,7 @@ fn attributes_are_kept_where_they_are_asked_for() {
         let keep = attributes == Attributes::Kept;
         let into = scratch.at(if keep { "with" } else { "without" });
         fs::create_dir(&into).unwrap();
-        let options = Options { attributes, ..recursive() };
+        let options = Options { rules: Rules { attributes, ..recursive().rules }, ..recursive() };
         let outcome = copy(std::slice::from_ref(&tree), &into, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         for name in names {
@@ -142,7 +150,10 @@ fn owners_and_times_of_links_are_kept_where_they_are_asked_for() {
         let keep = owners == Owners::Kept;
         let into = scratch.at(if keep { "with" } else { "without" });
         fs::create_dir(&into).unwrap();
-        let options = Options { owners, preserve, links: Links::Kept, ..recursive() };
+        let options = Options {
+            rules: Rules { owners, preserve, links: Links::Kept, ..recursive().rules },
+            ..recursive()
+        };
         let outcome = copy(std::slice::from_ref(&tree), &into, &options);
         assert!(is_fine(&outcome), "{outcome:?}");
         for name in names {
@@ -179,7 +190,8 @@ fn times_are_kept_alone_of_names_that_are_new_and_of_those_that_were_there() {
         let file = fs::File::open(tree.join(name)).unwrap();
         hikyaku_fs::Meta::set_modified(&file, (-77, 5)).unwrap();
     }
-    let options = Options { preserve: Preserve::Times, ..recursive() };
+    let options =
+        Options { rules: Rules { preserve: Preserve::Times, ..recursive().rules }, ..recursive() };
     let outcome = copy(std::slice::from_ref(&tree), &into, &options);
     assert!(is_fine(&outcome), "{outcome:?}");
     for name in names {

@@ -117,14 +117,17 @@ fn a_sender_that_says_anything_touches_nothing_else() {
         let mut rng = Rng::with_seed(seed);
         let script: Script = (0..rng.usize(1..LONGEST)).map(|_| message(&mut rng)).collect();
         let options = Options {
-            links: [Links::Followed, Links::Kept][rng.usize(..2)],
-            attributes: [Attributes::Dropped, Attributes::Kept][rng.usize(..2)],
-            depth: if rng.u8(..4) > 0 { Depth::Tree } else { Depth::File },
-            preserve: [Preserve::Nothing, Preserve::All, Preserve::Times][rng.usize(..3)],
-            write: [Write::Beside, Write::InPlace][rng.usize(..2)],
-            verify: [Verify::Arrived, Verify::ReadBack][rng.usize(..2)],
-            pass: if rng.u8(..8) == 0 { Pass::DryRun } else { Pass::Copy },
-            resume: Resume::Fresh,
+            rules: Rules {
+                links: [Links::Followed, Links::Kept][rng.usize(..2)],
+                attributes: [Attributes::Dropped, Attributes::Kept][rng.usize(..2)],
+                depth: if rng.u8(..4) > 0 { Depth::Tree } else { Depth::File },
+                preserve: [Preserve::Nothing, Preserve::All, Preserve::Times][rng.usize(..3)],
+                write: [Write::Beside, Write::InPlace][rng.usize(..2)],
+                verify: [Verify::Arrived, Verify::ReadBack][rng.usize(..2)],
+                pass: if rng.u8(..8) == 0 { Pass::DryRun } else { Pass::Copy },
+                resume: Resume::Fresh,
+                ..Rules::default()
+            },
             ..Options::default()
         };
         let (_, failures) = against(&script, &scratch.at("target"), &options);

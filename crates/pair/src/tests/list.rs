@@ -16,7 +16,11 @@ fn run(scratch: &Scratch, allowed: &Allowed, script: &Script) -> (Option<String>
     let _ = fs::remove_dir_all(&target);
     fs::create_dir(&target).unwrap();
     let files = LIST.map(<[u8]>::to_vec).to_vec();
-    let options = Options { depth: Depth::Tree, files, ..Options::default() };
+    let options = Options {
+        rules: Rules { depth: Depth::Tree, ..Rules::default() },
+        files,
+        ..Options::default()
+    };
     let (error, _) = against_asking(script, &target, (&options, allowed), Sources::Contents);
     (error, listing(&target).into_iter().map(|(path, _)| path).collect())
 }

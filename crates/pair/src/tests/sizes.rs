@@ -77,7 +77,10 @@ fn a_file_that_grows_is_whole_or_said_to_have_changed() {
             });
             for _ in 0..10 {
                 let _ = fs::remove_file(scratch.at("copy"));
-                let options = Options { resume: Resume::Fresh, ..Options::default() };
+                let options = Options {
+                    rules: Rules { resume: Resume::Fresh, ..Rules::default() },
+                    ..Options::default()
+                };
                 let outcome = copy(std::slice::from_ref(&path), &scratch.at("copy"), &options);
                 assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None), "{outcome:?}");
                 let is_made = scratch.at("copy").exists();

@@ -37,7 +37,10 @@ fn what_comes_through_a_fifo_arrives_whole_under_every_manner() {
             let target = scratch.at("t");
             fs::write(&target, random(9, 3_000_000)).unwrap();
             let writer = fill(scratch.at("s"), random(1, len));
-            let options = Options { write, verify, durable, ..Options::default() };
+            let options = Options {
+                rules: Rules { write, verify, durable, ..Rules::default() },
+                ..Options::default()
+            };
             let outcome = copy(&[scratch.at("s")], &target, &options);
             writer.join().unwrap();
             assert!(is_fine(&outcome), "{outcome:?}");

@@ -10,7 +10,7 @@ const SECRET: &[u8] = b"for its owner alone";
 const ROUNDS: usize = 25;
 
 fn archive() -> Options {
-    Options { links: Links::Kept, ..recursive() }
+    Options { rules: Rules { links: Links::Kept, ..recursive().rules }, ..recursive() }
 }
 
 /// Exchanges pairs of names for each other, over and over, while `work` is done.

@@ -1,7 +1,7 @@
 //! Copies that cannot be meant, by name and by link.
 
 use super::*;
-use hikyaku_transfer::Depth;
+use hikyaku_transfer::{Depth, Rules};
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -18,8 +18,9 @@ fn what_cannot_be_meant_is_found_through_links_and_nothing_else_is() {
     symlink("../f", scratch.join("d/f")).unwrap();
     symlink("a/b", scratch.join("inside")).unwrap();
     symlink("../soft", scratch.join("d/soft")).unwrap();
-    let plain = Options { depth: Depth::Tree, ..Options::default() };
-    let kept = Options { links: Links::Kept, ..plain.clone() };
+    let plain =
+        Options { rules: Rules { depth: Depth::Tree, ..Rules::default() }, ..Options::default() };
+    let kept = Options { rules: Rules { links: Links::Kept, ..plain.rules }, ..plain.clone() };
     let objects = |source: &str, target: &str, options| {
         objection(&scratch.join(source), &scratch.join(target), options).is_some()
     };

@@ -37,21 +37,21 @@ impl Target {
         let is_missing =
             || fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let is_made = arriving == Sources::Contents && is_missing();
-        if is_made && run.options.pass == Pass::Copy {
+        if is_made && run.options.rules.pass == Pass::Copy {
             fs::create_dir(path).map_err(|error| {
                 let error = FsError::io("make the directory", path.as_os_str().as_bytes(), &error);
                 of_target(path, error)
             })?;
         }
         let is_dir = arriving != Sources::One || path.as_os_str().as_bytes().ends_with(b"/");
-        if is_dir && !(is_made && run.options.pass == Pass::DryRun) {
+        if is_dir && !(is_made && run.options.rules.pass == Pass::DryRun) {
             let store = Local::open(path, modes).with_context(cannot)?;
             let store = store.recorded(begun().as_deref());
             return Ok(Self { store, renamed: None, listed: StorePath::ROOT });
         }
         let scope = run.scope.clone();
         let patience = Patience::new(move || scope.stop_cause().is_none());
-        let opening = if run.options.pass == Pass::DryRun {
+        let opening = if run.options.rules.pass == Pass::DryRun {
             Opening::Never
         } else {
             Opening::Waits(patience)

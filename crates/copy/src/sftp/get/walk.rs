@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
     pub(super) fn source(&mut self, from: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
         let found = self.run.server.client.attributes(&self.look(from)).map_err(there(from))?;
         let is_contents = from.ends_with(b"/.") || split(from).1.is_none();
-        if found.kind() == Some(Kind::Dir) && self.run.options.depth == Depth::File {
+        if found.kind() == Some(Kind::Dir) && self.run.options.rules.depth == Depth::File {
             let text = "is a directory, and -r was not given";
             return Err(Trouble::of(End::There, from, FailureKind::IsDirectory, text));
         }
@@ -127,7 +127,8 @@ impl<'a> Walk<'a> {
 
     /// The real path of the directory `path` that the user named. If links are kept, that is the path itself.
     fn real(&self, path: &[u8], found: &Attributes) -> Option<Vec<u8>> {
-        let is_asked = found.kind() == Some(Kind::Dir) && self.run.options.links == Links::Followed;
+        let is_asked =
+            found.kind() == Some(Kind::Dir) && self.run.options.rules.links == Links::Followed;
         is_asked.then(|| self.run.server.client.name(&Request::RealPath(path)).ok()).flatten()
     }
 
@@ -181,7 +182,7 @@ impl<'a> Walk<'a> {
 
     /// Requests the metadata of a name: links are followed, as in scp, unless they are kept.
     fn look<'b>(&self, path: &'b [u8]) -> Request<'b> {
-        if self.run.options.links == Links::Kept {
+        if self.run.options.rules.links == Links::Kept {
             Request::LStat(path)
         } else {
             Request::Stat(path)
@@ -204,7 +205,7 @@ impl<'a> Walk<'a> {
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         let is_dir = found.kind() == Some(Kind::Dir);
-        if is_dir && self.run.options.depth == Depth::File {
+        if is_dir && self.run.options.rules.depth == Depth::File {
             let text = "is a directory, and -r was not given";
             return Err(Trouble::of(End::There, from, FailureKind::IsDirectory, text));
         }
@@ -258,14 +259,15 @@ impl<'a> Walk<'a> {
                 self.pending.push(Pending { from: from.to_vec(), found, to, below, above });
                 Ok(())
             }
-            Some(Kind::Link) if self.run.options.links == Links::Kept => {
+            Some(Kind::Link) if self.run.options.rules.links == Links::Kept => {
                 let modified = found.kept_time(self.run, from);
                 jobs.add(Job::Link { from: from.to_vec(), modified, to })
             }
             // An entry without a mode counts as a file.
             Some(Kind::File) | None => {
                 self.run.meter.add_total(1, found.attributes.size.unwrap_or_default());
-                let size = found.attributes.size.filter(|_| self.run.options.pass == Pass::Copy);
+                let size =
+                    found.attributes.size.filter(|_| self.run.options.rules.pass == Pass::Copy);
                 match self.small.add(Download { from: from.to_vec(), to, found }, size) {
                     Ok(None) => Ok(()),
                     Ok(Some(files)) => jobs.add(Job::Files(files)),
@@ -286,7 +288,7 @@ impl<'a> Walk<'a> {
             Ok(there) if there.kind == FileKind::Dir => DirState::There,
             Ok(_) => return Err(not_a_directory(End::Here, to.as_bytes())),
             Err(error) if error.kind == ErrorKind::NotFound => {
-                if self.run.options.pass == Pass::Copy {
+                if self.run.options.rules.pass == Pass::Copy {
                     let mode = self.dress.new_dir(found.attributes.mode.unwrap_or(NEW_DIR));
                     store.make_dir(&to, mode).map_err(stored)?;
                 }
@@ -312,7 +314,7 @@ impl<'a> Walk<'a> {
             // Links are followed, as in scp, unless they are kept. A listing may contain no modes.
             let is_known = match entry.attributes.kind() {
                 Some(Kind::File | Kind::Dir | Kind::Special) => entry.attributes.size.is_some(),
-                Some(Kind::Link) => self.run.options.links == Links::Kept,
+                Some(Kind::Link) => self.run.options.rules.links == Links::Kept,
                 None => false,
             };
             found.push((join(&dir.from, &entry.name), below, entry, is_known));
@@ -365,7 +367,7 @@ impl<'a> Walk<'a> {
     /// Gives the directories their modes and times, and brings their names to the disk.
     pub(super) fn finish(self) -> Result<()> {
         let store = &self.target.store;
-        if self.run.options.pass == Pass::DryRun {
+        if self.run.options.rules.pass == Pass::DryRun {
             return Ok(());
         }
         for (path, Directory { from, found, state }) in self.directories.iter().rev() {
@@ -381,7 +383,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        if self.run.options.durable == Durable::Disk {
+        if self.run.options.rules.durable == Durable::Disk {
             let mut all: BTreeSet<StorePath> =
                 self.directories.into_iter().map(|(path, _)| path).collect();
             all.insert(StorePath::ROOT);

@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
 
     /// Refuses a directory that was named, if directories are not copied.
     fn check_recursive(&self, from: &Path, found: &Metadata) -> Result<(), Trouble> {
-        if found.is_dir() && self.run.options.depth == Depth::File {
+        if found.is_dir() && self.run.options.rules.depth == Depth::File {
             let text = "is a directory, and -r was not given";
             let place = from.as_os_str().as_bytes();
             return Err(Trouble::of(End::Here, place, FailureKind::IsDirectory, text));
@@ -163,7 +163,7 @@ impl<'a> Walk<'a> {
 
     /// Metadata of what a name means: links are followed, as scp does, unless they are kept.
     fn look(&self, from: &Path) -> Result<Metadata, Trouble> {
-        let found = match self.run.options.links == Links::Kept {
+        let found = match self.run.options.rules.links == Links::Kept {
             true => fs::symlink_metadata(from),
             false => fs::metadata(from),
         };
@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
         }
         self.run.meter.add_total(1, found.size());
         let file = Upload { from: from.to_owned(), to: at.to };
-        let size = Some(found.size()).filter(|_| self.run.options.pass == Pass::Copy);
+        let size = Some(found.size()).filter(|_| self.run.options.rules.pass == Pass::Copy);
         match self.small.add(file, size) {
             Ok(None) => Ok(()),
             Ok(Some(files)) => jobs.add(Job::Files(files)),
@@ -249,7 +249,7 @@ impl<'a> Walk<'a> {
     /// Asks for a directory that this end can write to; in a rehearsal, for what is there.
     fn ask(&self, to: &[u8], mode: u32) -> Ticket {
         let client = &self.run.server.client;
-        if self.run.options.pass == Pass::DryRun {
+        if self.run.options.rules.pass == Pass::DryRun {
             return client.ask(&Request::Stat(to));
         }
         let attributes = Attributes { mode: Some(mode & 0o1777 | FILLED), ..Attributes::default() };
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
     /// Whether there is a directory, or in a rehearsal would be; one that was there stays.
     fn made(&self, to: &[u8], asked: Ticket) -> Result<State, Trouble> {
         let client = &self.run.server.client;
-        let (found, refused) = match self.run.options.pass == Pass::DryRun {
+        let (found, refused) = match self.run.options.rules.pass == Pass::DryRun {
             true => match client.answer(asked).attributes() {
                 Err(error) if error.is_absent() => return Ok(State::Made),
                 found => (found.map_err(there(to))?, None),
@@ -301,7 +301,7 @@ impl<'a> Walk<'a> {
 
     /// Gives the directories their modes and times: nothing is written into them any more.
     pub(super) fn finish(self) -> Result<()> {
-        if self.run.options.pass == Pass::DryRun {
+        if self.run.options.rules.pass == Pass::DryRun {
             return Ok(());
         }
         let client = &self.run.server.client;
@@ -331,7 +331,7 @@ impl<'a> Walk<'a> {
         (path, found): (&[u8], &Metadata),
         state: State,
     ) -> Result<Option<Attributes>, Trouble> {
-        let preserve = self.run.options.preserve;
+        let preserve = self.run.options.rules.preserve;
         let times = if preserve.times() { times(self.run, found, path) } else { None };
         let lent = FILLED & !found.mode();
         let mode = if preserve.modes() {
