@@ -4,6 +4,7 @@
 //! Both together name one process for as long as the machine runs, so only processes that were started here are ended.
 
 pub mod authority;
+pub mod ftp;
 pub mod gfarm;
 pub mod gridftp;
 

@@ -2,22 +2,26 @@
 
 mod connect;
 mod download;
+mod look;
 mod relay;
 mod rename;
 mod replies;
+mod stream;
 mod upload;
 
 use crate::command::Command;
 use crate::control::{Control, refused};
 use crate::data::Data;
 use crate::error::FtpError;
-use crate::facts::{self, Facts};
+use crate::facts;
 use crate::features::Features;
 use crate::login::{Login, Server, enter, guard};
 use crate::names::Names;
-use crate::reply::Reply;
 use crate::settings::{Settings, Stripes};
+use crate::times;
 use crate::transfer::{Flow, Watch};
+use look::Listing;
+pub(crate) use look::quoted;
 pub use rename::Rename;
 use replies::Replies;
 use std::cell::Cell;
@@ -28,18 +32,29 @@ use upload::Storing;
 /// How long the end of a part may go unnoticed.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A control connection that is logged in, in binary extended block mode, and its data connections.
+/// A control connection that is logged in, in binary mode, and its data connections.
 #[derive(Debug)]
 pub struct Channel {
     pub(crate) control: Control,
     features: Features,
+    mode: Mode,
     settings: Settings,
     pool: Pool,
     pub(crate) names: Names,
     odd: Odd,
     storing: Storing,
+    listing: Listing,
     /// The hosts of the server's data nodes that carry a part at once; empty: there is one, and the server chooses it.
     nodes: Vec<IpAddr>,
+}
+
+/// How data connections carry files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Extended block mode (GFD.020): several connections carry parts of a file at once.
+    Extended,
+    /// Stream mode (RFC 959), of a server that has no extended block mode: one connection carries one file, in order.
+    Stream,
 }
 
 /// Whether a directory was made.
@@ -72,10 +87,10 @@ enum Pool {
 }
 
 impl Channel {
-    /// Connects, logs in, and prepares transfers in extended block mode.
+    /// Connects, logs in, and prepares transfers: in extended block mode if the server has it, else in stream mode.
     ///
     /// # Errors
-    /// The server cannot be reached, refuses the login, or does not have extended block mode.
+    /// The server cannot be reached, or refuses the login.
     pub fn open(server: &Server, settings: &Settings) -> Result<Self, FtpError> {
         let mut control = enter(server, settings)?;
         let features = control.ask(&Command::new("FEAT"))?;
@@ -85,17 +100,27 @@ impl Channel {
             guard(&mut control, &features, settings.guard.as_ref())?;
         }
         control.demand_timed(&Command::new("TYPE I"))?;
-        control.demand_timed(&Command::new("MODE E")).map_err(|error| match error {
-            FtpError::Refused { .. } => FtpError::PlainFtp,
-            other => other,
-        })?;
-        if let Some(size) = settings.tcp.buffer {
-            control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
+        let mode = match control.demand_timed(&Command::new("MODE E")) {
+            Ok(_) => Mode::Extended,
+            Err(FtpError::Refused { .. }) => Mode::Stream,
+            Err(error) => return Err(error),
+        };
+        match (mode, settings.tcp.buffer) {
+            (Mode::Extended, Some(size)) => {
+                control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
+            }
+            // Some servers send and take names in their own character set before this. The others refuse it.
+            (Mode::Stream, _) if features.has("UTF8") => {
+                control.ask(&Command::new("OPTS UTF8 ON"))?;
+            }
+            _ => {}
         }
         let (settings, pool, nodes) = (settings.clone(), Pool::Empty, Vec::new());
         let (names, odd, storing) = (Names::default(), Odd::default(), Storing::default());
-        let mut channel = Self { control, features, settings, pool, names, odd, storing, nodes };
-        if channel.settings.stripes == Stripes::All {
+        let listing = Listing::default();
+        let mut channel =
+            Self { control, features, mode, settings, pool, names, odd, storing, listing, nodes };
+        if mode == Mode::Extended && channel.settings.stripes == Stripes::All {
             let addresses = channel.nodes_listen()?;
             channel.nodes = addresses.iter().map(SocketAddr::ip).collect();
         }
@@ -105,6 +130,11 @@ impl Channel {
     /// The features that the server announced.
     pub const fn features(&self) -> &Features {
         &self.features
+    }
+
+    /// How data connections carry files.
+    pub const fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// Mean time from a command that does no work to its reply.
@@ -125,44 +155,12 @@ impl Channel {
         self.control.demand_timed(&Command::new("NOOP")).map(drop)
     }
 
-    /// Requests the facts of `path`. `None` if the server answers that the path does not exist or is not visible.
+    /// Makes a directory that does not exist.
     ///
     /// # Errors
-    /// The server has no MLST, or its answer cannot be read.
-    pub fn facts(&mut self, path: &[u8]) -> Result<Option<Facts>, FtpError> {
-        let command = self.about("MLST", path)?;
-        let reply = self.control.ask(&command)?;
-        told(&command, &reply)
-    }
-
-    /// Requests the facts of each of `paths`, `at_once` of them concurrently. `None` for a path that does not exist or is not
-    /// visible, and for one that the server refuses or would confuse with another: using that path reports the error.
-    ///
-    /// # Errors
-    /// The control connection is lost, or an answer cannot be read. The channel is then of no use any more.
-    pub fn facts_of_each(
-        &mut self,
-        paths: &[Vec<u8>],
-        at_once: usize,
-    ) -> Result<Vec<Option<Facts>>, FtpError> {
-        let mut found = Vec::with_capacity(paths.len());
-        for some in paths.chunks(at_once.max(1)) {
-            let commands: Vec<_> = some.iter().map(|path| self.about("MLST", path).ok()).collect();
-            for command in commands.iter().flatten() {
-                self.control.send(command)?;
-            }
-            for command in &commands {
-                let Some(command) = command else {
-                    found.push(None);
-                    continue;
-                };
-                found.push(match told(command, &self.control.reply()?) {
-                    Err(FtpError::Refused { code: 500.., .. }) => None,
-                    told => told?,
-                });
-            }
-        }
-        Ok(found)
+    /// The server refuses, for example because the name exists.
+    pub fn make_new_dir(&mut self, path: &[u8]) -> Result<(), FtpError> {
+        self.demand_about("MKD", path)
     }
 
     /// Makes a directory. One that is there already is no error. Returns which it was.
@@ -210,7 +208,36 @@ impl Channel {
     /// # Errors
     /// The server refuses.
     pub fn remove(&mut self, path: &[u8]) -> Result<(), FtpError> {
-        let command = self.about("DELE", path)?;
+        self.demand_about("DELE", path)
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn remove_dir(&mut self, path: &[u8]) -> Result<(), FtpError> {
+        self.demand_about("RMD", path)
+    }
+
+    /// Sets the permission bits of a file or directory (SITE CHMOD).
+    ///
+    /// # Errors
+    /// The server refuses, or has no such command.
+    pub fn set_mode(&mut self, path: &[u8], mode: u32) -> Result<(), FtpError> {
+        self.demand_about(&format!("SITE CHMOD {mode:o}"), path)
+    }
+
+    /// Sets the modification time of a file, in seconds since 1970 (MFMT).
+    ///
+    /// # Errors
+    /// The server refuses, or has no such command.
+    pub fn set_modified(&mut self, path: &[u8], seconds: i64) -> Result<(), FtpError> {
+        let time = times::digits(seconds).ok_or(FtpError::Lacks("store a time before 1970"))?;
+        self.demand_about(&format!("MFMT {time}"), path)
+    }
+
+    fn demand_about(&mut self, words: &str, path: &[u8]) -> Result<(), FtpError> {
+        let command = self.about(words, path)?;
         self.control.demand(&command).map(drop)
     }
 
@@ -260,19 +287,4 @@ impl Channel {
         // The server closes the connection either way.
         let _ = self.control.send(&Command::new("QUIT"));
     }
-}
-
-/// The facts in an answer to MLST.
-// fuzz: ftp_replies
-fn told(command: &Command, reply: &Reply) -> Result<Option<Facts>, FtpError> {
-    match reply.code {
-        550 => return Ok(None),
-        // The answer of Globus' striped servers for a path that does not exist.
-        500 if reply.text().contains("PATH_NOT_FOUND") => return Ok(None),
-        _ if !reply.is_done() => return Err(refused(command, reply)),
-        _ => {}
-    }
-    let facts = |line: &Vec<u8>| facts::parse(line.trim_ascii_start()).map(|(facts, _)| facts);
-    let of_middle = reply.lines.get(1).and_then(facts);
-    of_middle.map(Some).ok_or(FtpError::Lie("answers MLST without facts"))
 }

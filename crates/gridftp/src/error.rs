@@ -111,8 +111,10 @@ pub enum FtpError {
     /// The server does not have a feature that is needed.
     #[error("the server cannot {0}")]
     Lacks(&'static str),
-    /// The server does not have extended block mode.
-    #[error("the server speaks plain FTP, without GridFTP's extended block mode (MODE E)")]
+    /// One of two servers does not have extended block mode.
+    #[error(
+        "one of the two servers speaks plain FTP, without GridFTP's extended block mode (MODE E)"
+    )]
     PlainFtp,
     /// No byte has arrived for this time.
     #[error("nothing has come from the server for {} s", .0.as_secs())]

@@ -1,5 +1,6 @@
 //! Facts of files (MLST and MLSD, RFC 3659, section 7): `Type=file;Size=5;Modify=20260102030405; name`.
 
+use crate::times;
 use hikyaku_fs::{Name, PathError, unescaped};
 
 #[cfg(test)]
@@ -38,6 +39,17 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Facts of which only the kind is known.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        Self { kind, size: None, modified: None, unique: None, mode: None, link: None }
+    }
+
+    /// When it was changed: seconds since 1970, and nanoseconds. `None` if the server does not tell it.
+    // fuzz: ftp_replies
+    pub fn time(&self) -> Option<(i64, u32)> {
+        times::parse(self.modified.as_ref()?)
+    }
+
     /// Whether `now` has the facts of the same file with the same contents, as far as the server's facts show it: a file that
     /// was changed twice within a second, and has its old size, looks unchanged.
     // fuzz: none, what `ftp_replies` has read is compared
@@ -53,9 +65,20 @@ impl Facts {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
     /// Its name, or why it cannot be used.
-    pub name: Result<Name, PathError>,
+    pub name: Result<Name, EntryError>,
     /// The facts that the server sent.
     pub facts: Facts,
+}
+
+/// Why an entry of a listing cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EntryError {
+    /// Its name.
+    #[error(transparent)]
+    Name(#[from] PathError),
+    /// Its line, which is shown, has no known form.
+    #[error("a line of no known form: {0}")]
+    Line(String),
 }
 
 /// Reads a line of facts. Returns them and the name, as it came. `None` if the line has no facts.
@@ -66,8 +89,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
     if !facts.is_empty() && !facts.ends_with(';') {
         return None;
     }
-    let (size, modified, unique, mode, link) = (None, None, None, None, None);
-    let mut found = Facts { kind: Kind::Other, size, modified, unique, mode, link };
+    let mut found = Facts::of(Kind::Other);
     for fact in facts.split_terminator(';') {
         let (key, value) = fact.split_once('=')?;
         match key.to_ascii_lowercase().as_str() {
@@ -94,7 +116,7 @@ pub(crate) fn listing(text: &[u8]) -> Option<Vec<Listed>> {
     for line in lines.filter(|line| !line.is_empty()) {
         let (facts, name) = parse(line)?;
         if facts.kind != Kind::Listed {
-            entries.push(Listed { name: Name::new(name), facts });
+            entries.push(Listed { name: Name::new(name).map_err(EntryError::Name), facts });
         }
     }
     Some(entries)

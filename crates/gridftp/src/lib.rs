@@ -1,9 +1,11 @@
-//! A client of GridFTP servers.
+//! A client of GridFTP and FTP servers.
 //!
 //! A [`Channel`] is a control connection with its data connections. It logs in, asks what the server can do, and moves
 //! parts of files in extended block mode (MODE E of GFD.020) through any number of parallel data connections, in either
 //! direction. The connections stay open between parts of the same direction and number. The caller's [`Plan`] selects
 //! the parts, and may request several before the first is complete: no round trip passes between them then.
+//!
+//! A server without MODE E is used in stream mode (RFC 959): one data connection carries one file, in order.
 //!
 //! In MODE E the sender of data connects. For a download this end listens, so the server must be able to connect to it.
 //!
@@ -36,12 +38,14 @@ mod reading;
 mod reply;
 mod settings;
 mod signatures;
+mod times;
 mod transfer;
+mod unix_list;
 
 pub use block::BlockError;
-pub use channel::{Channel, Made, Rename};
+pub use channel::{Channel, Made, Mode, Rename};
 pub use error::FtpError;
-pub use facts::{Facts, Kind, Listed};
+pub use facts::{EntryError, Facts, Kind, Listed};
 pub use features::Features;
 pub use gsi::{Credentials, CredentialsError};
 pub use guard::{Guard, GuardError, Privacy};

@@ -4,7 +4,7 @@
 //! one. So a session requests once (MLST) a name of such bytes alone in a directory that exists. A server that drops them
 //! answers for the directory.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Mode};
 use crate::command::Command;
 use crate::error::FtpError;
 use hikyaku_fs::Shown;
@@ -40,9 +40,13 @@ impl Channel {
         }
     }
 
-    /// A command about a path.
+    /// A command about a path. Servers of plain FTP do not all know the sign `~`: their sessions begin in the home directory,
+    /// and stay there.
     pub(crate) fn about(&mut self, words: &str, path: &[u8]) -> Result<Command, FtpError> {
-        let command = Command::with(words, path)?;
+        let command = match (self.mode(), path.strip_prefix(b"~/")) {
+            (Mode::Stream, Some(below)) => Command::with(words, &[b"./", below].concat())?,
+            _ => Command::with(words, path)?,
+        };
         self.check_name(path)?;
         Ok(command)
     }

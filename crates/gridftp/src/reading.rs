@@ -3,9 +3,11 @@
 use crate::address::{extended_passive, passive, striped_passive};
 use crate::base64::decode;
 use crate::block::Block;
+use crate::channel::quoted;
 use crate::facts::{listing, parse};
 use crate::features::Features;
 use crate::reply::ReplyReader;
+use crate::unix_list;
 
 /// Gives `bytes` to every reader of what a server sends: replies with all that is in them, listings and headers of
 /// blocks. Nothing but the absence of a panic can be seen of it.
@@ -14,7 +16,8 @@ pub fn read_anything(bytes: &[u8]) {
     if let Some((header, _)) = bytes.split_first_chunk() {
         let _ = Block::decode(header);
     }
-    let _ = (listing(bytes), decode(bytes));
+    let _ =
+        (listing(bytes), unix_list::listing(bytes), unix_list::has_itself(bytes), decode(bytes));
     let mut reader = ReplyReader::new();
     for piece in bytes.chunks(97) {
         reader.handle_bytes(piece);
@@ -23,11 +26,12 @@ pub fn read_anything(bytes: &[u8]) {
                 passive(&reply),
                 striped_passive(&reply),
                 extended_passive(&reply),
+                quoted(&reply),
                 Features::of(&reply),
                 reply.text(),
             );
             for line in &reply.lines {
-                let _ = parse(line);
+                let _ = parse(line).map(|(facts, _)| facts.time());
             }
         }
     }

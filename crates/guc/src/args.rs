@@ -9,14 +9,15 @@ use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-/// Copy files from and to GridFTP servers, as globus-url-copy does.
+/// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
 ///
 /// One of the two URLs, or both, are of servers (ftp://HOST/PATH or gsiftp://HOST/PATH); a local file is file:///PATH, or just
 /// a path. Between two servers, the data do not pass through this host. A directory ends in a slash and needs -r. The last
 /// part of a source may be a pattern (*.h5); -r includes directories.
 ///
 /// A file goes in chunks through several TCP connections at once. Their number is tuned while the file is
-/// transferred: it is multiplied until goodput falls, and then the best number is searched. -p fixes it.
+/// transferred: it is multiplied until goodput falls, and then the best number is searched. -p fixes it. A server of plain
+/// FTP, without GridFTP's extended block mode, sends and takes a file through one connection.
 ///
 /// If a copy is interrupted, the same command goes on with what is missing.
 #[derive(Args, Debug)]

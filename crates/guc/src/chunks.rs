@@ -24,6 +24,17 @@ impl Missing {
         Some(first.start..first.end.min(first.start.saturating_add(bytes.max(1))))
     }
 
+    /// The first byte that is missing.
+    pub(crate) fn begin(&self) -> u64 {
+        self.0.first().map_or(0, |range| range.start)
+    }
+
+    /// All from the beginning of the file on is missing.
+    pub(crate) fn all_again(&mut self) {
+        let end = self.0.last().map_or(0, |range| range.end);
+        self.0 = vec![0..end];
+    }
+
     /// `chunk` is there: the one that `next` told.
     pub(crate) fn remove(&mut self, chunk: &Range<u64>) {
         if let Some(first) = self.0.first_mut() {

@@ -6,7 +6,7 @@ use crate::journal::{Earlier, Journal, Recorder};
 use crate::local::{Made, finish, in_place, remove_made, store};
 use crate::outcome::{Changed, of_unfinished};
 use crate::plan::{Foresight, Parts};
-use crate::session::{Sender, Session, Way};
+use crate::session::{Known, Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Draft, FilePlace};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
@@ -147,7 +147,8 @@ pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>)
 
 /// How a download moves: into `with`.
 fn way<'p>(with: Arc<Store<'p>>) -> Way<'p, 'p, Arc<Store<'p>>> {
-    Way { with, by: &get, foresight: Foresight::Measured, sender: Sender::Server }
+    let (foresight, sender, known) = (Foresight::Measured, Sender::Server, Known::Chunks);
+    Way { with, by: &get, foresight, sender, known }
 }
 
 /// Downloads the parts of a plan.

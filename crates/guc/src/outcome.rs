@@ -102,7 +102,7 @@ pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
         | FtpError::Connect { told: Some(_), .. } => {
             Some("--trust-pasv, if that host belongs to the server")
         }
-        FtpError::PlainFtp => Some("curl or lftp"),
+        FtpError::PlainFtp => Some("two copies, the first one to this host"),
         FtpError::LosesName { .. } => {
             Some("another name, or a way that keeps it: hikyaku cp, where the host has ssh")
         }

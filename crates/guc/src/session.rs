@@ -7,18 +7,17 @@ use crate::checksum::Checksum;
 use crate::chunks::Missing;
 use crate::outcome::{of_server, remedy};
 use crate::plan::{Chunks, Foresight, Parts, Tools};
-use crate::there::look_at_each;
 use crate::tuning::Tuning;
 use anyhow::Result;
 use hikyaku_console::{Kept, Message, Scope, Totals, causes, with_remedy};
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Plan, Server, Settings, Spoken,
+    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Plan, Server, Settings, Spoken,
     Stripes, Trace,
 };
 use hikyaku_tcp::Options;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 /// A session with a server.
@@ -35,6 +34,10 @@ pub(crate) struct Session<'a> {
     pub(crate) notes: &'a Notes,
     /// Its number among the sessions of the command, from 0.
     number: u32,
+    /// How data connections carry files, once the server has been reached.
+    mode: Option<Mode>,
+    /// Done when a session of the command has found a server in stream mode.
+    noted: Arc<Once>,
 }
 
 /// Whether the server has been reached.
@@ -71,6 +74,17 @@ pub(crate) struct Way<'w, 'p, F> {
     pub(crate) foresight: Foresight,
     /// Who sends them.
     pub(crate) sender: Sender,
+    /// What of the file is known to be there after a failure.
+    pub(crate) known: Known,
+}
+
+/// What of a file is known to be there after an attempt that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Known {
+    /// The chunks that were completed.
+    Chunks,
+    /// In stream mode also what a server has stored of an upload, up to the length of its file: nobody else writes to it.
+    Length,
 }
 
 /// Who sends a file.
@@ -106,14 +120,28 @@ impl<'a> Session<'a> {
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
         let (channel, contact, tuning, ahead) = (None, Contact::None, None, Ahead::Untried);
-        let number = 0;
-        Self { args, server, settings, channel, contact, tuning, ahead, scope, show, notes, number }
+        let (number, mode, noted) = (0, None, Arc::new(Once::new()));
+        Self {
+            args,
+            server,
+            settings,
+            channel,
+            contact,
+            tuning,
+            ahead,
+            scope,
+            show,
+            notes,
+            number,
+            mode,
+            noted,
+        }
     }
 
     /// Another session with the same server.
     pub(crate) fn another(&self, number: u32) -> Self {
-        let settings = self.settings.clone();
-        Self { settings, channel: None, tuning: None, number, ..*self }
+        let (settings, noted) = (self.settings.clone(), Arc::clone(&self.noted));
+        Self { settings, noted, channel: None, tuning: None, number, ..*self }
     }
 
     /// The server.
@@ -171,11 +199,36 @@ impl<'a> Session<'a> {
             if missing.bytes() < before {
                 left = self.retries();
             }
-            if let Err(error) = moved {
-                self.after(error, &mut left)?;
+            let Err(error) = moved else { continue };
+            if way.known == Known::Length && is_restart(&error, missing) {
+                // It takes whole files only.
+                missing.all_again();
+                continue;
+            }
+            self.after(error, &mut left)?;
+            if way.known == Known::Length && self.mode == Some(Mode::Stream) {
+                let ahead = self.stored(path)?.saturating_sub(missing.begin());
+                if let Some(stored) = missing.next(ahead).filter(|_| ahead > 0) {
+                    left = self.retries();
+                    let counted = self.show.counted(self.number as usize);
+                    counted.fetch_add(stored.end - stored.start, Ordering::Relaxed);
+                    missing.remove(&stored);
+                    done(&stored);
+                }
             }
         }
         Ok(())
+    }
+
+    /// The bytes that the server has stored of an upload in stream mode, which is stored in order.
+    pub(crate) fn stored(&mut self, path: &[u8]) -> Result<u64> {
+        let facts = self.ask(|channel| channel.facts(path))?;
+        Ok(facts.and_then(|facts| facts.size).unwrap_or(0))
+    }
+
+    /// How data connections carry files.
+    pub(crate) fn mode(&mut self) -> Result<Mode> {
+        self.ask(|channel| Ok(channel.mode()))
     }
 
     /// Moves what is missing, up to the first failure.
@@ -188,12 +241,18 @@ impl<'a> Session<'a> {
     ) -> Result<(), FtpError> {
         let rtt = self.channel()?.rtt().unwrap_or_default();
         let args = self.args;
-        let tuning = self.tuning.get_or_insert_with(|| Tuning::new(args, rtt));
+        let mode = self.mode.unwrap_or(Mode::Extended);
+        let tuning = self.tuning.get_or_insert_with(|| Tuning::new(args, mode, rtt));
         let Some(channel) = &mut self.channel else { return Ok(()) };
         let foresight = if self.ahead == Ahead::Fails { Foresight::None } else { way.foresight };
         let counted = self.show.counted(self.number as usize);
         let before = counted.load(Ordering::Relaxed);
-        let parts = if way.sender == Sender::Server { parts(args) } else { Parts::Chunks };
+        let parts = match (mode, way.sender) {
+            (Mode::Extended, Sender::Server) => parts(args),
+            (Mode::Extended, Sender::Here) | (Mode::Stream, Sender::Server) => Parts::Chunks,
+            // The file ends with the part.
+            (Mode::Stream, Sender::Here) => Parts::Whole,
+        };
         let with = way.with.clone();
         let tools = Tools { path, with, tuning, foresight, parts, rtt, show: self.show };
         let mut chunks = Chunks::new(tools, missing, done);
@@ -217,7 +276,8 @@ impl<'a> Session<'a> {
 
     /// How many small files may be asked for at once; `None`: one.
     pub(crate) fn depth(&self) -> Option<usize> {
-        let is_wanted = self.args.pp > 1 && self.args.cksm.is_none();
+        let can_be = self.mode != Some(Mode::Stream);
+        let is_wanted = can_be && self.args.pp > 1 && self.args.cksm.is_none();
         (is_wanted && self.ahead != Ahead::Fails).then_some(self.args.pp as usize)
     }
 
@@ -284,7 +344,7 @@ impl<'a> Session<'a> {
             return Vec::new();
         }
         let at_once = self.questions();
-        let mut told = self.try_each(|channel| look_at_each(channel, paths, at_once));
+        let mut told = self.try_each(|channel| channel.facts_of_each(paths, at_once));
         told.resize(paths.len(), None);
         told
     }
@@ -309,7 +369,10 @@ impl<'a> Session<'a> {
             None => {
                 let mut channel = Channel::open(self.server, &self.settings)?;
                 channel.measure_rtt()?;
-                self.contact = Contact::Made;
+                (self.contact, self.mode) = (Contact::Made, Some(channel.mode()));
+                if channel.mode() == Mode::Stream {
+                    self.noted.call_once(|| self.show.remark(in_stream_mode(self.server)));
+                }
                 channel
             }
         };
@@ -357,6 +420,19 @@ impl<'a> Session<'a> {
             channel.quit();
         }
     }
+}
+
+/// Whether the server refuses to go on with a file that it has begun to store.
+fn is_restart(error: &FtpError, missing: &Missing) -> bool {
+    missing.begin() > 0
+        && matches!(error, FtpError::Refused { command, .. } if command == "REST" || command == "STOR")
+}
+
+fn in_stream_mode(server: &Server) -> String {
+    let Server { host, port, .. } = server;
+    format!(
+        "{host}:{port} speaks plain FTP: a file goes through one data connection, whatever -p says"
+    )
 }
 
 /// The data nodes of Globus send what belongs to them of a whole file. Of a part that begins later, some send nothing, or

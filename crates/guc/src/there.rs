@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use hikyaku_fs::FsError;
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind};
+use hikyaku_gridftp::{Facts, Kind};
 
 /// Entries of a directory that are looked at before the first of them is copied.
 pub(crate) const GROUP: usize = 256;
@@ -44,24 +44,6 @@ pub(crate) fn meant(
 // fuzz: none, what `ftp_replies` has read
 pub(crate) fn mode_of(facts: &Facts) -> Option<u32> {
     facts.mode.filter(|_| facts.kind == Kind::File)
-}
-
-/// What has this path; `None` if nothing has it, or if the server cannot tell it.
-pub(crate) fn look(channel: &mut Channel, path: &[u8]) -> Result<Option<Facts>, FtpError> {
-    if channel.features().has("MLST") { channel.facts(path) } else { Ok(None) }
-}
-
-/// What has each of these paths, in the same way. The answers come over the control connection: a server need not be able to
-/// connect to this end for an upload. So many questions go together.
-pub(crate) fn look_at_each(
-    channel: &mut Channel,
-    paths: &[Vec<u8>],
-    at_once: usize,
-) -> Result<Vec<Option<Facts>>, FtpError> {
-    match channel.features().has("MLST") {
-        true => channel.facts_of_each(paths, at_once),
-        false => Ok(vec![None; paths.len()]),
-    }
 }
 
 /// Refuses to write a file to this path, in place of what is no file.

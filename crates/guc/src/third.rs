@@ -4,14 +4,14 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::{Wanted, check_unchanged, version};
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::outcome::{Changed, of_unfinished};
+use crate::outcome::{Changed, of_unfinished, remedy};
 use crate::plan::{Foresight, Parts};
-use crate::session::{Sender, Session, Way};
+use crate::session::{Known, Sender, Session, Way};
 use crate::upload::{Begun, Left, Manner, earlier};
 use anyhow::{Context, Result, ensure};
-use hikyaku_console::Kept;
+use hikyaku_console::{Kept, with_remedy};
 use hikyaku_gridftp::{
-    Channel, Facts, FtpError, Kind, Part, Plan, Rename, Server, Settings, Target,
+    Channel, Facts, FtpError, Kind, Mode, Part, Plan, Rename, Server, Settings, Target,
 };
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -92,6 +92,10 @@ pub(crate) fn relay(
 ) -> Result<()> {
     ensure!(facts.kind == Kind::File, "is not a file");
     let size = facts.size.context("the server does not tell its size")?;
+    let modes = [session.mode()?, sink.ask(|channel| Ok(channel.mode()))?];
+    if modes.contains(&Mode::Stream) {
+        return Err(with_remedy(FtpError::PlainFtp.into(), remedy(&FtpError::PlainFtp)));
+    }
     // If the other server is not there, or loses the name, that is told before anything is made.
     sink.ask(|channel| channel.check_name(to))?;
     let all = wanted.range(size);
@@ -171,7 +175,8 @@ fn send(
     }
     let by = to_sink(sink);
     let with: Target<'_> = target;
-    let way = Way { with, by: &by, foresight: Foresight::Final, sender: Sender::Server };
+    let (foresight, sender, known) = (Foresight::Final, Sender::Server, Known::Chunks);
+    let way = Way { with, by: &by, foresight, sender, known };
     let mut recorded = Ok(());
     session.transfer(from, missing, &way, |chunk| {
         if recorded.is_ok() {

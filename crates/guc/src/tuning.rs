@@ -1,6 +1,7 @@
 //! The tuner of a session.
 
 use crate::args::GucArgs;
+use hikyaku_gridftp::Mode;
 use hikyaku_tuner::{Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Phase, Sample, Tuner};
 use hikyaku_units::DataSize;
 use std::time::Duration;
@@ -37,8 +38,12 @@ pub(crate) struct Measured {
 
 impl Tuning {
     /// `rtt` is the mean time from a command to its reply.
-    pub(crate) fn new(args: &GucArgs, rtt: Duration) -> Self {
-        let tuner = match args.fixed() {
+    pub(crate) fn new(args: &GucArgs, mode: Mode, rtt: Duration) -> Self {
+        let fixed = match mode {
+            Mode::Extended => args.fixed(),
+            Mode::Stream => Some(1),
+        };
+        let tuner = match fixed {
             Some(n) => Tuner::Fixed(Fixed::new(n)),
             None => {
                 let default = PaperOptions::default();

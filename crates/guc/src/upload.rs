@@ -4,13 +4,13 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::outcome::{Changed, of_unfinished};
+use crate::outcome::{Changed, lasting, of_unfinished};
 use crate::plan::Foresight;
-use crate::session::{Sender, Session, Way};
-use anyhow::{Context, Result, ensure};
-use hikyaku_console::{At, Kept};
+use crate::session::{Known, Sender, Session, Way};
+use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::{At, Kept, with_remedy};
 use hikyaku_fs::{Meta, Name, Token};
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Rename, Supply, Upload};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Mode, Part, Plan, Rename, Supply, Upload};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -77,10 +77,20 @@ pub(crate) fn upload(
     let journal = Journal::of(source, target)?;
     let version = version_here(&local.before);
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
+    let carried = session.mode()?;
+    if carried == Mode::Stream && wanted != Wanted::Whole {
+        let error = lasting("a server of plain FTP stores whole files, and -off or -len was given");
+        bail!(with_remedy(error, Some("without them")));
+    }
     let Begun { partial, have } = match manner {
         Manner::Renamed => {
             let ask = |path: &[u8]| session.ask(|channel| channel.facts(path));
             match earlier(&journal, &version, ask)? {
+                Left::Usable(Begun { partial, .. }) if carried == Mode::Stream => {
+                    let stored = session.stored(&partial)?;
+                    let have = if stored <= all.end { stored } else { 0 };
+                    Begun { partial, have: Vec::from_iter((have > 0).then_some(0..have)) }
+                }
                 Left::Usable(begun) => begun,
                 Left::Stale(old) => {
                     session.try_remove(&old);
@@ -105,10 +115,12 @@ pub(crate) fn upload(
     session.show.count(|counts| counts.kept_bytes += kept);
     let recorder = journal.begin(&Earlier { version, partial: partial.clone(), have })?;
     let supply = |at: u64, bytes: &mut [u8]| local.file.read_exact_at(bytes, at);
-    let sent = send(session, &partial, &all, &mut missing, (&supply, recorder));
+    let known = if manner == Manner::Renamed { Known::Length } else { Known::Chunks };
+    let sent = send(session, (&partial, known), &all, &mut missing, (&supply, recorder));
     local.unchanged(sent).map_err(|error| {
-        let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
-        let is_kept = manner == Manner::Renamed && has_part;
+        // In stream mode the server knows how much it has.
+        let has_part = carried == Mode::Stream || missing.bytes() < all.end - all.start;
+        let is_kept = manner == Manner::Renamed && has_part && !error.is::<Changed>();
         if !is_kept && Kept::of(&error).is_none() {
             journal.forget();
             // A failure that may pass is one of the connection: what is there is found by its journal later.
@@ -138,7 +150,7 @@ pub(crate) fn upload(
 /// Uploads what is missing of the range `all`, and records each chunk that the server has stored.
 fn send(
     session: &mut Session<'_>,
-    partial: &[u8],
+    (partial, known): (&[u8], Known),
     all: &Range<u64>,
     missing: &mut Missing,
     (supply, mut recorder): (&Supply<'_>, Recorder),
@@ -149,7 +161,7 @@ fn send(
     }
     let mut recorded = Ok(());
     let with: Upload<'_> = Arc::new(supply);
-    let way = Way { with, by: &put, foresight: Foresight::Final, sender: Sender::Here };
+    let way = Way { with, by: &put, foresight: Foresight::Final, sender: Sender::Here, known };
     session.transfer(partial, missing, &way, |chunk| {
         if recorded.is_ok() {
             recorded = recorder.record(chunk);

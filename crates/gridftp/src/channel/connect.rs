@@ -65,7 +65,7 @@ impl Channel {
     }
 
     /// Asks where to connect to.
-    fn passive(&mut self) -> Result<SocketAddr, FtpError> {
+    pub(super) fn passive(&mut self) -> Result<SocketAddr, FtpError> {
         let server = self.control.peer()?;
         let unread = FtpError::Lie("tells an address that cannot be read");
         if server.is_ipv6() {

@@ -1,13 +1,12 @@
 //! Parts of files from a server.
 
 use super::replies::Replies;
-use super::{Channel, LOOK_EVERY, Pool};
+use super::{Channel, LOOK_EVERY, Mode, Pool};
 use crate::address::{port_command, striped_port_command};
 use crate::command::Command;
 use crate::control::wait_for;
 use crate::data::Data;
 use crate::error::FtpError;
-use crate::facts::{self, Listed};
 use crate::get::{self, Ended, Expected, Receipt};
 use crate::plan::{Once, Plan, Store, Wanted};
 use crate::transfer::{Flow, Part, Progress, Transferred, Watch, lock, share};
@@ -17,12 +16,12 @@ use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Bytes of a listing of one directory: some 100,000 names.
-const LISTING_BYTES_MAX: u64 = 16 << 20;
+pub(super) const LISTING_BYTES_MAX: u64 = 16 << 20;
 /// Data nodes send blocks of this size in turn. Without it one of them may send all of a short part.
 const STRIPED_LAYOUT: &str = "StripeLayout=Blocked;BlockSize=1048576;";
 /// How long the server may take to connect to this end.
@@ -49,7 +48,8 @@ impl Channel {
     /// start of the file. `counted` grows by the bytes that were stored.
     ///
     /// A part that the plan returns while another is under way is asked for at once, also if it wants another number of
-    /// connections.
+    /// connections. In stream mode one connection carries each part, one part after the other. A part that begins where the
+    /// part before it ended, in the same file, comes over the same connection, without another command.
     ///
     /// # Errors
     /// Also if the caller's function fails. Some bytes of parts that are not done may have been stored. If more than one part
@@ -59,6 +59,9 @@ impl Channel {
         plan: &mut dyn Plan<'a, Arc<Store<'a>>>,
         counted: &AtomicU64,
     ) -> Result<(), FtpError> {
+        if self.mode == Mode::Stream {
+            return self.download_streams(plan, counted);
+        }
         let mut waiting: VecDeque<Asked<'a>> = VecDeque::new();
         let mut ended = None;
         loop {
@@ -102,11 +105,8 @@ impl Channel {
         plan.done.ok_or(FtpError::Stopped)
     }
 
-    /// The entries of a directory.
-    ///
-    /// # Errors
-    /// The server refuses, or what it sends is no listing.
-    pub fn list(&mut self, path: &[u8]) -> Result<Vec<Listed>, FtpError> {
+    /// What the server sends for a command such as MLSD, in blocks.
+    pub(super) fn text_in_blocks(&mut self, command: Command) -> Result<Vec<u8>, FtpError> {
         let text = Mutex::new(Vec::new());
         let store = |offset: u64, bytes: &[u8]| {
             let mut text = lock(&text);
@@ -118,16 +118,15 @@ impl Channel {
             text[start..end].copy_from_slice(bytes);
             Ok(())
         };
-        let command = self.about("MLSD", path)?;
         let store: Arc<Store<'_>> = Arc::new(store);
         let (warm, expected) = (self.pool.receiving(1), Expected::AtMost(LISTING_BYTES_MAX));
         // One data node, or the server itself, sends it.
         let asked = self.ask(command, (1, warm, 1), expected, store)?;
         let begin = asked.sent;
         let (_, length) = self.receive(asked, begin, &AtomicU64::new(0), &mut |_, _| Ok(()))?;
-        let mut text = lock(&text);
+        let mut text = text.into_inner().unwrap_or_else(PoisonError::into_inner);
         text.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-        facts::listing(&text).ok_or(FtpError::Lie("sends a listing that cannot be read"))
+        Ok(text)
     }
 
     /// Asks for a part. `warm` is the number of connections that the server has at that time.

@@ -1,7 +1,7 @@
 //! Parts of files from one server to another, without passing through this host.
 
 use super::replies::Replies;
-use super::{Channel, LOOK_EVERY, Pool};
+use super::{Channel, LOOK_EVERY, Mode, Pool};
 use crate::address::{port_command, striped_port_command};
 use crate::command::Command;
 use crate::control::wait_for;
@@ -37,7 +37,7 @@ impl Channel {
     /// connections; otherwise when that one is done.
     ///
     /// # Errors
-    /// One of the two refuses, or cannot reach the other. Some bytes of parts that are not done may have been stored. If more
+    /// One of the two has no extended block mode, refuses, or cannot reach the other. Some bytes of parts that are not done may have been stored. If more
     /// than one part was under way both channels are of no use any more.
     pub fn relay<'a>(
         &mut self,
@@ -45,6 +45,9 @@ impl Channel {
         plan: &mut dyn Plan<'a, Target<'a>>,
         counted: &AtomicU64,
     ) -> Result<(), FtpError> {
+        if self.mode == Mode::Stream || to.mode == Mode::Stream {
+            return Err(FtpError::PlainFtp);
+        }
         self.relay_all(to, plan, counted).map_err(|failure| to.explained(failure))
     }
 

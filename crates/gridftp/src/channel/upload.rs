@@ -2,7 +2,7 @@
 
 use super::connect::connect;
 use super::replies::Replies;
-use super::{Channel, LOOK_EVERY, Pool};
+use super::{Channel, LOOK_EVERY, Mode, Pool};
 use crate::control::wait_for;
 use crate::data::Data;
 use crate::error::FtpError;
@@ -41,7 +41,8 @@ impl Channel {
     /// its offset; the rest of the file stays.
     ///
     /// A part that the plan returns while another is under way is sent directly behind that one, if it wants the same number
-    /// of connections; otherwise when that one is done.
+    /// of connections; otherwise when that one is done. In stream mode one connection carries each part, one part after the
+    /// other, and the file ends with the part.
     ///
     /// # Errors
     /// Also if the caller's function fails. The server may have stored bytes of parts that are not done. If more than one part
@@ -51,6 +52,9 @@ impl Channel {
         plan: &mut dyn Plan<'a, Upload<'a>>,
         counted: &AtomicU64,
     ) -> Result<(), FtpError> {
+        if self.mode == Mode::Stream {
+            return self.upload_streams(plan, counted);
+        }
         let mut next = plan.next(None);
         while let Some(wanted) = next {
             next = self.upload_through(wanted, plan, counted)?;

@@ -122,11 +122,6 @@ fn each_lie_is_named() {
 }
 
 #[test]
-fn a_server_of_plain_ftp_is_told_as_one() {
-    assert!(matches!(open(start(Lie::Plain)), Err(FtpError::PlainFtp)));
-}
-
-#[test]
 fn more_connections_than_asked_for_end_the_transfer() {
     let error = download(Lie::MoreConnections).unwrap_err().to_string();
     assert!(error.contains("more data connections than asked for"), "{error}");

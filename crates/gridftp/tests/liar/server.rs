@@ -39,8 +39,6 @@ pub(crate) enum Lie {
     NoLastReply,
     /// Refuses the transfer.
     Refuses,
-    /// No lie: it speaks plain FTP.
-    Plain,
     /// No lie: the second half of the first part comes when the next part has been asked for.
     WaitsForNext,
     /// The address for uploads is another host's.
@@ -112,7 +110,6 @@ impl Session {
                         self.say(" X")?;
                     }
                 }
-                "MODE" if self.lie == Lie::Plain => self.say("504 no such mode")?,
                 "FEAT" => self.say("211-Features\r\n SIZE\r\n ERET\r\n211 End")?,
                 "OPTS" => {
                     let number = rest.split(['=', ',']).nth(1).unwrap();

@@ -2,6 +2,7 @@
 
 use super::*;
 use hikyaku_console::Audience;
+use hikyaku_gridftp::Mode;
 use hikyaku_tuner::Phase;
 
 const MIB: u64 = 1 << 20;
@@ -23,7 +24,7 @@ fn chunks_of(
     check: impl FnOnce(&mut Chunks<'_, '_, ()>),
 ) {
     let args = crate::args::tests::parse(&[words, &["x", "y"]].concat());
-    let mut tuning = Tuning::new(&args, RTT);
+    let mut tuning = Tuning::new(&args, Mode::Extended, RTT);
     let show = Totals::new(Audience::Quiet, 1);
     let mut missing = Missing::new(0..4000 * MIB, &[]);
     let tools = Tools {

@@ -5,7 +5,7 @@ use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{Between, File};
-use crate::there::{GROUP, check_file, look, look_at_each, meant, mode_of};
+use crate::there::{GROUP, check_file, meant, mode_of};
 use crate::third::Sink;
 use crate::upload::split;
 use crate::url::Remote;
@@ -112,7 +112,7 @@ impl Copy<'_> {
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
-        let look = |path: &[u8]| Ok(sink.ask(|channel| look(channel, path))?);
+        let look = |path: &[u8]| Ok(sink.ask(|channel| channel.facts(path))?);
         let (to, mode) = meant(to, split(&from.path).1, look)?;
         check_apart(from, sink, &to)?;
         self.file_between((&from.path, facts), (&to, mode), Of::One)
@@ -151,7 +151,7 @@ impl Copy<'_> {
             let paths: Vec<Vec<u8>> = paths.collect();
             let before = match folder.made {
                 Made::New => vec![None; paths.len()],
-                Made::Before => sink.ask(|channel| look_at_each(channel, &paths, at_once))?,
+                Made::Before => sink.ask(|channel| channel.facts_of_each(&paths, at_once))?,
             };
             for (entry, before) in some.into_iter().zip(before) {
                 let done = self.entry_between(sink, folder, (entry, before.as_ref()));

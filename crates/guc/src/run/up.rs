@@ -6,7 +6,7 @@ use crate::finished::Finished;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
 use crate::several::{File, Up};
-use crate::there::{GROUP, check_file, look, look_at_each, meant, mode_of};
+use crate::there::{GROUP, check_file, meant, mode_of};
 use crate::upload::{split, version_here};
 use crate::url::Remote;
 use anyhow::{Result, bail};
@@ -53,7 +53,7 @@ impl Copy<'_> {
         });
         let source = split(from.as_os_str().as_bytes()).1;
         let (path, mode) =
-            meant(&to.path, source, |path| self.session.ask(|channel| look(channel, path)))?;
+            meant(&to.path, source, |path| self.session.ask(|channel| channel.facts(path)))?;
         to.path = path;
         self.file_up((from, &size), (&to, None, mode), self.wanted(), Of::One)
     }
@@ -115,7 +115,7 @@ impl Copy<'_> {
                 Made::New => vec![None; paths.len()],
                 Made::Before => {
                     let at_once = self.session.questions();
-                    self.session.ask(|channel| look_at_each(channel, &paths, at_once))?
+                    self.session.ask(|channel| channel.facts_of_each(&paths, at_once))?
                 }
             };
             for ((entry, path), before) in some.iter().zip(paths).zip(before) {
