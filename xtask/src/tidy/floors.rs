@@ -54,6 +54,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store-s3", 5),
     place("hikyaku-store-http", 6),
     place("hikyaku-store-sftp", 6),
+    place("hikyaku-store-ftp", 6),
     place("hikyaku-remote", 6),
     place("hikyaku-session", 6),
     place("hikyaku-job", 6),

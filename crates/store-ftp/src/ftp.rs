@@ -1,0 +1,211 @@
+//! The sessions of a store.
+
+use crate::convert::{kind, reason};
+use crate::listing::Rest;
+use hikyaku_fs::Shown;
+use hikyaku_gridftp::{Channel, Facts, FtpError, Mode, Server, Settings};
+use hikyaku_store::{Doing, ErrorKind, Identities, Kind, Result, StorePath};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A session that has waited for longer than this is asked whether it is alive: servers end idle ones.
+const TRUSTED_TIME: Duration = Duration::from_secs(20);
+
+/// A directory of a server. Clones share its sessions.
+#[derive(Clone)]
+pub struct Ftp(Arc<Inner>);
+
+struct Inner {
+    server: Server,
+    settings: Settings,
+    /// With a slash at its end.
+    root: Vec<u8>,
+    traits: Traits,
+    idle: Mutex<Vec<Idle>>,
+    rest: Mutex<Option<Rest>>,
+}
+
+/// What was learned of the server when the store was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits {
+    pub(crate) mode: Mode,
+    /// Whether it shows permission bits. Servers that do so set them, too.
+    pub(crate) modes: Modes,
+    pub(crate) times: Times,
+    pub(crate) identities: Identities,
+    pub(crate) rtt: Duration,
+}
+
+/// Whether files have permission bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Modes {
+    Shown,
+    Unknown,
+}
+
+/// Whether modification times can be set (MFMT).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Times {
+    Settable,
+    OfServer,
+}
+
+struct Idle {
+    channel: Channel,
+    since: Instant,
+}
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The server cannot be used.
+    #[error(transparent)]
+    Ftp(#[from] FtpError),
+    /// The path does not exist.
+    #[error("{0}: no such directory")]
+    NotFound(String),
+    /// The path is another kind of file.
+    #[error("{0}: not a directory")]
+    NotDir(String),
+}
+
+impl Ftp {
+    /// Connects and logs in. The store is the directory `root` of the server.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be used, or `root` is no directory.
+    pub fn open(
+        server: &Server,
+        settings: &Settings,
+        root: &[u8],
+    ) -> std::result::Result<Self, OpenError> {
+        let mut channel = Channel::open(server, settings)?;
+        channel.measure_rtt()?;
+        let shown = || Shown::new(root).to_string();
+        let facts = channel.facts(root)?.ok_or_else(|| OpenError::NotFound(shown()))?;
+        // The root may be a link: the user has named it.
+        if !matches!(kind(&Facts { link: None, ..facts.clone() }), Kind::Dir) {
+            return Err(OpenError::NotDir(shown()));
+        }
+        let traits = Traits {
+            mode: channel.mode(),
+            modes: facts.mode.map_or(Modes::Unknown, |_| Modes::Shown),
+            identities: match facts.unique {
+                Some(_) => Identities::OfFiles,
+                None => Identities::OfPaths,
+            },
+            times: if channel.features().has("MFMT") { Times::Settable } else { Times::OfServer },
+            rtt: channel.rtt().unwrap_or_default(),
+        };
+        let mut root = root.to_vec();
+        if !root.ends_with(b"/") {
+            root.push(b'/');
+        }
+        let idle = Mutex::new(vec![Idle { channel, since: Instant::now() }]);
+        let (server, settings, rest) = (server.clone(), settings.clone(), Mutex::default());
+        Ok(Self(Arc::new(Inner { server, settings, root, traits, idle, rest })))
+    }
+
+    pub(crate) fn traits(&self) -> Traits {
+        self.0.traits
+    }
+
+    /// The server.
+    pub(crate) fn server(&self) -> &Server {
+        &self.0.server
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// The entries of a directory behind the last page of its listing.
+    pub(crate) fn rest(&self) -> MutexGuard<'_, Option<Rest>> {
+        self.0.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The path at the server.
+    pub(crate) fn full(&self, path: &StorePath) -> Vec<u8> {
+        [&self.0.root[..], path.as_bytes()].concat()
+    }
+
+    /// Does something in a session.
+    pub(crate) fn with<T>(
+        &self,
+        what: impl FnOnce(&mut Channel) -> std::result::Result<T, FtpError>,
+    ) -> std::result::Result<T, FtpError> {
+        let mut channel = self.take()?;
+        let done = what(&mut channel);
+        let is_usable = done.as_ref().err().is_none_or(FtpError::leaves_channel);
+        if is_usable && channel.is_in_step() {
+            self.idle().push(Idle { channel, since: Instant::now() });
+        }
+        done
+    }
+
+    /// A session that waits, or a new one.
+    fn take(&self) -> std::result::Result<Channel, FtpError> {
+        loop {
+            // The lock is not held while the server is asked.
+            let idle = self.idle().pop();
+            let Some(Idle { mut channel, since }) = idle else {
+                return Channel::open(&self.0.server, &self.0.settings);
+            };
+            if since.elapsed() < TRUSTED_TIME || channel.measure_rtt().is_ok() {
+                return Ok(channel);
+            }
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The facts of a path that exists.
+    pub(crate) fn facts(&self, doing: Doing<'_>) -> Result<Facts> {
+        let full = self.full(doing.path());
+        match self.with(|channel| channel.facts(&full)) {
+            Ok(Some(facts)) => Ok(facts),
+            Ok(None) => doing.fail(self.missing(doing.path())),
+            Err(error) => doing.fail(reason(&error)),
+        }
+    }
+
+    /// Why nothing is at a path.
+    pub(crate) fn missing(&self, path: &StorePath) -> ErrorKind {
+        let mut above = path.split().map(|(dir, _)| dir);
+        while let Some(dir) = above.filter(|dir| *dir != StorePath::ROOT) {
+            let full = self.full(&dir);
+            match self.with(|channel| channel.facts(&full)) {
+                Ok(Some(facts)) if kind(&facts) == Kind::Dir => return ErrorKind::NotFound,
+                Ok(Some(facts)) if kind(&facts) == Kind::File => return ErrorKind::NotDir,
+                Ok(Some(_)) => return ErrorKind::Link,
+                Ok(None) => {}
+                Err(error) => return reason(&error),
+            }
+            above = dir.split().map(|(dir, _)| dir);
+        }
+        ErrorKind::NotFound
+    }
+
+    /// Why a command about a path has failed. A server has one code for most reasons.
+    pub(crate) fn why(&self, path: &StorePath, error: &FtpError) -> ErrorKind {
+        let kind = reason(error);
+        if !matches!(error, FtpError::Refused { code: 500.., .. }) || kind == ErrorKind::NoSpace {
+            return kind;
+        }
+        let full = self.full(path);
+        match self.with(|channel| channel.facts(&full)) {
+            Ok(None) => self.missing(path),
+            _ => kind,
+        }
+    }
+}
+
+impl fmt::Debug for Ftp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ftp").field("server", &self.0.server).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,22 @@
+//! A directory of a GridFTP or FTP server as a [`Store`](hikyaku_store::Store).
+//!
+//! Each operation takes a session ([`Channel`](hikyaku_gridftp::Channel)) of its own: one that waits for work, or a new one.
+//! A file is read by one command from an offset on, and written beside its name until it is complete (`held`, `draft`). With
+//! extended block mode parts of it go in any order over several data connections; in stream mode it goes in order.
+//!
+//! A server follows symbolic links in a path by itself, and FTP has no way to forbid it. A link is listed as a special file:
+//! it is neither read nor entered. Replies to failures have a code for most reasons in common, so that the reason is looked
+//! for after a failure. A file is recognized by its size and time, and by its identity if the server tells it.
+#![forbid(unsafe_code)]
+
+mod convert;
+mod draft;
+mod fetcher;
+mod ftp;
+mod held;
+mod listing;
+mod open;
+mod sending;
+mod store;
+
+pub use ftp::{Ftp, OpenError};

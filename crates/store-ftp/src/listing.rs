@@ -1,0 +1,82 @@
+//! Listings by pages. A server sends a whole directory at once: the entries behind a page are kept for the next call, and
+//! requested again if another directory was listed meanwhile.
+
+use crate::convert::{found, kind, reason};
+use crate::ftp::Ftp;
+use hikyaku_fs::Token;
+use hikyaku_gridftp::Listed;
+use hikyaku_store::{Cursor, Doing, ErrorKind, Item, Kind, Page, Result, StorePath};
+
+/// The entries of a directory behind a page, in the order of their names.
+pub(crate) struct Rest {
+    dir: StorePath,
+    /// The last name of the page.
+    after: Vec<u8>,
+    items: Vec<Item>,
+}
+
+impl Ftp {
+    /// A page of a directory: the entries in the order of their names, behind `after`.
+    pub(crate) fn page(
+        &self,
+        doing: Doing<'_>,
+        after: Option<&Cursor>,
+        room: usize,
+    ) -> Result<Page> {
+        let (dir, room) = (doing.path(), room.max(1));
+        let kept = after.and_then(|Cursor(after)| {
+            self.rest().take_if(|rest| rest.dir == *dir && rest.after == *after)
+        });
+        let (mut items, skipped) = match kept {
+            Some(rest) => (rest.items, 0),
+            None => {
+                let (mut items, skipped) = self.all_of(doing)?;
+                if let Some(Cursor(after)) = after {
+                    items.retain(|item| item.name.as_bytes() > after.as_slice());
+                }
+                // They were counted with the first page.
+                (items, if after.is_none() { skipped } else { 0 })
+            }
+        };
+        let behind = items.split_off(room.min(items.len()));
+        let last = items.last().filter(|_| !behind.is_empty());
+        let next = last.map(|item| Cursor(item.name.as_bytes().to_vec()));
+        if let Some(Cursor(after)) = &next {
+            *self.rest() = Some(Rest { dir: dir.clone(), after: after.clone(), items: behind });
+        }
+        Ok(Page { items, next, skipped })
+    }
+
+    /// All entries of a directory, and the number of those whose names cannot be used.
+    fn all_of(&self, doing: Doing<'_>) -> Result<(Vec<Item>, u64)> {
+        let dir = doing.path();
+        let full = self.full(dir);
+        let listed = match self.with(|channel| channel.list(&full)) {
+            Ok(listed) => listed,
+            Err(error) => {
+                // A file is no directory, whatever the server calls it.
+                let there = self.facts(doing)?;
+                return doing.fail(match kind(&there) {
+                    Kind::File => ErrorKind::NotDir,
+                    Kind::Special => ErrorKind::Link,
+                    _ => reason(&error),
+                });
+            }
+        };
+        // A server that lists a file names the file itself.
+        if listed.len() == 1 && kind(&self.facts(doing)?) != Kind::Dir {
+            return doing.fail(ErrorKind::NotDir);
+        }
+        let (mut items, mut skipped) = (Vec::with_capacity(listed.len()), 0);
+        for Listed { name, facts } in listed {
+            match name.ok().and_then(|name| Some((dir.join(&name).ok()?, name))) {
+                Some((_, name)) if Token::of(&name).is_some() => {}
+                Some((path, name)) => items.push(Item { found: found(&facts, &path), name }),
+                None => skipped += 1,
+            }
+        }
+        items.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        items.dedup_by(|a, b| a.name == b.name);
+        Ok((items, skipped))
+    }
+}

@@ -1,0 +1,239 @@
+//! The suite of all stores, and what is particular to this one, with a server of plain FTP of either kind.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use hikyaku_gridftp::{Login, Server, Settings};
+use hikyaku_store::testing::{self, Rig};
+use hikyaku_store::{
+    Access, Cut, Entry, FetchError, Finish, Kind, Make, Naming, Store, StorePath, Wanted, Writes,
+};
+use hikyaku_store_ftp::{Ftp, OpenError};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xtask::servers::ftp::{PlainFtp, Style};
+
+const STYLES: [Style; 2] = [Style::Facts, Style::Bare];
+const MIB: usize = 1 << 20;
+
+/// A server with a folder of its own, which is removed at the end.
+struct Plain(PlainFtp);
+
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+impl Plain {
+    fn new(style: Style) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("store-ftp-{}-{number}", std::process::id());
+        Self(PlainFtp::start(&std::env::temp_dir().join(name).join("data"), style).unwrap())
+    }
+
+    fn server(&self) -> Server {
+        let (host, port) = (self.0.address.ip().to_string(), self.0.address.port());
+        Server { host, port, login: Login::Anonymous }
+    }
+
+    fn ftp(&self, root: &str) -> Result<Ftp, OpenError> {
+        Ftp::open(&self.server(), &Settings::default(), root.as_bytes())
+    }
+
+    fn there(&self, name: &str) -> PathBuf {
+        self.0.data.join(name)
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.0.data.parent().unwrap());
+    }
+}
+
+impl Rig for Plain {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(self.ftp("/").unwrap())
+    }
+
+    fn seeds(&self) -> u64 {
+        2
+    }
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn a_server_that_tells_facts_keeps_the_rules() {
+    let failures = testing::failures(|| Plain::new(Style::Facts));
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+#[test]
+fn a_server_that_tells_no_facts_keeps_the_rules() {
+    let failures = testing::failures(|| Plain::new(Style::Bare));
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+#[test]
+fn a_store_is_a_directory_that_exists() {
+    let plain = Plain::new(Style::Facts);
+    fs::create_dir(plain.there("d")).unwrap();
+    fs::write(plain.there("d/f"), b"1").unwrap();
+    assert!(plain.ftp("/d").unwrap().look(&path("f")).is_ok());
+    assert!(matches!(plain.ftp("/none"), Err(OpenError::NotFound(_))));
+    assert!(matches!(plain.ftp("/d/f"), Err(OpenError::NotDir(_))));
+}
+
+#[test]
+fn a_walk_reports_a_link_and_does_not_enter_it() {
+    for style in STYLES {
+        let plain = Plain::new(style);
+        fs::create_dir_all(plain.there("t/sub")).unwrap();
+        fs::write(plain.there("t/sub/f"), b"1").unwrap();
+        std::os::unix::fs::symlink(".", plain.there("t/circle")).unwrap();
+        let mut found = Vec::new();
+        plain
+            .ftp("/")
+            .unwrap()
+            .walk(&path("t"), &mut |entry: Entry| {
+                found.push((entry.path.to_string(), entry.found.unwrap().kind));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        found.sort();
+        let wanted = [
+            ("t", Kind::Dir),
+            ("t/circle", Kind::Special),
+            ("t/sub", Kind::Dir),
+            ("t/sub/f", Kind::File),
+        ];
+        assert_eq!(found, wanted.map(|(name, kind)| (name.to_owned(), kind)), "{style:?}");
+    }
+}
+
+#[test]
+fn a_large_draft_goes_in_order_and_leaves_nothing_when_it_is_dropped() {
+    let plain = Plain::new(Style::Bare);
+    let store = plain.ftp("/").unwrap();
+    let bytes = content(30 * MIB + 5);
+    let Writes::Window { bytes: window } = store.abilities().writes else { panic!("no window") };
+    let draft = store.create(&path("f"), &Make::default()).unwrap();
+    // Each pair of blocks in the wrong order.
+    let mut blocks: Vec<(usize, &[u8])> = bytes.chunks(MIB).enumerate().collect();
+    blocks.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
+    for (number, block) in &blocks {
+        draft.write_at((number * MIB) as u64, block).unwrap();
+    }
+    let mut back = [0; 10];
+    assert_eq!(draft.read_at(15 * MIB as u64, &mut back).unwrap(), 10);
+    assert_eq!(back, bytes[15 * MIB..][..10]);
+    assert_eq!(draft.name(Naming::Replace, &Finish::default()).unwrap().size, bytes.len() as u64);
+    assert!(fs::read(plain.there("f")).unwrap() == bytes);
+    let draft = store.create(&path("g"), &Make::default()).unwrap();
+    for (number, block) in bytes.chunks(MIB).enumerate() {
+        draft.write_at((number * MIB) as u64, block).unwrap();
+    }
+    assert!(draft.write_at(bytes.len() as u64 + 2 * window, b"x").is_err());
+    drop(draft);
+    let names: Vec<_> =
+        fs::read_dir(&plain.0.data).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["f"]);
+}
+
+#[test]
+fn a_draft_that_the_server_cuts_fails() {
+    let plain = Plain::new(Style::Facts);
+    let store = plain.ftp("/").unwrap();
+    plain.0.cut_next(10 * MIB as u64);
+    let draft = store.create(&path("f"), &Make::default()).unwrap();
+    let write = |number: u64| draft.write_at(number * MIB as u64, &vec![1; MIB]);
+    let written: Result<Vec<_>, _> = (0..40).map(write).collect();
+    let failed = written.map(drop).and_then(|()| draft.sync());
+    assert_eq!(failed.unwrap_err().kind, hikyaku_store::ErrorKind::Unreachable);
+    assert!(draft.name(Naming::Replace, &Finish::default()).is_err());
+    assert_eq!(fs::read_dir(&plain.0.data).unwrap().count(), 0);
+}
+
+#[test]
+fn a_stream_is_one_command_and_ends_when_the_caller_breaks() {
+    for style in STYLES {
+        let plain = Plain::new(style);
+        let bytes = content(5 * MIB + 3);
+        fs::write(plain.there("f"), &bytes).unwrap();
+        let store = plain.ftp("/").unwrap();
+        let open = store.open(&path("f"), Access::Read).unwrap();
+        let mut got = Vec::new();
+        let passed = open.stream(1000..u64::MAX, &mut |block| {
+            got.extend_from_slice(block);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(passed.unwrap(), bytes.len() as u64 - 1000);
+        assert!(got == bytes[1000..], "{style:?}");
+        let retrs = |plain: &Plain| {
+            plain.0.commands().iter().filter(|line| line.starts_with("RETR")).count()
+        };
+        assert_eq!(retrs(&plain), 1, "{style:?}");
+        assert!(open.stream(0..u64::MAX, &mut |_| ControlFlow::Break(())).unwrap() > 0);
+        assert!(open.is_unchanged().unwrap());
+        fs::write(plain.there("f"), b"another").unwrap();
+        assert!(!open.is_unchanged().unwrap());
+        assert!(open.stream(0..u64::MAX, &mut |_| ControlFlow::Continue(())).is_err());
+    }
+}
+
+#[test]
+fn a_fetcher_reads_ranges_and_small_files_and_follows_a_cut() {
+    for style in STYLES {
+        let plain = Plain::new(style);
+        let bytes = content(6 * MIB + 77);
+        fs::write(plain.there("f"), &bytes).unwrap();
+        fs::write(plain.there("small"), b"small").unwrap();
+        fs::write(plain.there("empty"), b"").unwrap();
+        let store = plain.ftp("/").unwrap();
+        let fetchers = store.own_fetchers(2).unwrap();
+        assert_eq!(fetchers.len(), 2);
+        let wanted = |name: &str| {
+            let found = store.look(&path(name)).unwrap();
+            let (size, modified) = (found.size, found.modified);
+            Wanted { path: path(name), size, modified, content: None }
+        };
+        let (file, mib) = (wanted("f"), MIB as u64);
+        let fetch = |ranges: &[std::ops::Range<u64>], cut: &Cut| {
+            let mut segments = Vec::new();
+            let arrived = AtomicU64::new(0);
+            let count = |bytes| {
+                arrived.fetch_add(bytes, Ordering::Relaxed);
+            };
+            let damaged = fetchers[0].ranges(&file, ranges, cut, &count, &mut |segment| {
+                let at = segment.index.0 as usize * MIB;
+                assert!(segment.bytes == &bytes[at..bytes.len().min(at + MIB)], "{style:?}");
+                segments.push(segment.index.0);
+            });
+            assert_eq!(damaged.unwrap(), 0);
+            segments.sort_unstable();
+            (segments, arrived.into_inner())
+        };
+        let ranges = [mib..3 * mib, 5 * mib..file.size];
+        let (segments, arrived) = fetch(&ranges, &Cut::default());
+        assert_eq!((segments, arrived), (vec![1, 2, 5, 6], 3 * mib + 77), "{style:?}");
+        let cut = Cut::default();
+        cut.at(2 * mib);
+        assert_eq!(fetch(&[0..file.size], &cut).0, [0, 1], "{style:?}");
+        let (small, empty) = (wanted("small"), wanted("empty"));
+        let missing = Wanted { path: path("none"), ..small.clone() };
+        let mut got = vec![None; 3];
+        let files = [&small, &missing, &empty];
+        fetchers[1]
+            .small(&files, &Cut::default(), &|_| (), &mut |at, content| got[at] = content.ok())
+            .unwrap();
+        assert_eq!(got, [Some(b"small".to_vec()), None, Some(Vec::new())], "{style:?}");
+        fs::write(plain.there("f"), b"another").unwrap();
+        let changed = fetchers[0].ranges(&file, &ranges, &Cut::default(), &|_| (), &mut |_| ());
+        assert_eq!(changed, Err(FetchError::File(hikyaku_store::ErrorKind::Changed)));
+        assert!(fetchers[0].is_alive());
+    }
+}
