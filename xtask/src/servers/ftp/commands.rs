@@ -71,7 +71,7 @@ impl Session {
             "CWD" => {
                 let path = self.path(rest);
                 fs::read_dir(&path)?;
-                let below = path.strip_prefix(&self.server.data).unwrap_or(Path::new(""));
+                let below = path.strip_prefix(&self.server.data).unwrap_or_else(|_| Path::new(""));
                 self.dir = [b"/", below.as_os_str().as_bytes()].concat();
                 self.say("250 ok")
             }

@@ -36,7 +36,9 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
 /// Year, month and day of a day since 1970.
 fn civil(days: u64) -> (u64, u64, u64) {
     let (mut year, mut left) = (1970, days);
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     while left >= 365 + u64::from(is_leap(year)) {
         left -= 365 + u64::from(is_leap(year));
         year += 1;
