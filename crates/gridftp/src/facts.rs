@@ -44,7 +44,7 @@ impl Facts {
         Self { kind, size: None, modified: None, unique: None, mode: None, link: None }
     }
 
-    /// When it was changed: seconds since 1970, and nanoseconds. `None` if the server does not tell it.
+    /// The modification time: seconds since 1970, and nanoseconds. `None` if the server does not send it.
     // fuzz: ftp_replies
     pub fn time(&self) -> Option<(i64, u32)> {
         times::parse(self.modified.as_ref()?)

@@ -72,7 +72,7 @@ fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
     // One space is before the name; others are its own.
     let name = line.get(words[month + 2].1 + 1..).filter(|name| !name.is_empty())?;
     let name = match kind {
-        // The text of the link is behind the name. A name with an arrow in it cannot be told from one that leads to it.
+        // The text of the link is behind the name. A name that has an arrow itself is cut at it.
         Kind::Link => &name[..name.windows(4).position(|four| four == b" -> ")?],
         _ => name,
     };

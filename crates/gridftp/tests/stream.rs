@@ -133,7 +133,7 @@ fn a_transfer_that_is_cut_fails_with_the_reply_of_the_server() {
     stage.0.cut_next(1_000_000);
     let error = channel.put(&part, 1, &counted, |_, _| Ok(())).unwrap_err();
     assert!(matches!(error, FtpError::Refused { code: 426, .. }) && error.may_pass(), "{error}");
-    // A file that is shorter than its size said.
+    // A file that is shorter than its announced size.
     fs::write(stage.there("f"), b"short").unwrap();
     let error = channel.get(&part, 1, &counted, |_, _| Ok(())).unwrap_err();
     assert!(error.to_string().contains("before all of it"), "{error}");

@@ -74,16 +74,16 @@ pub(crate) struct Way<'w, 'p, F> {
     pub(crate) foresight: Foresight,
     /// Who sends them.
     pub(crate) sender: Sender,
-    /// What of the file is known to be there after a failure.
+    /// The stored bytes of the file that are known after a failure.
     pub(crate) known: Known,
 }
 
-/// What of a file is known to be there after an attempt that failed.
+/// The stored bytes of a file that are known after a failed attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Known {
     /// The chunks that were completed.
     Chunks,
-    /// In stream mode also what a server has stored of an upload, up to the length of its file: nobody else writes to it.
+    /// In stream mode also those of an upload, up to the length of the unfinished file: no other program writes to it.
     Length,
 }
 

@@ -36,14 +36,14 @@ pub(crate) fn kind(facts: &Facts) -> Kind {
     }
 }
 
-/// Of what a server tells (device 1), or of a path (device 0).
+/// The identity from a server's fact (device 1), or from a path (device 0).
 fn identity(device: u64, text: &[u8]) -> Identity {
     let hash = *blake3::hash(text).as_bytes();
     let number = hash.iter().take(8).fold(0, |sum, &byte| sum << 8 | u64::from(byte));
     Identity { device, number }
 }
 
-/// The reason of a failure, as far as the error tells it.
+/// The reason of a failure that follows from the error alone.
 pub(crate) fn reason(error: &FtpError) -> ErrorKind {
     match error {
         FtpError::NoAddress { .. }

@@ -56,7 +56,7 @@ enum Place {
     Server,
 }
 
-/// What the server has of a draft.
+/// The part of a draft that the server has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum There {
     #[default]
@@ -169,7 +169,7 @@ impl FtpDraft {
         if pushed.is_ok() {
             return Ok(());
         }
-        // Its thread tells why.
+        // Its thread returns the reason.
         match state.sending.take().map(Sending::finish) {
             Some(Err(error)) => Err(self.ftp.why(&self.path, &error)),
             _ => Err(ErrorKind::Unreachable),
@@ -209,7 +209,7 @@ impl FtpDraft {
             Ok(())
         };
         let put = self.ftp.with(|channel| {
-            // What an earlier sync has stored may be longer.
+            // The file of an earlier sync may be longer.
             if was != There::Nothing {
                 channel.empty(&self.partial)?;
             }
@@ -258,7 +258,7 @@ impl FtpDraft {
             let _ = sending.finish();
         }
         if matches!(was, There::Part | There::Whole) {
-            // A failure that may pass is one of the connection: the name tells that the file is unfinished.
+            // After a failure the file stays. Its name shows that it is unfinished.
             let _ = self.ftp.with(|channel| channel.remove(&self.partial));
         }
     }

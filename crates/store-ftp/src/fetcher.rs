@@ -78,7 +78,7 @@ impl FtpFetcher {
     }
 }
 
-/// What a failure means for the channel.
+/// The effect of a failure on the channel.
 fn fate(error: &FtpError) -> FetchError {
     match error {
         FtpError::Refused { code: 500.., .. } | FtpError::BadPath | FtpError::LosesName { .. } => {
@@ -128,7 +128,7 @@ impl Fetcher for FtpFetcher {
             transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         moved.map_err(|error| fate(&error))?;
-        // What was read after a change belongs to another file.
+        // Bytes that were read after a change belong to another file.
         self.check(file).map(|()| 0)
     }
 

@@ -26,7 +26,7 @@ struct Inner {
     rest: Mutex<Option<Rest>>,
 }
 
-/// What was learned of the server when the store was opened.
+/// Properties of the server, found when the store was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub(crate) mode: Mode,

@@ -15,7 +15,7 @@ pub(crate) struct Held {
     /// Offset of the first byte. Those before it were taken.
     base: u64,
     bytes: Vec<u8>,
-    /// What was written: start and end of disjoint ranges of the file, which do not touch.
+    /// The written ranges of the file, by start and end. They are disjoint and do not touch.
     written: BTreeMap<u64, u64>,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! A server follows symbolic links in a path by itself, and FTP has no way to forbid it. A link is listed as a special file:
 //! it is neither read nor entered. Replies to failures have a code for most reasons in common, so that the reason is looked
-//! for after a failure. A file is recognized by its size and time, and by its identity if the server tells it.
+//! for after a failure. A file is recognized by its size and time, and by its identity if the server sends one.
 #![forbid(unsafe_code)]
 
 mod convert;

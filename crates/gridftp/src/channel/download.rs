@@ -105,7 +105,7 @@ impl Channel {
         plan.done.ok_or(FtpError::Stopped)
     }
 
-    /// What the server sends for a command such as MLSD, in blocks.
+    /// The text that the server sends for a command such as MLSD, in blocks.
     pub(super) fn text_in_blocks(&mut self, command: Command) -> Result<Vec<u8>, FtpError> {
         let text = Mutex::new(Vec::new());
         let store = |offset: u64, bytes: &[u8]| {

@@ -84,7 +84,7 @@ impl Channel {
         facts::listing(&text).ok_or(FtpError::Lie("sends a listing that cannot be read"))
     }
 
-    /// What a server sends for a command over a data connection.
+    /// The text that a server sends over a data connection for a command.
     fn text_of(&mut self, command: Command) -> Result<Vec<u8>, FtpError> {
         match self.mode {
             Mode::Extended => self.text_in_blocks(command),
@@ -97,7 +97,7 @@ impl Channel {
         self.mode == Mode::Extended || self.features.has("MLST")
     }
 
-    /// What a server without MLST tells of a path.
+    /// The facts of a path at a server without MLST.
     fn facts_by_size(&mut self, path: &[u8]) -> Result<Option<Facts>, FtpError> {
         let command = self.about("SIZE", path)?;
         let reply = self.control.ask(&command)?;
@@ -115,7 +115,7 @@ impl Channel {
         }
     }
 
-    /// The modification time of a file, in digits, UTC. `None` if the server does not tell it.
+    /// The modification time of a file, in digits, UTC. `None` if the server has none.
     fn time_of(&mut self, path: &[u8]) -> Result<Option<String>, FtpError> {
         let command = self.about("MDTM", path)?;
         let reply = self.control.ask(&command)?;

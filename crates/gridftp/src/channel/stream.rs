@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes that are read and stored at once.
 const PIECE_BYTES: usize = 256 << 10;
-/// How long the reply may take that says why a data connection was lost.
+/// Maximum time for the reply with the reason of a lost data connection.
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A file that the server is sending.
@@ -84,7 +84,7 @@ impl Channel {
         Ok(())
     }
 
-    /// What the server sends for a command such as MLSD, to its end.
+    /// The text that the server sends for a command such as MLSD, to its end.
     pub(super) fn text_in_stream(&mut self, command: Command) -> Result<Vec<u8>, FtpError> {
         let (settings, counted) = (self.settings.clone(), AtomicU64::new(0));
         let flow = &Flow::new(&settings, &counted);
@@ -173,8 +173,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Stores a file from an offset on, in stream mode: the blocks that `next` returns, until it returns none. What the file
-    /// has behind them may stay.
+    /// Stores a file from an offset on, in stream mode: the blocks that `next` returns, until it returns none. Bytes behind
+    /// the last block may stay.
     ///
     /// # Errors
     /// Also if `next` fails. The server may have stored some bytes.
@@ -278,8 +278,8 @@ impl Channel {
         }
     }
 
-    /// Closes the data connection of a file that may have more bytes than are wanted. The server's reply says that, and is
-    /// no failure.
+    /// Closes the data connection of a file that may have more bytes than are wanted. The server's reply to that is no
+    /// failure.
     fn leave(&mut self, sending: Sending, flow: &Flow<'_>) -> Result<(), FtpError> {
         let Sending { data, replies, .. } = sending;
         drop(data);
@@ -301,7 +301,7 @@ impl Channel {
         }
     }
 
-    /// Why a data connection was lost: what the server replies to it says more than the connection.
+    /// The reason of a lost data connection: that of the server's reply, if one arrives.
     fn reason(&mut self, mut replies: Replies, flow: &Flow<'_>, failure: FtpError) -> FtpError {
         let (mut watch, begin) = (Watch::new(flow), Instant::now());
         while begin.elapsed() < REASON_TIMEOUT {

@@ -128,6 +128,16 @@ impl Session {
                 file.seek(SeekFrom::Start(at))?;
                 self.receive(&mut file)
             }
+            "MODE" if rest != b"S" => self.say("504 no such mode"),
+            "MODE" => self.say("200 ok"),
+            _ => self.change(verb, rest),
+        }
+    }
+
+    /// The commands that change names and metadata.
+    fn change(&mut self, verb: &str, rest: &[u8]) -> io::Result<()> {
+        let has_facts = self.style == Style::Facts;
+        match verb {
             "DELE" => fs::remove_file(self.path(rest)).and_then(|()| self.say("250 ok")),
             "RMD" => fs::remove_dir(self.path(rest)).and_then(|()| self.say("250 ok")),
             "MKD" => fs::create_dir(self.path(rest)).and_then(|()| self.say("257 \"made\"")),
@@ -156,8 +166,6 @@ impl Session {
                 File::open(self.path(path))?.set_modified(time)?;
                 self.say("213 ok")
             }
-            "MODE" if rest != b"S" => self.say("504 no such mode"),
-            "MODE" => self.say("200 ok"),
             _ => self.say("500 no such command"),
         }
     }

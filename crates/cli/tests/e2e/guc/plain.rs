@@ -88,7 +88,7 @@ fn files_and_trees_come_and_go_by_plain_ftp() {
             fs::write(stage.there("t").join(name), content(bytes)).unwrap();
         }
         fs::write(stage.there("t/sub/d"), b"d").unwrap();
-        // A file that is larger than a chunk needs one command all the same.
+        // A file that is larger than a chunk needs one command as well.
         let output = stage.does(&["-p", "4", &stage.url("t/large"), "large"]);
         assert_eq!(said(&output).matches(NOTE).count(), 1, "{style:?}: {}", said(&output));
         assert_eq!(stage.count("RETR"), 1, "{style:?}");
