@@ -17,9 +17,9 @@ use draft::{Drafts, RemoteDraft};
 pub use flow::{Flow, Pace};
 use hikyaku_reach::daemon::{UNSIZED_UPLOADS, UPLOADS, WRITES};
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Found,
-    Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space, Store, StoreError,
-    StorePath, Token, Versions, Writes, doing,
+    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Fetcher,
+    Found, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space, Store,
+    StoreError, StorePath, Token, Versions, Writes, doing,
 };
 use listing::Listings;
 use open::RemoteOpen;
@@ -276,6 +276,12 @@ impl Store for RemoteStore {
 
     fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
         batch::run(self, ops, each);
+    }
+
+    /// One: a connection carries any number of requests.
+    fn own_fetchers(&self, count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
+        let fetcher: Arc<dyn Fetcher> = Arc::new(self.client().clone());
+        Ok(std::iter::once(fetcher).take(count).collect())
     }
 }
 

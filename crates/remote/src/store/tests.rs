@@ -7,7 +7,10 @@ use crate::{Limits, Server};
 use hikyaku_reach::daemon::STORE;
 use hikyaku_store::testing::read_only::{self, ReadOnlyRig};
 use hikyaku_store::testing::{Forbidden, Rig, failures};
-use hikyaku_store::{Fault, Faulty, Finish, Make, Memory, Naming, Operation, Put, Time, When};
+use hikyaku_store::{
+    Cut, Fault, Faulty, FetchError, Finish, Make, Memory, Naming, Operation, Put, Time, Wanted,
+    When, fetchers,
+};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::Durable;
 use std::fs;
@@ -364,4 +367,57 @@ fn a_file_is_streamed_in_order_and_only_as_long_as_it_is_the_same() {
     put(&memory, "f", &random(4, (12 << 20) + 1));
     let kinds = [why(open.read_at(0, &mut [0; 10])), why(open.read_at(12 << 20, &mut [0; 10]))];
     assert_eq!(kinds, [Some(ErrorKind::Changed); 2]);
+}
+
+#[test]
+fn a_connection_fetches_files_of_the_wanted_content_until_it_is_lost() {
+    let memory = Memory::default();
+    let served = Served::new(memory.clone());
+    let bytes = random(5, (3 << 20) + 9);
+    put(&memory, "large", &bytes);
+    put(&memory, "small", b"few");
+    let wanted = |name: &str| {
+        let found = memory.look(&path(name)).unwrap();
+        Wanted { path: path(name), size: found.size, modified: found.modified, content: None }
+    };
+    let (large, small) = (wanted("large"), wanted("small"));
+    let store: Arc<dyn Store> = Arc::new(served.store.clone());
+    let all = fetchers(&store, 4).unwrap();
+    let [fetcher] = &all[..] else { panic!("{} channels of one connection", all.len()) };
+    let read = |file: &Wanted, cut: &Cut| {
+        let mut segments = Vec::new();
+        let done = fetcher.ranges(
+            file,
+            std::slice::from_ref(&(0..file.size)),
+            cut,
+            &|_| {},
+            &mut |segment| {
+                let at = (segment.index.0 as usize) << 20;
+                assert!(bytes[at..].starts_with(segment.bytes));
+                segments.push(segment.index.0);
+            },
+        );
+        segments.sort_unstable();
+        (done, segments)
+    };
+    assert_eq!(read(&large, &Cut::default()), (Ok(0), vec![0, 1, 2, 3]));
+    let cut = Cut::default();
+    cut.at(0);
+    assert_eq!(read(&large, &cut).0, Ok(0));
+    let whole = |file: &Wanted| {
+        let mut came = Vec::new();
+        let done = fetcher.small(&[file], &Cut::default(), &|_| {}, &mut |_, content| {
+            came.push(content);
+        });
+        (done, came)
+    };
+    assert_eq!(whole(&small), (Ok(()), vec![Ok(b"few".to_vec())]));
+    let other = |file: &Wanted| Wanted { modified: Time { secs: 9, nanos: 9 }, ..file.clone() };
+    assert_eq!(whole(&other(&small)), (Ok(()), vec![Err(ErrorKind::Changed)]));
+    let changed = Err(FetchError::File(ErrorKind::Changed));
+    assert_eq!(read(&other(&large), &Cut::default()).0, changed);
+    assert!(fetcher.is_alive());
+    fetcher.close("over");
+    let lost = read(&large, &Cut::default()).0;
+    assert!(matches!(lost, Err(FetchError::Lost(_))) && !fetcher.is_alive(), "{lost:?}");
 }
