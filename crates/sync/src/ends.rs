@@ -2,7 +2,7 @@
 
 use crate::args::SyncArgs;
 use crate::run::usage;
-use crate::side::{Here, Side, There};
+use crate::side::{Side, Stored};
 use anyhow::{Error, Result, ensure};
 use hikyaku_console::{Interrupt, Tone, Way, say, with_remedy};
 use hikyaku_fs::{FsError, Shown};
@@ -56,8 +56,8 @@ impl Place {
     /// The root as a side.
     pub(crate) fn side(&self, client: Option<&Client>, memory: DataSize) -> Result<Box<dyn Side>> {
         Ok(match client.filter(|_| self.is_remote()) {
-            Some(client) => Box::new(There::new(client.clone(), self.root.clone(), memory)),
-            None => Box::new(Here::open(Path::new(OsStr::from_bytes(&self.root)))?),
+            Some(client) => Box::new(Stored::of_server(client.clone(), &self.root, memory)?),
+            None => Box::new(Stored::here(Path::new(OsStr::from_bytes(&self.root)))?),
         })
     }
 }

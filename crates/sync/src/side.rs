@@ -2,19 +2,17 @@
 
 mod absent;
 mod followed;
-mod here;
 #[cfg(test)]
 mod memory;
 mod renamed;
-mod there;
+mod stored;
 
 pub(crate) use absent::Absent;
 pub(crate) use followed::Followed;
-pub(crate) use here::Here;
 #[cfg(test)]
 pub(crate) use memory::Memory;
 pub(crate) use renamed::Renamed;
-pub(crate) use there::There;
+pub(crate) use stored::Stored;
 
 use blake3::Hash;
 use hikyaku_fs::Shown;
