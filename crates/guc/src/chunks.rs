@@ -32,7 +32,7 @@ impl Missing {
     /// All from the beginning of the file on is missing.
     pub(crate) fn all_again(&mut self) {
         let end = self.0.last().map_or(0, |range| range.end);
-        self.0 = vec![0..end];
+        self.0 = std::iter::once(0..end).collect();
     }
 
     /// `chunk` is there: the one that `next` told.

@@ -41,7 +41,7 @@ pub struct Client {
 pub(crate) struct Lanes {
     /// The request whose answers are the leases that the server wants back.
     pub(crate) recalls: Out,
-    /// What the client tells of its leases.
+    /// Messages of the client about its leases.
     pub(crate) notes: Out,
     /// Changes under leases, in their order.
     pub(crate) held: Out,
@@ -66,9 +66,9 @@ struct State {
     is_over: bool,
 }
 
-/// Who hears the answers of a request.
+/// The receiver of the answers to a request.
 pub(crate) enum Hears {
-    /// Whoever waits for them.
+    /// A thread that waits for them.
     Waiting(Sender<Reply_>),
     /// A function, called by the thread that reads the answers. It is taken out while it runs.
     Called(Option<OnReply>),
@@ -124,13 +124,13 @@ impl Client {
         Ok(Self { shared, short, long, edits, lanes: None, features })
     }
 
-    /// The same of a server that has told these features.
+    /// The same client, for a server that has announced these features.
     #[must_use]
     pub fn with_features(self, features: BTreeSet<String>) -> Self {
         Self { features: Arc::new(features), ..self }
     }
 
-    /// Whether the server has told this feature (`hikyaku_reach::daemon`).
+    /// Whether the server has announced this feature (`hikyaku_reach::daemon`).
     pub fn has(&self, feature: &str) -> bool {
         self.features.contains(feature)
     }
@@ -300,7 +300,7 @@ impl Client {
         Ok(Pending { id, replies, shared: self.shared.clone() })
     }
 
-    /// Asks, and has `on_reply` hear the answers.
+    /// Sends a request whose answers go to `on_reply`.
     pub(crate) fn ask_then(&self, request: Request, tail: &[u8], on_reply: OnReply) -> RequestId {
         let (id, hears) = (self.next_id(), Hears::Called(Some(on_reply)));
         self.send_on(self.out(&request), id, request, (tail, hears));
@@ -433,7 +433,7 @@ impl Shared {
         }
     }
 
-    /// The object of this number, once it is there.
+    /// Waits for the object of this number.
     pub(crate) fn object(&self, number: u32) -> Result<ObjectReceiver, RemoteError> {
         let mut state = self.state();
         loop {

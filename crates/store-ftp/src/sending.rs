@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 /// Blocks that wait to be sent: of 1 MiB each in most cases.
@@ -73,10 +73,7 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
         let block = match under_way {
             None => self.from.recv().ok(),
             Some(_) if self.under_way.len() >= UNDER_WAY_MAX => None,
-            Some(_) => match self.from.try_recv() {
-                Ok(block) => Some(block),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-            },
+            Some(_) => self.from.try_recv().ok(),
         };
         let (offset, bytes) = block?;
         self.under_way.push_back(bytes.len());

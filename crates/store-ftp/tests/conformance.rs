@@ -222,7 +222,7 @@ fn a_fetcher_reads_ranges_and_small_files_and_follows_a_cut() {
         assert_eq!((segments, arrived), (vec![1, 2, 5, 6], 3 * mib + 77), "{style:?}");
         let cut = Cut::default();
         cut.at(2 * mib);
-        assert_eq!(fetch(&[0..file.size], &cut).0, [0, 1], "{style:?}");
+        assert_eq!(fetch(std::slice::from_ref(&(0..file.size)), &cut).0, [0, 1], "{style:?}");
         let (small, empty) = (wanted("small"), wanted("empty"));
         let missing = Wanted { path: path("none"), ..small.clone() };
         let mut got = vec![None; 3];

@@ -93,11 +93,11 @@ pub struct NewFile {
     pub mode: Option<u32>,
     /// The modification time; `None` for the time when it gets its name.
     pub modified: Option<Time>,
-    /// What happens to a file that has the name.
+    /// The treatment of an existing file of the name.
     pub taken: Taken,
 }
 
-/// What happens to a file that has the name of a new one.
+/// The treatment of an existing file that has the name of a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Taken {
     /// The new file replaces it.

@@ -56,7 +56,7 @@ pub(super) fn run(store: &RemoteStore, ops: &[Op<'_>], each: &mut dyn FnMut(usiz
     }
 }
 
-/// What became of an attempt to send an operation.
+/// The result of an attempt to send an operation.
 enum Begun {
     /// Its answer will come.
     Sent,

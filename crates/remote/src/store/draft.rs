@@ -28,7 +28,7 @@ const DRAFTS_MAX: usize = 128;
 const DRAFTS_MAX_OLD: usize = 16;
 /// Permission bits of a large file at an older server until it gets its own ones, which come after its name.
 const MODE_UNTIL_NAMED: u32 = 0o600;
-/// Permission bits of a new file, where a server has to be told them.
+/// Permission bits of a new file, for a server that needs them in the request.
 const MODE_NEW: u32 = 0o644;
 
 impl Drafts {
@@ -212,7 +212,7 @@ pub(super) fn taken(client: &Client, naming: Naming) -> std::result::Result<Take
         Naming::Replace => Ok(Taken::Replaced),
         Naming::IfAbsent if has_all => Ok(Taken::Kept),
         Naming::IfVersion(version) if has_all => Ok(Taken::ReplacedIf(version)),
-        // A large draft of an older server has told this before.
+        // For a large draft of an older server this was reported before.
         Naming::IfAbsent | Naming::IfVersion(_) => {
             Err(ErrorKind::Unsupported(Ability::NameIfAbsent))
         }

@@ -84,7 +84,7 @@ fn read_cursor(cursor: &Cursor) -> Option<(u64, &[u8])> {
 /// All entries of a directory by their names, and the number of names that no path can have.
 fn entries(client: &Client, dir: &StorePath) -> Result<(Vec<Item>, u64), RemoteError> {
     let (say, hear) = channel();
-    // Nobody listens any more after an error.
+    // After an error there is no receiver any more.
     client.list_then(dir, 0, move |listing| drop(say.send(listing)));
     let (mut items, mut skipped) = (Vec::new(), 0);
     loop {

@@ -67,7 +67,7 @@ impl RemoteOpen {
         let (say, hear) = channel();
         let length = (range.end - range.start) as u32;
         let piece = Piece { path: bytes(&self.path), seen, from: range.start, length };
-        // Nobody waits for it if the reader wants no more.
+        // There is no receiver if the reader has ended.
         self.store.client().piece_then(piece, move |piece| drop(say.send(piece)));
         hear
     }
@@ -161,7 +161,7 @@ impl Open for RemoteOpen {
             let say = say.clone();
             self.store.client().edit_then(edit, piece, move |written| {
                 room.give_back(length);
-                // Nobody listens any more after an error.
+                // After an error there is no receiver any more.
                 let _ = say.send(written);
             });
         }
