@@ -1,8 +1,8 @@
 //! Sessions with servers, without C.
 
 use hikyaku_fan::{
-    Choice, Done, Download, HostStatus, Kind, Meter, Modes, Session as Started, SessionError,
-    Setup, Streams, Upload, named, remote_path,
+    Choice, Destination, Done, Download, HostStatus, Kind, Meter, Modes, Session as Started,
+    SessionError, Setup, Streams, Together, Upload, named, remote_path,
 };
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
@@ -154,7 +154,8 @@ impl Session {
         let work = || {
             session.download(&Download {
                 sources: &sources,
-                target: &target,
+                target: Destination::Here(&target),
+                together: Together { others: 0, claims: &Mutex::default() },
                 choice: &Choice::TREES,
                 modes: Modes::Usual,
                 streams: &Streams::Refused,
@@ -177,6 +178,7 @@ impl Session {
             session.upload(&Upload {
                 sources,
                 target: &target,
+                together: Together { others: 0, claims: &Mutex::default() },
                 choice: &Choice::TREES,
                 modes: Modes::Usual,
                 meter: &meter,

@@ -1,66 +1,48 @@
-//! Copies from and to daemons (`hikyaku serve`): one, or many that have parts of the same tree; and from the nodes of a
-//! Gfarm file system. Buckets of S3-compatible services come and go the same way, where the program is built for them.
+//! Copies between storages, and between a storage and this machine: daemons (`hikyaku serve`), one or many that have parts of
+//! the same tree, Gfarm file systems, and buckets of S3-compatible services, where the program is built for them. A source and a
+//! target of any kind go together.
 
 mod beside;
+mod daemons;
 mod direct;
+mod ends;
 mod gfarm;
+mod here;
 #[cfg(not(feature = "s3"))]
 mod no_s3;
 mod order;
 #[cfg(feature = "s3")]
 mod s3;
 mod start;
+mod target;
 
 use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
+use beside::beside;
+use ends::Part;
 use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures,
-    UPDATE_EVERY, headline, misuse, print_end, printed, unwritten,
+    UPDATE_EVERY, headline, print_end, printed, unwritten,
 };
-use hikyaku_fan::{Direction, Done, Download, Failed, Meter, Session, Upload, Watch, remote_path};
+use hikyaku_fan::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_fs::Shown;
-use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
-use hikyaku_store::StorePath;
-use hikyaku_stores::{GfarmPath, S3Path};
 use hikyaku_transfer::{FailureKind, Pass};
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;
 use order::Order;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
+use target::TargetEnd;
+
+pub(crate) use ends::{End, Transfer};
 
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
-
-/// What is copied, and whereto.
-#[derive(Clone, Debug)]
-pub(crate) enum Transfer {
-    /// From servers to a path of this machine.
-    Down(Sources, PathBuf),
-    /// From paths of this machine to daemons.
-    Up(Vec<PathBuf>, Servers),
-    /// From paths of this machine into a Gfarm file system.
-    UpToGfarm(Vec<PathBuf>, GfarmPath),
-    /// From paths of this machine into a bucket.
-    UpToS3(Vec<PathBuf>, S3Path),
-}
-
-/// What is copied from servers.
-#[derive(Clone, Debug)]
-pub(crate) enum Sources {
-    /// Paths on daemons.
-    Daemons(Vec<Servers>),
-    /// Paths in a Gfarm file system.
-    Gfarm(Vec<GfarmPath>),
-    /// Paths in a bucket.
-    S3(Vec<S3Path>),
-}
 
 /// Copies.
 pub(crate) fn run(
@@ -72,14 +54,8 @@ pub(crate) fn run(
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome { recorder, ..Outcome::default() };
-    let done = Order::new(plan, &scope, transfer).and_then(|order| match transfer {
-        Transfer::Down(sources, target) => download(&order, (sources, target), &mut outcome),
-        Transfer::Up(sources, target) => to_daemons(&order, (sources, target), &mut outcome),
-        Transfer::UpToGfarm(sources, target) => {
-            gfarm::upload(&order, (sources, target), &mut outcome)
-        }
-        Transfer::UpToS3(sources, target) => s3::upload(&order, (sources, target), &mut outcome),
-    });
+    let done =
+        Order::new(plan, &scope, transfer).and_then(|order| copy(&order, transfer, &mut outcome));
     let code = match &done {
         Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
         Ok(()) => code_of_failures(&outcome.kinds),
@@ -96,74 +72,26 @@ pub(crate) fn run(
     done.map(|()| code)
 }
 
-/// Copies from servers to this machine.
-fn download(
-    order: &Order<'_>,
-    (sources, target): (&Sources, &Path),
-    outcome: &mut Outcome,
-) -> Result<()> {
-    crate::run::check_target(target)?;
-    match sources {
-        Sources::Daemons(sources) => from_daemons(order, (sources, target), outcome),
-        Sources::Gfarm(sources) => gfarm::all(order, (sources, target), outcome),
-        Sources::S3(sources) => s3::all(order, (sources, target), outcome),
+/// Copies the sources of each storage, in the order of the command.
+fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result<()> {
+    let target = TargetEnd::new(order, &transfer.target)?;
+    for part in &transfer.parts {
+        let (written, together) = (part.written(), order.together(part));
+        let choice = &order.choice(&written);
+        let copied = match (part, &transfer.target) {
+            (Part::Here(all), End::Daemons(servers)) => {
+                daemons::upload(order, (all, choice, together), servers, outcome)
+            }
+            (Part::Here(all), _) => here::copy(order, (all, choice, together), &target, outcome),
+            (Part::Daemons(all), _) => {
+                daemons::copy(order, (all, choice, together), &target, outcome)
+            }
+            (Part::Gfarm(all), _) => gfarm::copy(order, (all, choice, together), &target, outcome),
+            (Part::S3(all), _) => s3::copy(order, (all, choice, together), &target, outcome),
+        };
+        beside(order, (transfer.parts.len(), &part.name()), copied, outcome)?;
     }
-}
-
-fn from_daemons(
-    order: &Order<'_>,
-    (sources, target): (&[Servers], &Path),
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let first = sources.first().context("no source")?;
-    if sources.iter().any(|source| source.servers != first.servers) {
-        let text = "sources on several sets of servers cannot be copied by one command";
-        return Err(misuse(text, "a command for each set"));
-    }
-    let paths: Vec<StorePath> = (sources.iter().map(|source| remote_path(&source.path)))
-        .collect::<Result<_, _>>()
-        .map_err(start::of_session)?;
-    let connected = start::connect(order, first)?;
-    let session = &connected.session;
-    let watch = outcome.watch(&session.names(), Some(session), Direction::In);
-    let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
-    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
-        session.download(&Download {
-            sources: &paths,
-            target,
-            choice: &order.choice(),
-            modes: order.modes(),
-            streams: &order.streams(),
-            meter: &meter,
-            stop,
-        })
-    })?;
-    let done = done.map_err(|error| start::of_download(error, sources))?;
-    shown.end(&done, Direction::In, outcome)
-}
-
-/// Copies files of this machine to daemons.
-fn to_daemons(
-    order: &Order<'_>,
-    (sources, target): (&[PathBuf], &Servers),
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let path = remote_path(&target.path).map_err(start::of_session)?;
-    let connected = start::connect(order, target)?;
-    let session = &connected.session;
-    let watch = outcome.watch(&session.names(), Some(session), Direction::Out);
-    let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
-    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
-        session.upload(&Upload {
-            sources,
-            target: &path,
-            choice: &order.choice(),
-            modes: order.modes(),
-            meter: &meter,
-            stop,
-        })
-    })?;
-    shown.end(&done.map_err(start::of_session)?, Direction::Out, outcome)
+    Ok(())
 }
 
 /// What came of it so far.
@@ -226,7 +154,7 @@ fn follow<T: Send>(
             })
         }
         Ok(done) => {
-            let is_rehearsal = order.choice().pass == Pass::DryRun;
+            let is_rehearsal = order.pass() == Pass::DryRun;
             let ending = if is_rehearsal { Ending::Untold } else { Ending::Done };
             Ok((done, Display { board, id, counts, ending }))
         }

@@ -6,7 +6,7 @@ mod part;
 mod patience;
 
 use crate::args::CopyArgs;
-use crate::cluster::{self, Sources, Transfer};
+use crate::cluster::{self, Transfer};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
@@ -33,7 +33,7 @@ use part::{Part, Turn, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -127,7 +127,7 @@ fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec
     check_possible(plan)?;
     let by = plan.transport.by;
     let ways = match on_servers {
-        Ok(Some(transfer)) => vec![transfer.way()],
+        Ok(Some(transfer)) => transfer.ways(),
         Ok(None) => table::ways(&plan.sources, &plan.target, by == By::Sftp),
         // The caller tells of it.
         Err(_) => return Ok(Vec::new()),
@@ -167,66 +167,7 @@ fn on_servers(plan: &CopyPlan) -> Result<Option<Transfer>> {
     let sources = plan.sources.iter().cloned();
     let sources: Vec<Location> = sources.map(|source| source.with_clusters(&settings)).collect();
     let target = plan.target.clone().with_clusters(&settings);
-    let is_cluster = |location: &Location| {
-        matches!(location, Location::Servers(_) | Location::Gfarm(_) | Location::S3(_))
-    };
-    match target {
-        Location::Servers(target) => {
-            return Ok(Some(Transfer::Up(of_this_machine(sources)?, target)));
-        }
-        Location::Gfarm(target) => {
-            return Ok(Some(Transfer::UpToGfarm(of_this_machine(sources)?, target)));
-        }
-        Location::S3(target) => {
-            return Ok(Some(Transfer::UpToS3(of_this_machine(sources)?, target)));
-        }
-        _ if !sources.iter().any(is_cluster) => return Ok(None),
-        _ => {}
-    }
-    let (mut daemons, mut gfarm, mut s3) = (Vec::new(), Vec::new(), Vec::new());
-    for source in sources {
-        match source {
-            Location::Servers(source) => daemons.push(source),
-            Location::Gfarm(source) => gfarm.push(source),
-            Location::S3(source) => s3.push(source),
-            other => {
-                let text = format!("'{other}': sources on daemons and others cannot be mixed");
-                return Err(misuse(text, "one command for each kind of source"));
-            }
-        }
-    }
-    let servers = match (daemons.is_empty(), gfarm.is_empty(), s3.is_empty()) {
-        (false, true, true) => Sources::Daemons(daemons),
-        (true, false, true) => Sources::Gfarm(gfarm),
-        (true, true, false) => Sources::S3(s3),
-        _ => {
-            let text = "sources on daemons, in a Gfarm file system and in a bucket cannot be mixed";
-            return Err(misuse(text, "one command for each kind of source"));
-        }
-    };
-    match target {
-        Location::Local(path) => Ok(Some(Transfer::Down(servers, path))),
-        other => Err(misuse(
-            format!(
-                "'{other}': files of daemons, Gfarm and buckets can be copied to this machine only"
-            ),
-            "copy it to this machine first, and from this machine by a second command",
-        )),
-    }
-}
-
-/// Paths of this machine, which are all that can be copied to daemons, into Gfarm and into buckets.
-fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
-    let local = |source| match source {
-        Location::Local(path) => Ok(path),
-        other => Err(misuse(
-            format!(
-                "'{other}': only files of this machine can be copied to daemons, Gfarm and buckets"
-            ),
-            "copy it to this machine first, and from this machine by a second command",
-        )),
-    };
-    sources.into_iter().map(local).collect()
+    Transfer::of(sources, target)
 }
 
 /// Refuses a target without a name.

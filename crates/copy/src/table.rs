@@ -1,6 +1,5 @@
 //! What each option of `hikyaku cp` does on each way, and which ways a copy goes.
 
-use crate::cluster::{Sources, Transfer};
 use crate::guests::Guests;
 use hikyaku_console::Class::{Convenience, Metadata, Protects};
 use hikyaku_console::Effect::{
@@ -40,20 +39,6 @@ pub(crate) fn ways(sources: &[Location], target: &Location, is_sftp: bool) -> Ve
     let mut ways: Vec<Way> = sources.iter().map(way).collect();
     ways.dedup();
     ways
-}
-
-impl Transfer {
-    /// The way that it goes.
-    pub(crate) const fn way(&self) -> Way {
-        match self {
-            Self::Down(Sources::Daemons(_), _) => Way::FromDaemons,
-            Self::Down(Sources::Gfarm(_), _) => Way::FromGfarm,
-            Self::Down(Sources::S3(_), _) => Way::FromBucket,
-            Self::Up(..) => Way::ToDaemons,
-            Self::UpToGfarm(..) => Way::ToGfarm,
-            Self::UpToS3(..) => Way::ToBucket,
-        }
-    }
 }
 
 /// With servers that are started through ssh.

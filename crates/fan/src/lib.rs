@@ -3,8 +3,8 @@
 //! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
-//! name when all of it is on the disk. [`upload()`] is the other direction: whole files, each to one server; [`deposit()`] is
-//! the same into a store of this machine's own, such as a Gfarm file system.
+//! name when all of it is on the disk of its store, which may be any. [`upload()`] is the other direction: whole files of this
+//! machine, each to one of several servers.
 //!
 //! [`Session`] has all of this for programs: it connects to the servers once, and then files go in both directions until it
 //! is stopped.
@@ -17,7 +17,6 @@
 mod blocked;
 mod census;
 mod choice;
-mod deposit;
 mod dress;
 mod fetch;
 mod in_order;
@@ -39,7 +38,6 @@ pub use census::{
     Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
 };
 pub use choice::{Choice, InTheWay, Link};
-pub use deposit::{DepositJob, deposit};
 pub use dress::{DirMeta, DirState, Dress};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
@@ -48,9 +46,9 @@ pub use layout::{AtTarget, Meant, NoPlace, Renamed, TargetLayout, Written};
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{
-    Arriving, ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus,
-    Landing, Met, Modes, Parameters, ServerParameters, Session, SessionError, Setup, Sources,
-    Streams, Target, Up, Upload, named, remote_path, unfit,
+    Arriving, ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState,
+    HostStatus, Landed, Landing, Met, Modes, Parameters, ServerParameters, Session, SessionError,
+    Setup, Sources, Streams, Target, Together, Up, Upload, named, remote_path, unfit,
 };
 pub use upload::{UploadError, UploadJob, Uploaded, upload};
 pub use watch::{Direction, Watch};

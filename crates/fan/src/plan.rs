@@ -3,11 +3,11 @@
 use crate::census::{Census, File, LeftOut, ServerId, Why};
 use crate::choice::{Link, Selection, Wanted};
 use crate::dress::DirMeta;
-use crate::session::Landing;
+use crate::session::{Dirs, Landing};
 use hikyaku_fs::{PeerPath, umask};
 use hikyaku_remote::{RemoteError, Seen};
 use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Files, directories and links with their places at the target.
@@ -73,6 +73,7 @@ impl Plan {
             plan.files.extend(place(&file.path).map(|to| File { to, ..file }));
         }
         plan.left_out = left_out;
+        plan.trim(landing.dirs);
         plan
     }
 
@@ -201,6 +202,23 @@ impl Plan {
         self.left_out.push(LeftOut { path: path.as_bytes().to_vec(), why });
     }
 
+    /// Leaves out directories that a store has by their entries.
+    pub(crate) fn trim(&mut self, dirs: Dirs) {
+        if dirs == Dirs::Implied {
+            let files = self.files.iter().filter_map(|file| file.to.split());
+            let dirs = self.dirs.iter().filter_map(|(path, _)| path.split());
+            let filled: BTreeSet<StorePath> = files.chain(dirs).map(|(dir, _)| dir).collect();
+            self.dirs.retain(|(path, _)| !filled.contains(path));
+        }
+    }
+
+    /// Notes that each of so many servers has all files.
+    pub fn is_from(&mut self, servers: usize) {
+        for file in &mut self.files {
+            file.at = (0..servers).map(ServerId).collect();
+        }
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.seen.size).sum()
@@ -212,3 +230,6 @@ fn has_bytes(source: &Arc<dyn Store>, path: &StorePath) -> bool {
     let open = source.open(path, Access::Read);
     open.is_ok_and(|open| open.read_at(0, &mut [0]).is_ok_and(|length| length > 0))
 }
+
+#[cfg(test)]
+mod tests;

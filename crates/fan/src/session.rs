@@ -9,24 +9,30 @@
 //! Downloads and uploads of a session follow each other; a second one waits until the first has ended. They end early when
 //! their `stop` is set. Questions, and reads of ranges, go at any time.
 
+mod destination;
 mod download;
 mod error;
 mod landing;
 mod led;
 mod log;
+mod place;
 mod read;
 mod setup;
 mod sources;
 mod status;
+mod target;
 mod upload;
 
+pub use destination::{Destination, Together};
 pub use download::{Download, unfit};
 pub use error::{Done, Failed, HostError, SessionError};
 pub use landing::{Arriving, Landing, Streams};
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
-pub use sources::{Sources, Target};
+pub use sources::{Landed, Sources};
 pub use status::{HostState, HostStatus, Up};
+pub(crate) use target::Dirs;
+pub use target::Target;
 pub use upload::Upload;
 
 use crate::census::ServerId;

@@ -5,7 +5,8 @@ use crate::failure::{of_files, of_session, of_text};
 use crate::setup::Words;
 use crate::wait::{Progress, wait};
 use hikyaku_fan::{
-    Choice, Download, Existing, Meter, Modes, SessionError, Streams, Upload, remote_path,
+    Choice, Destination, Download, Existing, Meter, Modes, SessionError, Streams, Together, Upload,
+    remote_path,
 };
 use hikyaku_store::StorePath;
 use pyo3::exceptions::PyValueError;
@@ -65,7 +66,8 @@ impl Session {
         let done = wait(py, Some(&told), |stop| {
             session.download(&Download {
                 sources: &sources,
-                target: &to,
+                target: Destination::Here(&to),
+                together: Together { others: 0, claims: &Mutex::default() },
                 choice: &Choice::TREES,
                 modes: modes(keep_modes),
                 streams: &Streams::Refused,
@@ -103,6 +105,7 @@ impl Session {
             session.upload(&Upload {
                 sources: &files,
                 target: &target,
+                together: Together { others: 0, claims: &Mutex::default() },
                 choice: &Choice { existing, ..Choice::TREES },
                 modes: modes(keep_modes),
                 meter: &meter,

@@ -3,8 +3,8 @@
 
 use hikyaku_crypto::KnownPeers;
 use hikyaku_fan::{
-    Choice, Done, Download, HostState, Kind, Meter, Modes, Parameters, Session, SessionError,
-    Setup, Streams, Upload, remote_path,
+    Choice, Destination, Done, Download, HostState, Kind, Meter, Modes, Parameters, Session,
+    SessionError, Setup, Streams, Together, Upload, remote_path,
 };
 use hikyaku_net::blocking::{Stop, block_on};
 use hikyaku_net::{Fingerprint, Identity, Listener, ListenerConfig, Memory as Paths};
@@ -22,8 +22,8 @@ use hikyaku_transfer::FailureKind;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -132,7 +132,8 @@ fn download(
 ) -> Result<Done, SessionError> {
     session.download(&Download {
         sources: &[path(source)],
-        target,
+        target: Destination::Here(target),
+        together: Together { others: 0, claims: &Mutex::default() },
         choice: &Choice::TREES,
         modes: Modes::Usual,
         streams: &Streams::Refused,
@@ -145,6 +146,7 @@ fn upload(session: &Session, source: &Path, target: &str) -> Result<Done, Sessio
     session.upload(&Upload {
         sources: &[source.to_owned()],
         target: &path(target),
+        together: Together { others: 0, claims: &Mutex::default() },
         choice: &Choice::TREES,
         modes: Modes::Usual,
         meter: &Meter::new(session.met().len()),

@@ -546,9 +546,13 @@ fn what_cannot_be_read_is_told() {
     told(rig.cp(&["new", "gfarm:///none/b"]), 6, &["there is no directory 'none'"]);
     told(rig.cp(&["new", "gfarm:///a/b"]), 6, &["gfarm:///a/b: "]);
     told(rig.cp(&["none", "gfarm:///b"]), 6, &["none: no such file"]);
-    told(rig.cp(&["gfarm:///a", "gfarm:///b"]), 1, &["only files of this machine", "try: "]);
-    told(rig.cp(&["gfarm:///a", "host:b"]), 1, &["to this machine only", "try: "]);
-    told(rig.cp(&["gfarm:///a", "s3://b/c", "."]), 1, &["cannot be mixed", "try: "]);
+    told(rig.cp(&["gfarm:///a", "host:b"]), 1, &["reached through ssh", "try: "]);
+    told(rig.cp(&["gfarm:///none", "gfarm:///b"]), 6, &["gfarm:///none: no such file"]);
+    // A copy within the file system passes through this machine.
+    assert_good(&rig.cp(&["gfarm:///a", "gfarm:///b"]));
+    fs::create_dir(rig.at("both")).unwrap();
+    assert_good(&rig.cp(&["new", "gfarm:///b", "both"]));
+    assert_eq!((read(&rig.at("both/b")).len(), read(&rig.at("both/new")).len()), (1000, 1));
 
     let key = rig.at("servers/shared_key");
     let good = fs::read(&key).unwrap();

@@ -59,6 +59,7 @@ mod sites;
 mod sources;
 mod stdout;
 mod stopped;
+mod storages;
 mod stores;
 mod targets;
 mod terminal;

@@ -160,7 +160,9 @@ fn what_cannot_be_copied_is_told_with_what_to_do() {
     rig.fails(&["f", "s3://none/f"], 6, &["s3://none/f", "NoSuchBucket", "try: check the name"]);
     rig.fails(&["s3://bucket/nothing", "."], 6, &["s3://bucket/nothing"]);
     rig.fails(&["s3://bucket/d", "."], 6, &["-r was not given"]);
-    rig.fails(&["s3://bucket/d/f", "s3://bucket/e"], 1, &["only files of this machine"]);
+    rig.copied(&["s3://bucket/d/f", "s3://bucket/e"]);
+    rig.copied(&["s3://bucket/e", "again"]);
+    assert_eq!(fs::read(rig.at("again")).unwrap(), b"x");
     rig.fails(&["s3://bucket/d/f", "none/f"], 6, &["none"]);
 }
 

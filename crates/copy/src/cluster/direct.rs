@@ -1,10 +1,10 @@
-//! Transfers with files that this machine reads and writes without daemons between: by Gfarm's own protocol, and in buckets.
+//! Files that this machine fetches itself and writes where they go: from its own disks, by Gfarm's own protocol, and from
+//! buckets.
 
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_fan::{
-    DepositJob, Direction, Done, Job, Landing, Meter, Modes, Plan, ServerId, Session, Sources,
-    Watch, deposit, fetch,
+    Direction, Done, Job, Meter, Modes, Plan, ServerId, Session, Taking, Watch, fetch,
 };
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
@@ -24,7 +24,13 @@ pub(super) struct Fetching<'a> {
     /// What they send, and the names that it gets.
     pub(super) plan: &'a Plan,
     /// Where the files go.
-    pub(super) landing: &'a Landing,
+    pub(super) store: Arc<dyn Store>,
+    /// In which order the target takes bytes.
+    pub(super) taking: Taking,
+    /// Which way they go, seen from the names.
+    pub(super) direction: Direction,
+    /// What failed before.
+    pub(super) done: Done,
     /// Which permission bits they get.
     pub(super) modes: Modes,
     /// Connects again to one that was lost.
@@ -36,9 +42,11 @@ pub(super) struct Fetching<'a> {
 }
 
 /// Fetches, and shows how far that is.
-pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome) -> Result<()> {
-    let watch = outcome.watch(what.names, what.session, Direction::In);
-    let meter = Meter::new(what.servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
+pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome) -> Result<()> {
+    let watch = outcome.watch(what.names, what.session, what.direction);
+    // What goes out is counted as a whole.
+    let servers = if what.direction == Direction::In { what.servers.len() } else { 0 };
+    let meter = Meter::new(servers).heard_by(watch.as_ref().map(Watch::on_file));
     if what.plan.is_new_tree {
         meter.set_new_tree();
     }
@@ -49,58 +57,26 @@ pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome
             servers: what.servers,
             redial: what.redial,
             plan: what.plan,
-            store: what.landing.store.clone(),
+            store: what.store.clone(),
             patience: GONE_MAX,
             dress: what.modes.dress(),
-            taking: what.landing.taking,
-            existing: order.choice().existing,
-            pass: order.choice().pass,
+            taking: what.taking,
+            existing: order.existing(),
+            pass: order.pass(),
             parameters: order.parameters,
             meter: &meter,
             stop,
         })
     })?;
     let fetched = fetched.context("cannot start a thread")?;
+    let name = |server: &ServerId| what.names.get(server.0).map_or("", String::as_str);
     for (server, error) in &fetched.lost {
-        shown.board.remark(&format!("{}: {error}; {}", what.names[server.0], what.after_loss));
+        shown.board.remark(&format!("{}: {error}; {}", name(server), what.after_loss));
     }
     if let Some(remark) = (what.remark)() {
         shown.board.remark(&remark);
     }
-    let mut done = Done::default();
+    let mut done = what.done;
     done.add_fetched(what.plan, fetched);
-    shown.end(&done, Direction::In, outcome)
-}
-
-/// Writes what is planned of these sources into a store that is called `name`, and shows how far that is. `done` has what
-/// failed before.
-pub(super) fn up(
-    order: &Order<'_>,
-    (store, name): (&dyn Store, &String),
-    (sources, plan): (&Sources, &Plan),
-    mut done: Done,
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let watch = outcome.watch(std::slice::from_ref(name), None, Direction::Out);
-    let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
-    if plan.is_new_tree {
-        meter.set_new_tree();
-    }
-    meter.add_found(plan.files.len(), plan.bytes());
-    meter.set_found();
-    let (uploaded, display) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
-        deposit(&DepositJob {
-            store,
-            source: &*sources.store,
-            plan,
-            existing: order.choice().existing,
-            pass: order.choice().pass,
-            dress: order.modes().dress(),
-            rate: order.parameters.client.rate,
-            meter: &meter,
-            stop,
-        })
-    })?;
-    done.add_uploaded(plan, uploaded.context("cannot start a thread")?);
-    display.end(&done, Direction::Out, outcome)
+    shown.end(&done, what.direction, outcome)
 }

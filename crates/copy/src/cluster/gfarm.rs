@@ -2,13 +2,15 @@
 //! copies into one.
 
 use super::beside::beside;
-use super::direct::{Fetching, down, up};
+use super::direct::{Fetching, bring};
+use super::order::written;
+use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{Tone, begun, headline, misuse, say, with_remedy};
+use hikyaku_console::{Tone, begun, headline, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, Landing, Plan, Renamed, ServerId, Session, SessionError, Target,
+    Arriving, Choice, Direction, Done, Plan, ServerId, Session, SessionError, Target, Together,
     failure_kind, gfarm_census, remote_path, unfit,
 };
 use hikyaku_job::in_store;
@@ -19,31 +21,28 @@ use hikyaku_stores::GfarmPath;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Copies what the file system has at these paths to `target`.
-pub(super) fn all(
+/// Copies what the file system has at these paths, which were written so.
+pub(super) fn copy(
     order: &Order<'_>,
-    (sources, target): (&[GfarmPath], &Path),
+    (sources, choice, together): (&[GfarmPath], &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
     outcome: &mut Outcome,
 ) -> Result<()> {
     let first = sources.first().context("no source")?;
-    if sources.iter().any(|source| source.server != first.server) {
-        let text = "sources in several Gfarm file systems cannot be copied by one command";
-        return Err(misuse(text, "a command for each file system"));
-    }
     let gfarm = Arc::new(Gfarm::connect(first.server.clone()).map_err(explained)?);
     let stopped = gfarm.clone();
     let _stopped = order.scope.on_stop(move || stopped.stop());
     let sources = &expanded(&gfarm, sources)?;
-    let mut claims = Claims::default();
     for source in sources {
-        let copied = one(order, (&gfarm, source), (target, sources.len(), &mut claims), outcome);
-        beside(order, (sources.len(), &source.to_string()), copied, outcome)?;
+        let of = (source, sources.len(), choice, together);
+        let copied = one(order, &gfarm, of, target, outcome);
+        let number = sources.len() + together.others;
+        beside(order, (number, &source.to_string()), copied, outcome)?;
     }
     Ok(())
 }
@@ -51,11 +50,11 @@ pub(super) fn all(
 /// Copies what one source means; there are so many.
 fn one(
     order: &Order<'_>,
-    (gfarm, source): (&Arc<Gfarm>, &GfarmPath),
-    (target, sources, claims): (&Path, usize, &mut Claims),
+    gfarm: &Arc<Gfarm>,
+    (source, sources, choice, together): (&GfarmPath, usize, &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let choice = order.choice();
     let root = remote_path(&source.path).map_err(start::of_session)?;
     let survey = survey(gfarm, &root).map_err(|trouble| told(source, &trouble))?;
     let nodes: Vec<Arc<Node>> = survey
@@ -74,14 +73,16 @@ fn one(
     // A tree without bytes needs no node, and the census a place to stand on.
     let mut found = gfarm_census(&survey, reached.len().max(1), number);
     let kind = found
-        .choose((&root, &root), &choice)
+        .choose((&root, &root), choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
-    let renamed = Renamed::of(sources, choice.meant(&root));
+    let renamed = together.renamed(sources, choice.meant(&root));
     let streams = &order.streams();
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-    let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
+    let landing =
+        target.destination()?.landing((&root, &root), arriving).map_err(start::of_session)?;
     let mut plan = Plan::of(found, &landing);
-    claims.take("", &mut plan);
+    let origin = source.server.as_ref().map_or_else(String::new, ToString::to_string);
+    together.claim(sources, &format!("gfarm://{origin}"), &mut plan);
     let servers: Vec<Arc<dyn Fetcher>> = reached.iter().map(|one| one.server.clone()).collect();
     let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
     let what = Fetching {
@@ -89,13 +90,16 @@ fn one(
         names: &names,
         session: all.session,
         plan: &plan,
-        landing: &landing,
+        store: landing.store.clone(),
+        taking: landing.taking,
+        direction: Direction::In,
+        done: Done::default(),
         modes: order.modes(),
         redial: &|server: ServerId| all.again(reached.get(server.0)?),
         after_loss: "the others have taken over",
         remark: &|| all.metadata_away(),
     };
-    down(order, &what, outcome)
+    bring(order, what, outcome)
 }
 
 /// What the sources mean: those that are patterns stand for all that matches them.
@@ -115,36 +119,27 @@ fn expanded(gfarm: &Gfarm, sources: &[GfarmPath]) -> Result<Vec<GfarmPath>> {
     Ok(all)
 }
 
-/// Copies these files and directories into a Gfarm file system.
-pub(super) fn upload(
-    order: &Order<'_>,
-    (sources, target): (&[PathBuf], &GfarmPath),
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let choice = order.choice();
-    let root = remote_path(&target.path).map_err(start::of_session)?;
-    let mut done = Done::default();
-    let sources = hikyaku_fan::Sources::find(sources, &choice, &mut done.failed)
-        .map_err(start::of_session)?;
-    let store = Gfarm::connect(target.server.clone()).map_err(explained)?;
+/// A place in a Gfarm file system.
+pub(super) fn target(order: &Order<'_>, path: &GfarmPath) -> Result<Place> {
+    let root = remote_path(&path.path).map_err(start::of_session)?;
+    let store = Gfarm::connect(path.server.clone()).map_err(explained)?;
     let store = Arc::new(store.recorded(begun()));
     let stopped = store.clone();
-    let _stopped = order.scope.on_stop(move || stopped.stop());
-    let shown = target.to_string();
+    let stopped = order.scope.on_stop(move || stopped.stop());
+    let name = path.to_string();
     let look = |path: &StorePath| match store.look(path) {
         Ok(found) => Ok(vec![Some(found.kind)]),
         Err(error) if error.kind == ErrorKind::NotFound => Ok(vec![None]),
         Err(error) => {
-            let text = format!("{shown}: {}", error.kind);
+            let text = format!("{name}: {}", error.kind);
             Err(SessionError::Refused { kind: error.kind.into(), text })
         }
     };
     let led = led(&*store, &root)
-        .map_err(|error| failed(failure_kind(error.kind), format!("{shown}: {}", error.kind)))?;
-    let plan = Target::find(&look, &shown, (order.written(&root), led))
-        .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
-        .map_err(start::of_session)?;
-    up(order, (&*store, &shown), (&sources, &plan), done, outcome)
+        .map_err(|error| failed(failure_kind(error.kind), format!("{name}: {}", error.kind)))?;
+    let target = Target::find(&look, &name, (written(path.ending), led));
+    let target = target.map_err(start::of_session)?;
+    Ok(Place::new(store, target, name).stopped_by(stopped))
 }
 
 /// Where the target leads: gfmd follows no links.

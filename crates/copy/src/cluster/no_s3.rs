@@ -1,28 +1,30 @@
 //! What a program without the feature `s3` says of buckets.
 
+use super::target::{Place, TargetEnd};
 use super::{Order, Outcome};
 use crate::outcome::failed;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use hikyaku_console::with_remedy;
+use hikyaku_fan::{Choice, Together};
 use hikyaku_stores::S3Path;
 use hikyaku_transfer::FailureKind;
-use std::path::{Path, PathBuf};
 
-pub(super) fn all(_: &Order<'_>, (sources, _): (&[S3Path], &Path), _: &mut Outcome) -> Result<()> {
-    sources.first().map_or(Ok(()), missing)
-}
-
-pub(super) fn upload(
+pub(super) fn copy(
     _: &Order<'_>,
-    (_, target): (&[PathBuf], &S3Path),
+    (sources, ..): (&[S3Path], &Choice<'_>, Together<'_>),
+    _: &TargetEnd<'_>,
     _: &mut Outcome,
 ) -> Result<()> {
-    missing(target)
+    sources.first().map_or(Ok(()), |path| Err(missing(path)))
 }
 
-fn missing(path: &S3Path) -> Result<()> {
+pub(super) fn target(_: &Order<'_>, path: &S3Path) -> Result<Place> {
+    Err(missing(path))
+}
+
+fn missing(path: &S3Path) -> Error {
     let error =
         failed(FailureKind::Unsupported, format!("{path}: this hikyaku was built without S3"));
     let remedy = "build it with S3: cargo build --release -p hikyaku-cli --features s3";
-    Err(with_remedy(error, Some(remedy)))
+    with_remedy(error, Some(remedy))
 }

@@ -1,15 +1,17 @@
 //! Copies from and into buckets of S3-compatible services, over several connections at once.
 
 use super::beside::beside;
-use super::direct::{Fetching, down, up};
+use super::direct::{Fetching, bring};
+use super::order::written;
+use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use crate::plan::CopyPlan;
 use anyhow::{Error, Result};
 use hikyaku_console::{Tone, begun, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Claims, Done, Landing, LeftOut, Modes, Plan, Renamed, ServerId, SessionError, Target,
-    Why, failure_kind, remote_path, store_census, unfit,
+    Arriving, Choice, Direction, Done, LeftOut, Modes, Plan, ServerId, SessionError, Target,
+    Together, Why, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
@@ -18,41 +20,37 @@ use hikyaku_store_s3::{Meant, S3, S3Error, S3Options, Times};
 use hikyaku_stores::S3Path;
 use hikyaku_transfer::Depth;
 use hikyaku_units::counted;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Copies what buckets have at these paths to `target`.
-pub(super) fn all(
+/// Copies what a bucket has at these paths.
+pub(super) fn copy(
     order: &Order<'_>,
-    (sources, target): (&[S3Path], &Path),
+    (sources, choice, together): (&[S3Path], &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let mut bucket: Option<(String, S3)> = None;
-    let mut claims = Claims::default();
+    let Some(first) = sources.first() else { return Ok(()) };
+    let store = connect(order.plan, first)?;
+    let stopped = store.clone();
+    let _stopped = order.scope.on_stop(move || stopped.stop());
     for source in sources {
-        let store = match &bucket {
-            Some((name, store)) if *name == source.bucket => store.clone(),
-            _ => connect(order.plan, source)?,
-        };
-        bucket = Some((source.bucket.clone(), store.clone()));
-        let stopped = store.clone();
-        let _stopped = order.scope.on_stop(move || stopped.stop());
-        let number = sources.len();
-        let copied = one(order, (&store, source), (target, number, &mut claims), outcome);
+        let of = (source, sources.len(), choice, together);
+        let copied = one(order, &store, of, target, outcome);
+        let number = sources.len() + together.others;
         beside(order, (number, &source.to_string()), copied, outcome)?;
     }
     Ok(())
 }
 
-/// Fetches what one source means.
+/// Copies what one source means; there are so many.
 fn one(
     order: &Order<'_>,
-    (store, source): (&S3, &S3Path),
-    (target, sources, claims): (&Path, usize, &mut Claims),
+    store: &S3,
+    (source, sources, choice, together): (&S3Path, usize, &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let (plan, choice) = (order.plan, order.choice());
+    let plan = order.plan;
     let root = remote_path(&source.path).map_err(start::of_session)?;
     let times = if order.modes() == Modes::Kept { Times::Noted } else { Times::Written };
     let meant = match choice.depth {
@@ -66,17 +64,18 @@ fn one(
     let doubles = survey.doubles.iter().cloned();
     found.left_out.extend(doubles.map(|path| LeftOut { path, why: Why::Double }));
     let kind = found
-        .choose((&root, &root), &choice)
+        .choose((&root, &root), choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let servers = fetchers(&shared, connections)
         .map_err(|error| failed(failure_kind(error.kind), format!("{source}: {}", error.kind)))?;
     let streams = &order.streams();
-    let renamed = Renamed::of(sources, choice.meant(&root));
+    let renamed = together.renamed(sources, choice.meant(&root));
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-    let landing = Landing::new((&root, &root), target, arriving).map_err(start::of_session)?;
+    let landing =
+        target.destination()?.landing((&root, &root), arriving).map_err(start::of_session)?;
     let mut wanted = Plan::of(found, &landing);
-    claims.take(&source.bucket, &mut wanted);
+    together.claim(sources, &format!("s3://{}", source.bucket), &mut wanted);
     let connection = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(connection).collect();
     let whole_files = || {
@@ -93,7 +92,10 @@ fn one(
         names: &names,
         session: None,
         plan: &wanted,
-        landing: &landing,
+        store: landing.store.clone(),
+        taking: landing.taking,
+        direction: Direction::In,
+        done: Done::default(),
         // A bucket has none.
         modes: Modes::Usual,
         // One that is gone is asked again as it is.
@@ -101,51 +103,33 @@ fn one(
         after_loss: "it was tried again",
         remark: &whole_files,
     };
-    down(order, &what, outcome)
+    bring(order, what, outcome)
 }
 
-/// Copies these files and directories into a bucket.
-pub(super) fn upload(
-    order: &Order<'_>,
-    (sources, target): (&[PathBuf], &S3Path),
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let choice = order.choice();
-    let root = remote_path(&target.path).map_err(start::of_session)?;
-    let mut done = Done::default();
-    let sources = hikyaku_fan::Sources::find(sources, &choice, &mut done.failed)
-        .map_err(start::of_session)?;
-    let store = connect(order.plan, target)?;
+/// A place in a bucket.
+pub(super) fn target(order: &Order<'_>, path: &S3Path) -> Result<Place> {
+    let root = remote_path(&path.path).map_err(start::of_session)?;
+    let store = connect(order.plan, path)?;
     let stopped = store.clone();
-    let _stopped = order.scope.on_stop(move || stopped.stop());
-    let shown = target.to_string();
-    let look = |path: &StorePath| match store.look(path) {
+    let stopped = order.scope.on_stop(move || stopped.stop());
+    let name = path.to_string();
+    let look = |at: &StorePath| match store.look(at) {
         Ok(found) => Ok(vec![Some(found.kind)]),
         // A directory of a bucket is there as soon as something is in it.
         Err(error) if error.kind == ErrorKind::NotFound => {
-            let is_dir = *path != root || target.ending != Ending::Name;
+            let is_dir = *at != root || path.ending != Ending::Name;
             Ok(vec![is_dir.then_some(Kind::Dir)])
         }
         Err(error) => {
-            let text = format!("{shown}: {}", error.kind);
+            let text = format!("{name}: {}", error.kind);
             Err(SessionError::Refused { kind: error.kind.into(), text })
         }
     };
     // A bucket has no links.
     let led = Led { path: root.clone(), end: End::There };
-    let mut plan = Target::find(&look, &shown, (order.written(&root), led))
-        .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
-        .map_err(start::of_session)?;
-    implied(&mut plan);
-    up(order, (&store, &shown), (&sources, &plan), done, outcome)
-}
-
-/// Leaves out directories that something is in: only an empty one needs an object that marks it.
-fn implied(plan: &mut Plan) {
-    let files = plan.files.iter().filter_map(|file| file.to.split());
-    let dirs = plan.dirs.iter().filter_map(|(path, _)| path.split());
-    let filled: BTreeSet<StorePath> = files.chain(dirs).map(|(dir, _)| dir).collect();
-    plan.dirs.retain(|(path, _)| !filled.contains(path));
+    let target = Target::find(&look, &name, (written(path.ending), led));
+    let target = target.map_err(start::of_session)?.with_implied_dirs();
+    Ok(Place::new(Arc::new(store), target, name).stopped_by(stopped))
 }
 
 /// Connections to the server of a bucket, unless `--pipes` says otherwise. On a path of 100 ms one carries some 100 to 500

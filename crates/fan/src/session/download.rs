@@ -1,17 +1,15 @@
 //! Downloads of a session.
 
-use super::{Arriving, Done, Failed, Landing, Modes, Session, SessionError, Streams};
-use crate::census::{Census, Claims, ServerId, census};
+use super::{Arriving, Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
+use crate::census::{Census, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
-use crate::layout::Renamed;
 use crate::meter::{Meter, ServerMeter};
 use crate::plan::Plan;
 use crate::watch::Direction;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{ErrorKind, Fetcher, StorePath};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,13 +18,15 @@ use std::time::{Duration, Instant};
 const GONE_MAX: Duration = Duration::from_secs(20);
 
 /// What is to be downloaded, and whereto.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Download<'a> {
     /// Files and directories below the roots of the servers.
     pub sources: &'a [StorePath],
-    /// A path of this machine. As scp has it: a directory receives the sources, any other target is the new name of a
-    /// single source.
-    pub target: &'a Path,
+    /// A path of this machine, or a place of a store. As scp has it: a directory receives the sources, any other target is the
+    /// new name of a single source.
+    pub target: Destination<'a>,
+    /// What the sources have in common with those of other calls.
+    pub together: Together<'a>,
     /// What of the sources is copied.
     pub choice: &'a Choice<'a>,
     /// The permission bits of new files.
@@ -50,10 +50,10 @@ impl Session {
     pub fn download(&self, download: &Download<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.logged(Direction::In, download.meter, || {
-            let (mut done, mut claims) = (Done::default(), Claims::default());
+            let mut done = Done::default();
             let (mut first, mut copied) = (None, 0);
             for source in download.sources {
-                match self.fetch_one((download, &mut claims), source, &mut done) {
+                match self.fetch_one(download, source, &mut done) {
                     Ok(()) => copied += 1,
                     // It is about this source. The others are copied.
                     Err(SessionError::Refused { kind: kind @ Kind::File(_), text }) => {
@@ -73,7 +73,7 @@ impl Session {
 
     fn fetch_one(
         &self,
-        (download, claims): (&Download<'_>, &mut Claims),
+        download: &Download<'_>,
         named: &StorePath,
         done: &mut Done,
     ) -> Result<(), SessionError> {
@@ -98,14 +98,13 @@ impl Session {
         let kind = found
             .choose((root, named), choice)
             .map_err(|kind| SessionError::refused(kind, format!("{shown}: {}", unfit(kind))))?;
-        let renamed = Renamed::of(download.sources.len(), choice.meant(named));
+        let (together, sources) = (download.together, download.sources.len());
+        let renamed = together.renamed(sources, choice.meant(named));
         let streams = download.streams;
         let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
-        let landing = Landing::new((root, named), download.target, arriving)?;
+        let landing = download.target.landing((root, named), arriving)?;
         let mut plan = Plan::of(found, &landing);
-        if download.sources.len() > 1 {
-            claims.take("", &mut plan);
-        }
+        together.claim(sources, &self.names().join(","), &mut plan);
         let meter = download.meter;
         if plan.is_new_tree {
             meter.set_new_tree();

@@ -1,6 +1,6 @@
 //! Where the files of a source go: into a directory of this machine, or into a store.
 
-use super::{Kind, SessionError, Target as StoreTarget};
+use super::{Dirs, Kind, SessionError, Target as StoreTarget};
 use crate::fetch::Taking;
 use crate::layout::{AtTarget, Renamed, TargetLayout, Written};
 use hikyaku_console::begun;
@@ -25,6 +25,8 @@ pub struct Landing {
     to: StorePath,
     layout: TargetLayout,
     kind: FileKind,
+    /// How the store has directories.
+    pub(crate) dirs: Dirs,
 }
 
 /// What comes to a target.
@@ -91,8 +93,8 @@ impl Landing {
                 (Arc::new(store.recorded(begun().as_deref())), Taking::AnyOrder)
             }
         };
-        Self { store, taking, root: source.0.clone(), to: base, layout, kind: arriving.kind }
-            .named(source)
+        let (root, kind, dirs) = (source.0.clone(), arriving.kind, Dirs::Made);
+        Self { store, taking, root, to: base, layout, kind, dirs }.named(source)
     }
 
     /// At a place of a store that was looked at.
@@ -108,7 +110,8 @@ impl Landing {
         let come = (arriving.kind, renamed(source, arriving.renamed));
         let (layout, to) = target.layout(come)?;
         let (root, taking) = (source.0.clone(), Taking::AnyOrder);
-        Self { store, taking, root, to, layout, kind: arriving.kind }.named(source)
+        let (kind, dirs) = (arriving.kind, target.dirs());
+        Self { store, taking, root, to, layout, kind, dirs }.named(source)
     }
 
     /// With the source's own name where a directory receives it.
@@ -134,6 +137,11 @@ impl Landing {
             if below.is_empty() || self.to == StorePath::ROOT { b"" } else { b"/" };
         let place = StorePath::new(&[self.to.as_bytes(), between, below].concat()).ok()?;
         (place != StorePath::ROOT).then_some(place)
+    }
+
+    /// The place of the source itself.
+    pub(crate) const fn place(&self) -> &StorePath {
+        &self.to
     }
 
     /// Whether a path of the servers is the source itself.

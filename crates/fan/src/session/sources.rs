@@ -1,16 +1,15 @@
-//! What is uploaded, and where it goes.
+//! Files and directories of this machine as sources.
 
-use super::{Failed, SessionError, unfit};
-use crate::census::{LeftOut, Why};
+use super::{Arriving, Destination, Failed, SessionError, Streams, Together, unfit};
 use crate::choice::{Choice, Selection};
+use crate::fetch::Taking;
 use crate::kind::{Kind, failure_kind};
-use crate::layout::{AtTarget, Meant, Renamed, TargetLayout, Written};
+use crate::layout::Meant;
 use crate::plan::Plan;
 use hikyaku_fs::{Name, Shown};
-use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, Store, StorePath};
+use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::{Depth, FailureKind};
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -20,16 +19,17 @@ use std::sync::Arc;
 pub struct Sources {
     /// The lowest directory above all of them.
     pub store: Arc<dyn Store>,
-    all: Vec<Source>,
+    dir: PathBuf,
+    pub(super) all: Vec<Source>,
 }
 
 /// A source of this machine.
-struct Source {
+pub(super) struct Source {
     /// Its path in the store.
-    from: StorePath,
+    pub(super) from: StorePath,
     /// What it is called at the target; `None` if only its contents are meant, as with `dir/.`.
-    name: Option<Name>,
-    kind: FileKind,
+    pub(super) name: Option<Name>,
+    pub(super) kind: FileKind,
 }
 
 impl Sources {
@@ -76,9 +76,87 @@ impl Sources {
                 let text = format!("{}: {text}", String::from_utf8_lossy(path));
                 Err(SessionError::refused(*kind, text))
             }
-            _ => Ok(Self { store, all }),
+            _ => Ok(Self { store, dir, all }),
         }
     }
+
+    /// What these sources are called among those of other storages.
+    pub(super) fn origin(&self) -> String {
+        format!("file://{}", self.dir.display())
+    }
+
+    /// The plans of a copy to a destination: one for a store, one for each source at a path of this machine. What cannot be
+    /// read, and a source that cannot be copied beside others, is noted in `failed`.
+    ///
+    /// # Errors
+    ///
+    /// No source can be copied to the destination.
+    pub fn land(
+        &self,
+        destination: &Destination<'_>,
+        (choice, together, streams): (&Choice<'_>, Together<'_>, &Streams),
+        failed: &mut Vec<Failed>,
+    ) -> Result<Vec<Landed>, SessionError> {
+        if let Destination::Store(store, target) = destination {
+            let plan = target.plan(self, (choice, together), failed)?;
+            return Ok(vec![Landed { store: store.clone(), taking: Taking::AnyOrder, plan }]);
+        }
+        let (mut landed, mut first) = (Vec::new(), None);
+        for source in &self.all {
+            match self.land_one(source, destination, (choice, together, streams)) {
+                Ok(one) => landed.push(one),
+                Err(SessionError::Refused { kind, text }) => {
+                    failed.push(Failed::new(source.from.as_bytes(), kind, &text));
+                    first.get_or_insert(SessionError::Refused { kind, text });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match first {
+            Some(error) if landed.is_empty() => Err(error),
+            _ => Ok(landed),
+        }
+    }
+
+    fn land_one(
+        &self,
+        source: &Source,
+        destination: &Destination<'_>,
+        (choice, together, streams): (&Choice<'_>, Together<'_>, &Streams),
+    ) -> Result<Landed, SessionError> {
+        let named = match &source.name {
+            Some(name) => StorePath::ROOT.join(name).unwrap_or(StorePath::ROOT),
+            None => source.from.clone(),
+        };
+        let renamed = together.renamed(self.all.len(), source.meant(choice));
+        let arriving = Arriving { renamed, kind: source.kind, pass: choice.pass, streams };
+        let landing = destination.landing((&source.from, &named), arriving)?;
+        let mut plan = Plan { is_new_tree: landing.is_new_tree(), ..Plan::default() };
+        let added = plan.add(&self.store, &source.from, landing.place(), &Selection::new(choice));
+        added.map_err(|error| SessionError::refused(error.kind, error.to_string()))?;
+        together.claim(self.all.len(), &self.origin(), &mut plan);
+        Ok(Landed { store: landing.store.clone(), taking: landing.taking, plan })
+    }
+}
+
+impl Source {
+    pub(super) fn meant(&self, choice: &Choice<'_>) -> Meant {
+        match &self.name {
+            _ if !choice.listed.is_empty() => Meant::List,
+            None => Meant::Contents,
+            Some(_) => Meant::Itself,
+        }
+    }
+}
+
+/// What is copied into a store.
+pub struct Landed {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// In which order the target takes bytes.
+    pub taking: Taking,
+    /// The files, and their names there.
+    pub plan: Plan,
 }
 
 /// Whether a source can be copied as it was chosen.
@@ -124,127 +202,6 @@ fn source(store: &dyn Store, path: &Path, at: &Path) -> Result<Source, (Kind, St
         .look(&from)
         .map_err(|error| (Kind::File(failure_kind(error.kind)), error.kind.to_string()))?;
     Ok(Source { from, name, kind: found.kind })
-}
-
-/// Tells what each server has of a name.
-type Look<'a> = &'a dyn Fn(&StorePath) -> Result<Vec<Option<FileKind>>, SessionError>;
-
-/// Where the sources go in a store, or at the servers.
-pub struct Target {
-    path: StorePath,
-    at: AtTarget,
-    written: Written,
-    /// Directories that some servers have, and that the others are to have as well.
-    parents: Vec<StorePath>,
-    shown: String,
-}
-
-impl Target {
-    /// Asks with `look` what the servers have where the user's path leads. `shown` is that path for people.
-    ///
-    /// # Errors
-    ///
-    /// The path is a link that leads nowhere, some servers have a directory there and others a file, there is nothing and no directory for it, or `look` fails.
-    pub fn find(
-        look: Look<'_>,
-        shown: &str,
-        (written, led): (Written, Led),
-    ) -> Result<Self, SessionError> {
-        let shown = shown.to_owned();
-        let refused = |text| {
-            let text = format!("{shown}: {text}");
-            Err(SessionError::refused(ErrorKind::Link, text))
-        };
-        let path = match led.end {
-            End::There | End::Nothing => led.path,
-            End::Dangling => return refused("is a symbolic link that leads nowhere"),
-            End::Away => return refused("its link leads out of the storage, or to itself"),
-        };
-        let kinds = look(&path)?;
-        let other = kinds.iter().flatten().find(|found| **found != FileKind::Dir);
-        let has_dir = kinds.iter().flatten().any(|found| *found == FileKind::Dir);
-        let at = match (has_dir, other) {
-            (true, Some(_)) => {
-                let text = format!("{shown}: is a directory on some servers, and a file on others");
-                return Err(SessionError::refused(ErrorKind::NotDir, text));
-            }
-            (true, None) => AtTarget::Dir,
-            (false, Some(kind)) => (*kind).into(),
-            (false, None) => AtTarget::Nothing,
-        };
-        let dir = match at {
-            AtTarget::Dir => Some(path.clone()),
-            _ => path.split().map(|(dir, _)| dir),
-        };
-        let dir = dir.unwrap_or(StorePath::ROOT);
-        if at == AtTarget::Nothing {
-            let above = look(&dir)?;
-            if !above.iter().flatten().any(|found| *found == FileKind::Dir) {
-                let text = format!("{shown}: there is no directory '{dir}'");
-                return Err(SessionError::refused(ErrorKind::NotFound, text));
-            }
-        }
-        let mut parents = Vec::new();
-        let mut above = Some(dir);
-        while let Some(dir) = above.filter(|dir| *dir != StorePath::ROOT) {
-            above = dir.split().map(|(dir, _)| dir);
-            parents.push(dir);
-        }
-        parents.reverse();
-        Ok(Self { path, at, written, parents, shown })
-    }
-
-    /// What is to be uploaded. What cannot be read is left out, or noted in `failed`.
-    ///
-    /// # Errors
-    ///
-    /// The target is no directory, and one is needed.
-    pub fn plan(
-        self,
-        sources: &Sources,
-        choice: &Choice<'_>,
-        failed: &mut Vec<Failed>,
-    ) -> Result<Plan, SessionError> {
-        let selection = Selection::new(choice);
-        let mut plan = Plan { parents: self.parents.clone(), ..Plan::default() };
-        let mut names = BTreeSet::new();
-        for source in &sources.all {
-            let meant = match (selection.is_list(), &source.name) {
-                (true, _) => Meant::List,
-                (false, None) => Meant::Contents,
-                (false, Some(_)) => Meant::Itself,
-            };
-            let renamed = Renamed::of(sources.all.len(), meant);
-            let (layout, mut to) = self.layout((source.kind, renamed))?;
-            if let (TargetLayout::Into, Some(name)) = (layout, &source.name) {
-                to = to.join(name).map_err(|error| {
-                    SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
-                })?;
-            }
-            plan.is_new_tree |= (layout, source.kind) == (TargetLayout::NewName, FileKind::Dir);
-            if !names.insert(to.clone()) && meant == Meant::Itself {
-                let (path, text) = (source.from.to_string(), "another source has this name");
-                failed.push(Failed::new(path.as_bytes(), ErrorKind::Exists, text));
-                continue;
-            }
-            if let Err(error) = plan.add(&sources.store, &source.from, &to, &selection) {
-                let path = source.from.as_bytes().to_vec();
-                plan.left_out.push(LeftOut { path, why: Why::Server(error.kind) });
-            }
-        }
-        Ok(plan)
-    }
-
-    /// What the target means for a source of this kind, and the path that it names.
-    pub(super) fn layout(
-        &self,
-        source: (FileKind, Renamed),
-    ) -> Result<(TargetLayout, StorePath), SessionError> {
-        let layout = TargetLayout::of((self.at, self.written), source).map_err(|why| {
-            SessionError::refused(Kind::File(why.kind()), format!("{}: {why}", self.shown))
-        })?;
-        Ok((layout, self.path.clone()))
-    }
 }
 
 #[cfg(test)]

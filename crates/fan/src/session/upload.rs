@@ -1,6 +1,6 @@
 //! Uploads of a session.
 
-use super::{Done, Modes, Session, SessionError, Sources, Target};
+use super::{Done, Modes, Session, SessionError, Sources, Target, Together};
 use crate::choice::Choice;
 use crate::kind::Kind;
 use crate::layout::Written;
@@ -26,6 +26,8 @@ pub struct Upload<'a> {
     /// A path below the roots of the servers. As scp has it: a directory receives the sources, any other target is the new
     /// name of a single source.
     pub target: &'a StorePath,
+    /// What the sources have in common with those of other calls.
+    pub together: Together<'a>,
     /// What of the sources is copied.
     pub choice: &'a Choice<'a>,
     /// The permission bits of new files.
@@ -69,7 +71,7 @@ impl Session {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
         let target = target?;
-        let plan = target.plan(&sources, what.choice, &mut done.failed)?;
+        let plan = target.plan(&sources, (what.choice, what.together), &mut done.failed)?;
         let meter = what.meter;
         if plan.is_new_tree {
             meter.set_new_tree();

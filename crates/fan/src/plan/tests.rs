@@ -1,9 +1,12 @@
-//! Copies into stores in memory, also into one that is too small.
+//! Plans of a store that are copied into stores in memory, also into one that is too small.
 
 use super::*;
-use crate::choice::{Choice, Link, Selection};
-use hikyaku_store::{Memory, Time};
-use std::sync::Arc;
+use crate::choice::{Choice, InTheWay};
+use crate::{FetchError, Fetched, Job, Meter, Parameters, Taking, fetch};
+use hikyaku_store::{Finish, Make, Memory, Naming, Time, fetchers};
+use hikyaku_transfer::{Existing, Pass};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 fn path(text: &str) -> StorePath {
     StorePath::new(text.as_bytes()).unwrap()
@@ -38,27 +41,36 @@ fn tree() -> (Arc<dyn Store>, Vec<u8>) {
 fn plan(source: &Arc<dyn Store>) -> Plan {
     let mut plan = Plan::default();
     plan.add(source, &path("t"), &path("to"), &Selection::new(&Choice::TREES)).unwrap();
+    plan.is_from(4);
     plan
 }
 
-fn run(
-    store: &dyn Store,
+fn run_with(
+    store: &Memory,
     (source, plan): (&Arc<dyn Store>, &Plan),
-    existing: Existing,
-) -> (Uploaded, Meter) {
+    (existing, pass): (Existing, Pass),
+) -> (Fetched, Meter) {
     let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
-    let job = DepositJob {
-        store,
-        source: &**source,
+    let servers = fetchers(source, 4).unwrap();
+    let fetched = fetch(&Job {
+        servers: &servers,
+        redial: &|_| None,
         plan,
-        existing,
-        pass: Pass::Copy,
+        store: Arc::new(store.clone()),
+        patience: Duration::from_millis(300),
         dress: crate::Dress::Usual { umask: 0o022 },
-        rate: None,
+        taking: Taking::AnyOrder,
+        existing,
+        pass,
+        parameters: Parameters::default(),
         meter: &meter,
         stop: &stop,
-    };
-    (deposit(&job).unwrap(), meter)
+    });
+    (fetched.unwrap(), meter)
+}
+
+fn run(store: &Memory, what: (&Arc<dyn Store>, &Plan), existing: Existing) -> (Fetched, Meter) {
+    run_with(store, what, (existing, Pass::Copy))
 }
 
 #[test]
@@ -131,7 +143,7 @@ fn another_link_is_replaced_and_a_directory_is_not() {
     store.make_link(&path("to/l"), b"elsewhere").unwrap();
     let (done, _) = run(&store, (&source, &plan), Existing::Replaced);
     assert_eq!(store.read_link(&path("to/l")).unwrap(), b"d");
-    let [(of, UploadError::InTheWay(InTheWay::Directory))] = &done.failed[..] else {
+    let [(of, FetchError::InTheWay(InTheWay::Directory))] = &done.failed[..] else {
         panic!("{:?}", done.failed)
     };
     assert_eq!(of, b"to/k");
@@ -145,26 +157,12 @@ fn what_is_in_the_way_of_a_directory_is_told_once() {
         let store = Memory::default();
         store.make_dir(&path("to"), 0o755).unwrap();
         put(&store, "to/d", b"a file", 1);
-        let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
-        let (dress, existing) = (crate::Dress::Kept, Existing::Replaced);
-        let (store, plan, meter, stop) = (&store, &plan, &meter, &stop);
-        let job = DepositJob {
-            store,
-            source: &*source,
-            plan,
-            existing,
-            pass,
-            dress,
-            rate: None,
-            meter,
-            stop,
-        };
-        let done = deposit(&job).unwrap();
-        let [(of, UploadError::InTheWay(InTheWay::NoDirectory))] = &done.failed[..] else {
+        let (done, _) = run_with(&store, (&source, &plan), (Existing::Replaced, pass));
+        let [(of, FetchError::InTheWay(InTheWay::NoDirectory))] = &done.failed[..] else {
             panic!("{:?}", done.failed)
         };
         assert_eq!(of, b"to/d");
-        assert_eq!(get(store, "to/d"), b"a file");
+        assert_eq!(get(&store, "to/d"), b"a file");
         // A rehearsal tells of the link beside it too.
         assert_eq!(done.files + done.would.len() as u64, others);
     }
@@ -195,8 +193,8 @@ fn a_full_store_is_told_and_nothing_of_the_file_stays() {
     let (store, plan) = (Memory::with_room(1_500_000), plan(&source));
     let (done, meter) = run(&store, (&source, &plan), Existing::Replaced);
     let why: Vec<_> = done.failed.iter().map(|(path, error)| (&path[..], error)).collect();
-    let [(path_of, UploadError::Target(error))] = why[..] else { panic!("{why:?}") };
-    assert_eq!((path_of, error.kind), (&b"to/d/large"[..], ErrorKind::NoSpace));
+    let [(path_of, FetchError::Target(error))] = why[..] else { panic!("{why:?}") };
+    assert_eq!((path_of, error.kind), (&b"t/d/large"[..], ErrorKind::NoSpace));
     assert_eq!((done.files, meter.written()), (1, 0));
     let listed = store.list(&path("to/d"), None, 10).unwrap();
     assert!(listed.items.is_empty());

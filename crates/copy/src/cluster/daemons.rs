@@ -1,0 +1,86 @@
+//! Daemons as sources and as the target.
+
+use super::order::written;
+use super::target::{Place, TargetEnd};
+use super::{Order, Outcome, follow, start};
+use anyhow::{Context, Result};
+use hikyaku_fan::{
+    Choice, Direction, Download, Meter, ServerId, Together, Upload, Watch, remote_path,
+};
+use hikyaku_reach::dial::{Ending, Servers};
+use hikyaku_store::{Fetcher, StorePath};
+use std::path::PathBuf;
+
+/// Copies what the servers have at these paths.
+pub(super) fn copy(
+    order: &Order<'_>,
+    (sources, choice, together): (&[Servers], &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let first = sources.first().context("no source")?;
+    let paths: Vec<StorePath> = (sources.iter().map(|source| remote_path(&source.path)))
+        .collect::<Result<_, _>>()
+        .map_err(start::of_session)?;
+    let connected = start::connect(order, first)?;
+    let session = &connected.session;
+    let destination = target.destination()?;
+    let watch = outcome.watch(&session.names(), Some(session), Direction::In);
+    let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
+    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
+        session.download(&Download {
+            sources: &paths,
+            target: destination,
+            choice,
+            together,
+            modes: order.modes(),
+            streams: &order.streams(),
+            meter: &meter,
+            stop,
+        })
+    })?;
+    let done = done.map_err(|error| start::of_download(error, sources))?;
+    shown.end(&done, Direction::In, outcome)
+}
+
+/// Copies files of this machine to daemons: each whole to one of them.
+pub(super) fn upload(
+    order: &Order<'_>,
+    (sources, choice, together): (&[PathBuf], &Choice<'_>, Together<'_>),
+    target: &Servers,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let path = remote_path(&target.path).map_err(start::of_session)?;
+    let connected = start::connect(order, target)?;
+    let session = &connected.session;
+    let watch = outcome.watch(&session.names(), Some(session), Direction::Out);
+    let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
+    let dirs = if target.ending == Ending::Name { Vec::new() } else { vec![path.clone()] };
+    let choice = &Choice { dirs: &dirs, ..*choice };
+    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
+        session.upload(&Upload {
+            sources,
+            target: &path,
+            choice,
+            together,
+            modes: order.modes(),
+            meter: &meter,
+            stop,
+        })
+    })?;
+    shown.end(&done.map_err(start::of_session)?, Direction::Out, outcome)
+}
+
+/// A place on daemons.
+pub(super) fn target(order: &Order<'_>, servers: &Servers) -> Result<Place> {
+    let path = remote_path(&servers.path).map_err(start::of_session)?;
+    let connected = start::connect(order, servers)?;
+    let place = connected.session.place(&path, written(servers.ending));
+    let (store, target) = place.map_err(start::of_session)?;
+    let client = connected.session.client(ServerId(0));
+    let stopped = order.scope.on_stop(move || {
+        client.iter().for_each(|client| Fetcher::close(client, "stopped by the user"));
+    });
+    let name = servers.to_string();
+    Ok(Place::new(store, target, name).stopped_by(stopped).over(connected))
+}

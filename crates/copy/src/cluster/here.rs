@@ -1,0 +1,54 @@
+//! Files and directories of this machine as sources.
+
+use super::direct::{Fetching, bring};
+use super::target::TargetEnd;
+use super::{Order, Outcome, start};
+use crate::outcome::failed;
+use anyhow::Result;
+use hikyaku_fan::{Choice, Direction, Done, ServerId, Sources, Together, failure_kind};
+use hikyaku_store::fetchers;
+use std::path::PathBuf;
+
+/// Files that are read at once.
+const CHANNELS: usize = 16;
+
+/// Copies these files and directories.
+pub(super) fn copy(
+    order: &Order<'_>,
+    (sources, choice, together): (&[PathBuf], &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let mut done = Done::default();
+    let found = Sources::find(sources, choice, &mut done.failed).map_err(start::of_session)?;
+    let destination = target.destination()?;
+    let (streams, failures) = (order.streams(), &mut done.failed);
+    let landed = found
+        .land(&destination, (choice, together, &streams), failures)
+        .map_err(start::of_session)?;
+    let servers = fetchers(&found.store, CHANNELS)
+        .map_err(|error| failed(failure_kind(error.kind), error.to_string()))?;
+    let names = match target.place()? {
+        Some(place) => vec![place.name.clone()],
+        None => (1..=CHANNELS).map(|number| format!("this machine, {number}")).collect(),
+    };
+    for mut one in landed {
+        one.plan.is_from(servers.len());
+        let what = Fetching {
+            servers: &servers,
+            names: &names,
+            session: None,
+            plan: &one.plan,
+            store: one.store,
+            taking: one.taking,
+            direction: if target.is_here() { Direction::In } else { Direction::Out },
+            done: std::mem::take(&mut done),
+            modes: order.modes(),
+            redial: &|_: ServerId| None,
+            after_loss: "it was tried again",
+            remark: &|| None,
+        };
+        bring(order, what, outcome)?;
+    }
+    Ok(())
+}

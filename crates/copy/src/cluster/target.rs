@@ -1,0 +1,84 @@
+//! The target of a copy with storages. It is opened when the first source has been found.
+
+use super::ends::End;
+use super::start::Connected;
+use super::{Order, daemons, gfarm, s3};
+use crate::run::check_target;
+use anyhow::{Context, Result};
+use hikyaku_console::Registration;
+use hikyaku_fan::{Destination, Target};
+use hikyaku_store::Store;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+/// The target of a command.
+pub(super) struct TargetEnd<'a> {
+    order: &'a Order<'a>,
+    end: &'a End,
+    opened: OnceCell<Place>,
+}
+
+/// A place of a store that was looked at.
+pub(super) struct Place {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) target: Target,
+    /// As the user wrote it.
+    pub(super) name: String,
+    /// Ends what the store waits for when the copy is stopped.
+    _stopped: Option<Registration>,
+    /// The connections to daemons.
+    _session: Option<Connected>,
+}
+
+impl Place {
+    /// A place that its user calls `name`.
+    pub(super) fn new(store: Arc<dyn Store>, target: Target, name: String) -> Self {
+        Self { store, target, name, _stopped: None, _session: None }
+    }
+
+    /// The same; `stopped` ends what the store waits for.
+    pub(super) fn stopped_by(self, stopped: Registration) -> Self {
+        Self { _stopped: Some(stopped), ..self }
+    }
+
+    /// The same over these connections.
+    pub(super) fn over(self, session: Connected) -> Self {
+        Self { _session: Some(session), ..self }
+    }
+}
+
+impl<'a> TargetEnd<'a> {
+    /// A target that is not opened yet.
+    pub(super) fn new(order: &'a Order<'a>, end: &'a End) -> Result<Self> {
+        if let End::Here(path) = end {
+            check_target(path)?;
+        }
+        Ok(Self { order, end, opened: OnceCell::new() })
+    }
+
+    /// The place of a store; `None` for a path of this machine.
+    pub(super) fn place(&self) -> Result<Option<&Place>> {
+        let opened = match (self.opened.get(), self.end) {
+            (Some(place), _) => return Ok(Some(place)),
+            (None, End::Here(_)) => return Ok(None),
+            (None, End::Daemons(servers)) => daemons::target(self.order, servers)?,
+            (None, End::Gfarm(path)) => gfarm::target(self.order, path)?,
+            (None, End::S3(path)) => s3::target(self.order, path)?,
+        };
+        Ok(Some(self.opened.get_or_init(|| opened)))
+    }
+
+    /// Where sources go.
+    pub(super) fn destination(&self) -> Result<Destination<'_>> {
+        if let End::Here(path) = self.end {
+            return Ok(Destination::Here(path));
+        }
+        let place = self.place()?.context("the target has no store")?;
+        Ok(Destination::Store(place.store.clone(), &place.target))
+    }
+
+    /// Whether it is a path of this machine.
+    pub(super) const fn is_here(&self) -> bool {
+        matches!(self.end, End::Here(_))
+    }
+}

@@ -1,0 +1,150 @@
+//! The place of a store, or of the servers, where the sources go.
+
+use super::{Failed, SessionError, Sources, Together};
+use crate::census::{LeftOut, Why};
+use crate::choice::{Choice, Selection};
+use crate::kind::Kind;
+use crate::layout::{AtTarget, Meant, Renamed, TargetLayout, Written};
+use crate::plan::Plan;
+use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, StorePath};
+use std::collections::BTreeSet;
+
+/// Tells what each server has of a name.
+type Look<'a> = &'a dyn Fn(&StorePath) -> Result<Vec<Option<FileKind>>, SessionError>;
+
+/// Where the sources go in a store, or at the servers.
+pub struct Target {
+    path: StorePath,
+    at: AtTarget,
+    written: Written,
+    /// Directories that some servers have, and that the others are to have as well.
+    parents: Vec<StorePath>,
+    shown: String,
+    dirs: Dirs,
+}
+
+/// How a store has directories.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dirs {
+    /// Each has to be made.
+    Made,
+    /// One that has entries exists by them.
+    Implied,
+}
+
+impl Target {
+    /// Asks with `look` what the servers have where the user's path leads. `shown` is that path for people.
+    ///
+    /// # Errors
+    ///
+    /// The path is a link that leads nowhere, some servers have a directory there and others a file, there is nothing and no directory for it, or `look` fails.
+    pub fn find(
+        look: Look<'_>,
+        shown: &str,
+        (written, led): (Written, Led),
+    ) -> Result<Self, SessionError> {
+        let shown = shown.to_owned();
+        let refused = |text| {
+            let text = format!("{shown}: {text}");
+            Err(SessionError::refused(ErrorKind::Link, text))
+        };
+        let path = match led.end {
+            End::There | End::Nothing => led.path,
+            End::Dangling => return refused("is a symbolic link that leads nowhere"),
+            End::Away => return refused("its link leads out of the storage, or to itself"),
+        };
+        let kinds = look(&path)?;
+        let other = kinds.iter().flatten().find(|found| **found != FileKind::Dir);
+        let has_dir = kinds.iter().flatten().any(|found| *found == FileKind::Dir);
+        let at = match (has_dir, other) {
+            (true, Some(_)) => {
+                let text = format!("{shown}: is a directory on some servers, and a file on others");
+                return Err(SessionError::refused(ErrorKind::NotDir, text));
+            }
+            (true, None) => AtTarget::Dir,
+            (false, Some(kind)) => (*kind).into(),
+            (false, None) => AtTarget::Nothing,
+        };
+        let dir = match at {
+            AtTarget::Dir => Some(path.clone()),
+            _ => path.split().map(|(dir, _)| dir),
+        };
+        let dir = dir.unwrap_or(StorePath::ROOT);
+        if at == AtTarget::Nothing {
+            let above = look(&dir)?;
+            if !above.iter().flatten().any(|found| *found == FileKind::Dir) {
+                let text = format!("{shown}: there is no directory '{dir}'");
+                return Err(SessionError::refused(ErrorKind::NotFound, text));
+            }
+        }
+        let mut parents = Vec::new();
+        let mut above = Some(dir);
+        while let Some(dir) = above.filter(|dir| *dir != StorePath::ROOT) {
+            above = dir.split().map(|(dir, _)| dir);
+            parents.push(dir);
+        }
+        parents.reverse();
+        Ok(Self { path, at, written, parents, shown, dirs: Dirs::Made })
+    }
+
+    /// The same in a store in which a directory exists as soon as it has an entry.
+    #[must_use]
+    pub fn with_implied_dirs(self) -> Self {
+        Self { dirs: Dirs::Implied, ..self }
+    }
+
+    /// How the store has directories.
+    pub(crate) const fn dirs(&self) -> Dirs {
+        self.dirs
+    }
+
+    /// What is to be uploaded. What cannot be read is left out, or noted in `failed`.
+    ///
+    /// # Errors
+    ///
+    /// The target is no directory, and one is needed.
+    pub fn plan(
+        &self,
+        sources: &Sources,
+        (choice, together): (&Choice<'_>, Together<'_>),
+        failed: &mut Vec<Failed>,
+    ) -> Result<Plan, SessionError> {
+        let selection = Selection::new(choice);
+        let mut plan = Plan { parents: self.parents.clone(), ..Plan::default() };
+        let mut names = BTreeSet::new();
+        for source in &sources.all {
+            let meant = source.meant(choice);
+            let renamed = together.renamed(sources.all.len(), meant);
+            let (layout, mut to) = self.layout((source.kind, renamed))?;
+            if let (TargetLayout::Into, Some(name)) = (layout, &source.name) {
+                to = to.join(name).map_err(|error| {
+                    SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
+                })?;
+            }
+            plan.is_new_tree |= (layout, source.kind) == (TargetLayout::NewName, FileKind::Dir);
+            if !names.insert(to.clone()) && meant == Meant::Itself {
+                let (path, text) = (source.from.to_string(), "another source has this name");
+                failed.push(Failed::new(path.as_bytes(), ErrorKind::Exists, text));
+                continue;
+            }
+            if let Err(error) = plan.add(&sources.store, &source.from, &to, &selection) {
+                let path = source.from.as_bytes().to_vec();
+                plan.left_out.push(LeftOut { path, why: Why::Server(error.kind) });
+            }
+        }
+        together.claim(sources.all.len(), &sources.origin(), &mut plan);
+        plan.trim(self.dirs);
+        Ok(plan)
+    }
+
+    /// What the target means for a source of this kind, and the path that it names.
+    pub(super) fn layout(
+        &self,
+        source: (FileKind, Renamed),
+    ) -> Result<(TargetLayout, StorePath), SessionError> {
+        let layout = TargetLayout::of((self.at, self.written), source).map_err(|why| {
+            SessionError::refused(Kind::File(why.kind()), format!("{}: {why}", self.shown))
+        })?;
+        Ok((layout, self.path.clone()))
+    }
+}
