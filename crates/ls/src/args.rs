@@ -29,7 +29,7 @@ pub struct LsArgs {
     /// Print a JSON object a line for each name
     #[arg(long)]
     pub(crate) json: bool,
-    /// The S3-compatible service of the buckets: http[s]://HOST[:PORT] (Amazon, or the user's settings)
+    /// Server of the bucket, if it is not Amazon's: MinIO, Ceph, Wasabi and others [default: AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
     #[command(flatten)]
