@@ -41,7 +41,7 @@ use target::TargetEnd;
 
 pub(crate) use ends::{End, Transfer};
 
-/// Failures that are told one by one.
+/// Failures that are printed one by one.
 const TOLD: usize = 1000;
 
 /// Copies.
@@ -94,7 +94,7 @@ fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result
     Ok(())
 }
 
-/// What came of it so far.
+/// The result so far.
 #[derive(Default)]
 struct Outcome {
     kinds: BTreeSet<FailureKind>,
@@ -104,7 +104,7 @@ struct Outcome {
     recorder: Option<Arc<Recorder>>,
 }
 
-/// What is shown of a transfer after its work has ended.
+/// The display of a transfer whose work has ended.
 struct Display {
     board: Board,
     id: MeterId,

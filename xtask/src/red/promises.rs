@@ -3,6 +3,7 @@
 use super::Weakening;
 use super::table::{Tests, weak};
 
+const JOB: Tests = ("hikyaku-job", &["--lib"]);
 const FAN: Tests = ("hikyaku-fan", &["--lib"]);
 const SPREAD: Tests = ("hikyaku-spread", &["--lib"]);
 const FS: Tests = ("hikyaku-fs", &["--lib"]);
@@ -26,17 +27,20 @@ const DELETED: &str = "what_is_deleted_and_what_is_replaced_is_kept_where_the_us
 pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "choice, files that are kept",
-        CHOICE,
-        ("(_, Existing::Kept) => Action::Stay,", "(Kind::Dir, Existing::Kept) => Action::Stay,"),
-        FAN,
-        "what_is_there_is_replaced_only_if_the_user_does_not_keep_it",
+        "crates/job/src/action.rs",
+        (
+            "_ if existing == Existing::Kept => FileAction::Stay,",
+            "Kind::Dir if existing == Existing::Kept => FileAction::Stay,",
+        ),
+        JOB,
+        "a_file_replaces_files_and_links_unless_its_user_keeps_them",
     ),
     weak(
         "choice, newer files",
         "crates/transfer/src/rules.rs",
         ("KeptIfNewer => old >= new", "KeptIfNewer => old < new"),
-        FAN,
-        "what_is_there_is_replaced_only_if_the_user_does_not_keep_it",
+        JOB,
+        "a_file_replaces_files_and_links_unless_its_user_keeps_them",
     ),
     weak(
         "choice, patterns below directories",
@@ -44,13 +48,6 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out", "leaves_out"),
         FAN,
         "patterns_and_lists_choose_names_below_a_source",
-    ),
-    weak(
-        "choice, links that are kept",
-        CHOICE,
-        ("Existing::Kept => LinkAction::Stay,", "Existing::Kept => LinkAction::Replace,"),
-        FAN,
-        "a_link_replaces_only_what_the_user_does_not_keep",
     ),
     weak(
         "modes of servers, a file that is replaced",

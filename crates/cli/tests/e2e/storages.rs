@@ -60,7 +60,7 @@ impl Rig {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Bytes that differ by their place.
 fn bytes(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|n| (n ^ (n >> 8) ^ (n >> 16) ^ seed) as u8).collect()
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
 const GONE_MAX: Duration = Duration::from_secs(20);
 
-/// What is fetched.
+/// Files to fetch.
 pub(super) struct Fetching<'a> {
     /// Who sends, by their numbers in the plan.
     pub(super) servers: &'a [Arc<dyn Fetcher>],
@@ -29,15 +29,15 @@ pub(super) struct Fetching<'a> {
     pub(super) taking: Taking,
     /// Which way they go, seen from the names.
     pub(super) direction: Direction,
-    /// What failed before.
+    /// Earlier failures.
     pub(super) done: Done,
     /// Which permission bits they get.
     pub(super) modes: Modes,
     /// Connects again to one that was lost.
     pub(super) redial: &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync),
-    /// What is told of one that was lost.
+    /// The remark about a server that was lost.
     pub(super) after_loss: &'a str,
-    /// What else is told when all has come.
+    /// Remarks for the end of the copy.
     pub(super) remark: &'a (dyn Fn() -> Option<String> + Sync),
 }
 

@@ -11,7 +11,7 @@ use hikyaku_stores::{GfarmPath, Location, S3Path};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// What is copied, and whereto.
+/// The sources and the target of a copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     /// The sources, in the order of the command.
@@ -105,7 +105,7 @@ impl Transfer {
             Part::Here(paths) => &paths[..],
             Part::Daemons(_) | Part::Gfarm(_) | Part::S3(_) => &[],
         });
-        // The stores of servers are told the size of a file when it is begun.
+        // A store of a server needs the size of a file before its first byte.
         if here.any(|path| descriptor_number(path).is_some()) {
             let way = transfer.ways().first().map(|way| TABLE.named(*way)).unwrap_or_default();
             return Err(misuse(

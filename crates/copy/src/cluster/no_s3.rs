@@ -1,4 +1,4 @@
-//! What a program without the feature `s3` says of buckets.
+//! The errors for buckets in a program without the feature `s3`.
 
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome};

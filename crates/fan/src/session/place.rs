@@ -9,7 +9,7 @@ use hikyaku_transfer::FailureKind;
 use std::sync::Arc;
 
 impl Session {
-    /// A place on the server: the store that has it, and what is there.
+    /// A place on the server: its store, and the metadata of the path.
     ///
     /// # Errors
     ///

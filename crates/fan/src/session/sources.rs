@@ -149,7 +149,7 @@ impl Source {
     }
 }
 
-/// What is copied into a store.
+/// The plan of a copy into a store.
 pub struct Landed {
     /// The store.
     pub store: Arc<dyn Store>,

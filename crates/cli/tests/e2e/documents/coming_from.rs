@@ -50,6 +50,10 @@ const RCLONE: Section = &[
     ("hikyaku cp -r --exclude '*.tmp' d/. host:d", Copies("d", "t.tmp")),
     ("hikyaku cp -n -r d/. host:d", ListsOnly),
     ("hikyaku cp -r s3://bucket/run7 .", Elsewhere("needs a build with the feature s3")),
+    (
+        "hikyaku cp -r s3://bucket/run7 hikyaku://node1/d/",
+        Elsewhere("needs a build with the feature s3"),
+    ),
     ("hikyaku get -o x.tar https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
     ("hikyaku mount hikyaku://node1/d /mnt", Mounts("/mnt/f1.dat")),
     ("hikyaku serve --root d", Runs("serving ")),
