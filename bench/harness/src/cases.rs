@@ -41,6 +41,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     carry::downloads::BENCH,
     many::scaling::BENCH,
     many::replicas::BENCH,
+    many::placement::BENCH,
     carry::switched::BENCH,
     carry::browser::BENCH,
     mount::reading::BENCH,

@@ -92,7 +92,7 @@ impl Run<'_> {
     fn small(&self, way: &Way<'_>, new: NewFile, bytes: &[u8]) {
         let (at, attempt, say) = (way.at, way.attempt, way.say.clone());
         let size = bytes.len() as u64;
-        if !self.room(at, attempt, size + SMALL_COST) {
+        if !self.room(at, attempt, size + SMALL_COST) || !self.hand_over(attempt) {
             return;
         }
         way.uploads.small(new, bytes, move |named| {
@@ -117,7 +117,7 @@ impl Run<'_> {
         let draft = uploads.begin(new, data, move |begun| note_error(&note, begun));
         let sent = self.pieces(way, (draft, &trouble), reading, buffer);
         match sent.and_then(|sent| reading.check().map(|()| sent).map_err(UploadError::from)) {
-            Ok(Sent::All) => {
+            Ok(Sent::All) if self.hand_over(attempt) => {
                 let say = way.say.clone();
                 uploads.finish(draft, move |named| {
                     let result = named.map(drop).map_err(UploadError::Server);
@@ -125,7 +125,7 @@ impl Run<'_> {
                 });
                 Ok(())
             }
-            Ok(Sent::Unwanted) => {
+            Ok(Sent::All | Sent::Unwanted) => {
                 uploads.discard(draft);
                 Ok(())
             }

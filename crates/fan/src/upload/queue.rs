@@ -61,12 +61,22 @@ pub(super) struct Sending {
     pub(super) left: u64,
     /// Distinguishes late answers of an earlier attempt.
     pub(super) attempt: u32,
+    pub(super) handed: Handed,
+}
+
+/// How much of a file the connection to a server has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Handed {
+    /// A part: the client can still order the removal of the draft.
+    Part,
+    /// All, and the order to name the file. No other server gets the file unless this connection is lost.
+    Whole,
 }
 
 impl Task {
     fn begin(&mut self, server: ServerId) -> Sending {
         self.attempts += 1;
-        Sending { server, left: self.size, attempt: self.attempts }
+        Sending { server, left: self.size, attempt: self.attempts, handed: Handed::Part }
     }
 }
 
@@ -234,6 +244,17 @@ impl Queue {
                 None => Turn::Over,
             },
             Stage::Waiting | Stage::Over => Turn::Over,
+        }
+    }
+
+    /// Hands the rest of a file to the connection, with the order to name it. `false` if another server has the file now.
+    pub(super) fn hand_over(&mut self, id: TaskId, attempt: u32) -> bool {
+        match &mut self.tasks[id.0].stage {
+            Stage::At(main) if main.attempt == attempt => {
+                main.handed = Handed::Whole;
+                true
+            }
+            Stage::At(_) | Stage::Waiting | Stage::Over => false,
         }
     }
 

@@ -266,6 +266,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Hands the rest of a file to the connection. `false` if another server has the file now.
+    pub(super) fn hand_over(&self, attempt: Attempt) -> bool {
+        self.state().queue.hand_over(attempt.id, attempt.number)
+    }
+
     fn hear(&self, event: Event) {
         let mut state = self.state();
         match event {

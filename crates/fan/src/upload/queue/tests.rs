@@ -105,3 +105,16 @@ fn a_full_server_gets_only_what_fits() {
     queue.give_back(TaskId(1), 1).unwrap();
     assert_eq!(queue.too_large(&[full(4 * MB), full(2 * MB)]), [TaskId(1)]);
 }
+
+#[test]
+fn a_file_whose_name_was_ordered_stays_with_its_server() {
+    // The second server would be done much sooner.
+    let loads = [load(100 * MB, 1e6), load(0, 100e6)];
+    for is_handed in [false, true] {
+        let mut queue = queue(&[100 * MB]);
+        let given = queue.take(ServerId(0), &[load(0, 1e6), None]).unwrap();
+        assert!(!is_handed || queue.hand_over(given.id, given.attempt));
+        assert_eq!(take(&mut queue, 1, &loads).is_none(), is_handed);
+        assert_eq!(queue.hand_over(given.id, given.attempt), is_handed, "it is another server's");
+    }
+}

@@ -1,6 +1,6 @@
 //! Files that change their server: trials by servers whose rates are not known, and files that a faster server takes over.
 
-use super::{Given, Load, Pace, Queue, Sending, Stage, TaskId};
+use super::{Given, Handed, Load, Pace, Queue, Sending, Stage, TaskId};
 use crate::census::ServerId;
 
 /// A trial that has ended, or a sending that lost against a trial.
@@ -43,7 +43,11 @@ impl Queue {
             let left = there.and_then(|load| Some(load.backlog as f64 / load.rate?.max(1.0)));
             let is_long =
                 main.left > TRIAL_BYTES_MAX && left.is_none_or(|left| left > TRIAL_SECONDS_MIN);
-            let is_trial = fits && is_long && main.server != server && !is_tried;
+            let is_trial = fits
+                && main.handed == Handed::Part
+                && is_long
+                && main.server != server
+                && !is_tried;
             is_trial.then_some((std::cmp::Reverse(task.trials.len()), main.left, *id))
         };
         let (.., id) = self.given.iter().filter_map(rank).max()?;
@@ -71,8 +75,8 @@ impl Queue {
                     return true;
                 }
                 let time = |left: u64, rate: f64| left as f64 / rate.max(1.0);
-                let is_sooner =
-                    time(trial.left, rate) < time(main.left.max(there.backlog), rate_there);
+                let is_sooner = main.handed == Handed::Part
+                    && time(trial.left, rate) < time(main.left.max(there.backlog), rate_there);
                 let loser = if is_sooner { std::mem::replace(&mut main, *trial) } else { *trial };
                 judged.push(Judged { id: *id, loser, winner: is_sooner.then_some(*trial) });
                 false
@@ -104,7 +108,7 @@ impl Queue {
             let here = task.size as f64 / rate.max(1.0);
             let is_taken = main.server != server
                 && task.only.is_none()
-                && main.left > 0
+                && main.handed == Handed::Part
                 && task.size < own.full_from
                 && there.pace == Pace::Settled
                 && seconds > here * SAVED_FACTOR + SAVED_SECONDS_MIN;
