@@ -148,7 +148,13 @@ impl Target {
         } else {
             match (&*self.begun()?, &self.manner) {
                 (Stage::Open(draft), Manner::InOrder(order)) => {
-                    self.proven().insert(index, hash);
+                    let mut proven = self.proven();
+                    if !proven.lacks(index) {
+                        // Another channel brings the same segment.
+                        return Ok(Next::Unwanted);
+                    }
+                    proven.insert(index, hash);
+                    drop(proven);
                     order.write(&**draft, range.start, bytes)?;
                     count();
                     let is_written = order.progress().0 == self.geometry.size();
@@ -158,11 +164,14 @@ impl Target {
                 (Stage::Awaited | Stage::Over, _) => return Ok(Next::Unwanted),
             }
         }
-        count();
         let mut proven = self.proven();
-        let was_whole = proven.is_whole();
+        if !proven.lacks(index) {
+            // Another channel has written the same segment meanwhile.
+            return Ok(Next::Unwanted);
+        }
+        count();
         proven.insert(index, hash);
-        Ok(if proven.is_whole() && !was_whole { Next::Whole } else { Next::GoOn })
+        Ok(if proven.is_whole() { Next::Whole } else { Next::GoOn })
     }
 
     /// Bytes that a target has taken which takes them in order.
@@ -211,13 +220,13 @@ impl Target {
     }
 
     /// Whether the file begins anew after this error of the present try: its place is lost, and it may get another one.
-    /// Nothing of it is proven then.
-    pub(crate) fn begins_anew(&self, error: &StoreError) -> bool {
+    /// Nothing of it is proven then. Returns the bytes of the lost try.
+    pub(crate) fn begins_anew(&self, error: &StoreError) -> Option<u64> {
         let is_lost =
             matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Gone);
         let is_stream = self.taking == Taking::InOrder;
         if !is_lost || is_stream || self.tries() >= TRIES {
-            return false;
+            return None;
         }
         self.tries.fetch_add(1, Ordering::Relaxed);
         let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
@@ -226,9 +235,11 @@ impl Target {
         if let Manner::InOrder(order) = &self.manner {
             order.reset();
         }
+        // No thread writes while the stage is locked: these are the bytes of the lost attempt.
+        let bytes = self.take_back();
         drop(stage);
         drop(lost);
-        true
+        Some(bytes)
     }
 
     /// Bytes that were written and do not count any more.

@@ -373,10 +373,10 @@ impl<'a> Run<'a> {
         if target.is_some_and(|target| target.tries() != tried) {
             return;
         }
-        if state.is_over || !target.is_some_and(|target| target.begins_anew(&error)) {
+        let anew = target.filter(|_| !state.is_over).and_then(|target| target.begins_anew(&error));
+        let Some(bytes) = anew else {
             return self.give_up(state, number, error.into());
-        }
-        let bytes = target.map_or(0, Target::take_back);
+        };
         self.job.meter.take_back_written(bytes);
         let Some(id) = self.id(number) else {
             state.whole.push(number);
