@@ -132,46 +132,71 @@ impl Target {
         }
     }
 
-    /// Writes a proven segment.
+    /// Writes a proven segment. Returns the try of the file that it was written in, and the result.
     pub(crate) fn write(
         &self,
+        segment: (SegmentIndex, SegmentHash),
+        bytes: &[u8],
+    ) -> (u32, Result<Next>) {
+        if let Manner::Whole(content) = &self.manner {
+            let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.proven().lacks(segment.0) {
+                *content = bytes.to_vec();
+            }
+            let next = self.note(segment);
+            if next != Next::Unwanted {
+                self.count(bytes);
+            }
+            return (self.tries(), Ok(next));
+        }
+        let tried = self.tries();
+        match self.begun() {
+            // The file cannot begin anew while the stage is held.
+            Ok(stage) => (self.tries(), self.write_to(&stage, segment, bytes)),
+            Err(error) => (tried, Err(error)),
+        }
+    }
+
+    fn write_to(
+        &self,
+        stage: &Stage,
         (index, hash): (SegmentIndex, SegmentHash),
         bytes: &[u8],
     ) -> Result<Next> {
-        let Some(range) = self.geometry.range(index) else { return Ok(Next::Unwanted) };
-        if !self.proven().lacks(index) {
+        let (Stage::Open(draft), Some(range)) = (stage, self.geometry.range(index)) else {
             return Ok(Next::Unwanted);
-        }
-        let count = || self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if let Manner::Whole(content) = &self.manner {
-            *content.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
-        } else {
-            match (&*self.begun()?, &self.manner) {
-                (Stage::Open(draft), Manner::InOrder(order)) => {
-                    let mut proven = self.proven();
-                    if !proven.lacks(index) {
-                        // Another channel brings the same segment.
-                        return Ok(Next::Unwanted);
-                    }
-                    proven.insert(index, hash);
-                    drop(proven);
-                    order.write(&**draft, range.start, bytes)?;
-                    count();
-                    let is_written = order.progress().0 == self.geometry.size();
-                    return Ok(if is_written { Next::Whole } else { Next::GoOn });
-                }
-                (Stage::Open(draft), _) => draft.write_at(range.start, bytes)?,
-                (Stage::Awaited | Stage::Over, _) => return Ok(Next::Unwanted),
+        };
+        if let Manner::InOrder(order) = &self.manner {
+            if self.note((index, hash)) == Next::Unwanted {
+                return Ok(Next::Unwanted);
             }
+            order.write(&**draft, range.start, bytes)?;
+            self.count(bytes);
+            let is_written = order.progress().0 == self.geometry.size();
+            return Ok(if is_written { Next::Whole } else { Next::GoOn });
         }
+        if self.proven().lacks(index) {
+            draft.write_at(range.start, bytes)?;
+        }
+        let next = self.note((index, hash));
+        if next != Next::Unwanted {
+            self.count(bytes);
+        }
+        Ok(next)
+    }
+
+    fn count(&self, bytes: &[u8]) {
+        self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that a segment has come, unless another channel has brought the same one.
+    fn note(&self, (index, hash): (SegmentIndex, SegmentHash)) -> Next {
         let mut proven = self.proven();
         if !proven.lacks(index) {
-            // Another channel has written the same segment meanwhile.
-            return Ok(Next::Unwanted);
+            return Next::Unwanted;
         }
-        count();
         proven.insert(index, hash);
-        Ok(if proven.is_whole() { Next::Whole } else { Next::GoOn })
+        if proven.is_whole() { Next::Whole } else { Next::GoOn }
     }
 
     /// Bytes that a target has taken which takes them in order.
@@ -228,8 +253,8 @@ impl Target {
         if !is_lost || is_stream || self.tries() >= TRIES {
             return None;
         }
-        self.tries.fetch_add(1, Ordering::Relaxed);
         let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+        self.tries.fetch_add(1, Ordering::Relaxed);
         let lost = std::mem::replace(&mut *stage, Stage::Awaited);
         *self.proven() = Proven::nothing(self.geometry);
         if let Manner::InOrder(order) = &self.manner {

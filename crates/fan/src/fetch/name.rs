@@ -120,6 +120,10 @@ impl Run<'_> {
     fn count(&self, state: &mut State, number: usize) {
         let file = &self.job.plan.files[number];
         state.stages[number] = Stage::Over;
+        state.unnamed -= 1;
+        if state.unnamed == 0 {
+            self.wake();
+        }
         state.fetched.files += 1;
         state.fetched.bytes += file.seen.size;
         self.job.meter.add_file();

@@ -65,6 +65,8 @@ pub(super) struct State {
     pub(super) stages: Vec<Stage>,
     /// Files of which bytes are missing.
     open: usize,
+    /// Files that are whole and have no names yet: the place of each may still be lost.
+    pub(super) unnamed: usize,
     /// Since when only files are left that no server has.
     gone_since: Option<Instant>,
     /// Since when all files are there.
@@ -129,6 +131,7 @@ impl<'a> Run<'a> {
             damaged: HashMap::new(),
             attempts: HashMap::new(),
             lacking: HashMap::new(),
+            unnamed: whole.len(),
             whole,
             held: 0,
             open: numbers.len() + failed.len(),
@@ -232,10 +235,11 @@ impl<'a> Run<'a> {
                 self.obey(&mut state, scope, command)?;
             }
             if state.open == 0 {
-                if state.requests.is_empty() {
+                if !state.requests.is_empty() {
+                    self.hang_up(&mut state);
+                } else if state.unnamed == 0 {
                     return Ok(());
                 }
-                self.hang_up(&mut state);
             }
             let have_all_begun = state.begun == self.job.servers.len();
             if state.requests.is_empty() && have_all_begun && self.is_out_of_reach(&mut state) {
@@ -360,6 +364,7 @@ impl<'a> Run<'a> {
         if state.stages[number] == Stage::Open {
             state.stages[number] = Stage::Whole;
             state.open -= 1;
+            state.unnamed += 1;
         }
         // One that was given up meanwhile is cleared away by the threads that name.
         state.whole.push(number);
@@ -385,6 +390,8 @@ impl<'a> Run<'a> {
         };
         if std::mem::replace(&mut state.stages[number], Stage::Open) == Stage::Whole {
             state.open += 1;
+            state.unnamed -= 1;
+            state.done_since = None;
         }
         state.spread.handle_void(id);
         if let Some(window) = target.and_then(Target::window) {
@@ -398,7 +405,10 @@ impl<'a> Run<'a> {
         let file = &self.job.plan.files[number];
         match std::mem::replace(&mut state.stages[number], Stage::Over) {
             Stage::Over => return,
-            Stage::Whole => {}
+            Stage::Whole => {
+                state.unnamed -= 1;
+                self.wake();
+            }
             Stage::Open => {
                 state.open -= 1;
                 // Nobody is asked for a file that nobody has.

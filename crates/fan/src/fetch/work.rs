@@ -152,8 +152,7 @@ impl Run<'_> {
 
     fn write(&self, number: usize, (index, hash): (SegmentIndex, SegmentHash), bytes: &[u8]) {
         let Some(target) = &self.targets[number] else { return };
-        let tried = target.tries();
-        let written = self.writing(|| {
+        let (tried, written) = self.writing(|| {
             if target.is_whole() {
                 self.hold(bytes.len() as u64);
             }
@@ -170,14 +169,16 @@ impl Run<'_> {
                 let mut state = self.state();
                 let range = Geometry::new(self.job.plan.files[number].seen.size)
                     .and_then(|file| file.range(index));
-                if let (Some(id), Some(range)) = (self.id(number), range) {
+                // The bytes of a lost try are missing again.
+                let is_present = target.tries() == tried;
+                if let (true, Some(id), Some(range)) = (is_present, self.id(number), range) {
                     state.spread.handle_proven(id, range);
                     if let Some((taken, window)) = target.taken().zip(target.window()) {
                         let end = taken.saturating_add(window.bytes());
                         state.spread.handle_reach(id, DataSize::from_bytes(end));
                     }
                 }
-                if next == Next::Whole {
+                if is_present && next == Next::Whole {
                     self.on_whole(&mut state, number);
                     drop(state);
                     self.wake();

@@ -39,7 +39,6 @@ fn files_of_several_servers_arrive_in_the_order_that_a_store_takes() {
 }
 
 #[test]
-#[ignore = "one loss may count as two tries when two threads report it"]
 fn a_file_whose_place_is_lost_begins_anew() {
     let (servers, files) = stores();
     let target = target(Writes::InOrder);
