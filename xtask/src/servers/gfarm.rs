@@ -11,6 +11,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The programs, and Debian's packages of them.
 pub const NEEDS: &[Need] =
@@ -18,6 +19,9 @@ pub const NEEDS: &[Need] =
 
 /// How often a start is tried.
 const TRIES: usize = 3;
+/// One of Gfarm's own programs ends within this time. It waits 35 s for a node whose answer about its load was lost
+/// (`schedule_rpc_timeout` of gfarm2.conf).
+const TOOL_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// A Gfarm file system that runs, or did.
 #[derive(Debug)]
@@ -134,7 +138,7 @@ impl Gfarm {
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(program);
         command.args(arguments).env("GFARM_CONFIG_FILE", self.config());
-        let done = run(&mut command, PATIENCE).and_then(|finished| finished.success());
+        let done = run(&mut command, TOOL_TIME_MAX).and_then(|finished| finished.success());
         done.with_context(|| format!("{program} {}", arguments.join(" ")))
     }
 
