@@ -189,6 +189,11 @@ fn serve(
         core.begin_leases(client);
     }
     interrupt.listen().context("cannot listen for signals")?;
+    // A signal that comes while nothing has to be stopped ends the process at once, and would leave a mount without a
+    // process.
+    let scope = interrupt.scope();
+    let main = thread::current();
+    let _woken = scope.on_stop(move || main.unpark());
     rustix::thread::set_name(PROCESS).context("cannot name the process")?;
     let config = config(options, access, servers);
     let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;

@@ -209,6 +209,11 @@ impl Near<'_> {
             plan.taken.as_ref().map(|taken| Ok::<_, Error>((Prepared::open(taken)?, taken)));
         let prepared = prepared.transpose()?;
         let link = Link::open(&plan.far, &way)?;
+        // A signal that comes while nothing has to be stopped ends the process at once, and would leave the rules of the
+        // transparent gateway in the kernel.
+        let end = Arc::new(Notify::new());
+        let told = end.clone();
+        let registration = scope.on_stop(move || told.notify_one());
         // Not before: what is taken in goes to the far gateway only.
         let taken = prepared.map(|(prepared, taken)| prepared.take(taken)).transpose()?;
         let runtime = Builder::new_multi_thread()
@@ -216,9 +221,6 @@ impl Near<'_> {
             .enable_all()
             .build()
             .context("cannot start a thread")?;
-        let end = Arc::new(Notify::new());
-        let told = end.clone();
-        let registration = scope.on_stop(move || told.notify_one());
         if let Some(advice) = &link.advice {
             say(Tone::Note, advice);
         }
