@@ -9,6 +9,7 @@ use hikyaku_sftp::{Asked, Attributes, Request};
 use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Directories that are remembered.
 const KNOWN_MAX: usize = 1 << 16;
@@ -101,7 +102,11 @@ impl Sftp {
     fn answered(&self, wanted: BTreeSet<StorePath>) -> Looked<'_> {
         let paths: Vec<_> = wanted.iter().map(|path| self.at(path)).collect();
         let requests: Vec<_> = paths.iter().map(|path| Request::LStat(path)).collect();
+        let begin = Instant::now();
         let answers = self.inner.client.all(&requests);
+        if !requests.is_empty() {
+            self.inner.round_trip.get_or_init(|| begin.elapsed());
+        }
         let answers = answers.into_iter().map(|answer| answer.attributes());
         Looked { store: self, answers: wanted.into_iter().zip(answers).collect() }
     }

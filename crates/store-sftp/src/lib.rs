@@ -22,6 +22,7 @@ mod change;
 mod convert;
 mod draft;
 mod explain;
+mod fetcher;
 mod known;
 mod listing;
 mod open;

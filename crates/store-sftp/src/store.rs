@@ -3,6 +3,7 @@
 use crate::change::Refusals;
 use crate::convert::{found, kind, reason};
 use crate::draft::SftpDraft;
+use crate::fetcher::SftpFetcher;
 use crate::known::Known;
 use crate::listing::Kept;
 use crate::open::SftpOpen;
@@ -12,13 +13,13 @@ use hikyaku_fs::Token as Partial;
 use hikyaku_sftp::{Attributes, Client, Extension, Request};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
-    Found, Identities, Kind, Latency, Make, Op, Open, Owner, Page, Place, Replace, Reply, Result,
-    Space, Store, StorePath, Token, Versions, Writes, doing,
+    Fetcher, Found, Identities, Kind, Latency, Make, Op, Open, Owner, Page, Place, Replace, Reply,
+    Result, Space, Store, StorePath, Token, Versions, Writes, doing,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// A directory of a server. Clones are the same store.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub(crate) struct Inner {
     pub(crate) refusals: Refusals,
     /// The owner of new files, once the server has reported it.
     pub(crate) owner: OnceLock<Owner>,
+    /// The time of the first requests for metadata.
+    pub(crate) round_trip: OnceLock<Duration>,
     /// The token in the names of this store's drafts.
     group: Partial,
     /// Paths of drafts that are being written.
@@ -77,6 +80,7 @@ impl Sftp {
             kept: Kept::default(),
             refusals: Refusals::default(),
             owner: OnceLock::new(),
+            round_trip: OnceLock::new(),
             group: doing("open", &StorePath::ROOT).or(Partial::random())?,
             drafts: Mutex::default(),
         };
@@ -373,5 +377,11 @@ impl Store for Sftp {
 
     fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
         batch::run(self, ops, each);
+    }
+
+    /// One channel for the one connection: many requests of it are under way.
+    fn own_fetchers(&self, count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
+        let fetcher = || -> Arc<dyn Fetcher> { Arc::new(SftpFetcher::new(self)) };
+        Ok((0..count.min(1)).map(|_| fetcher()).collect())
     }
 }

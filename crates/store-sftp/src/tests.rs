@@ -1,6 +1,7 @@
 //! The conformance suite with OpenSSH's server, and tests of the number of requests and of
 //! servers that lie.
 
+mod fetching;
 mod lying;
 mod packets;
 

@@ -1,9 +1,11 @@
 //! Channels of requests for bytes of files: what a scheduler distributes work over.
 
 mod paced;
+mod segments;
 mod stored;
 
 pub use paced::Paced;
+pub use segments::Segments;
 pub use stored::fetchers;
 
 use crate::error::ErrorKind;

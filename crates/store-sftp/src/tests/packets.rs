@@ -15,7 +15,7 @@ pub(super) struct Counts(Arc<Mutex<BTreeMap<u8, usize>>>);
 
 impl Counts {
     /// The numbers since the last call.
-    fn take(&self) -> BTreeMap<u8, usize> {
+    pub(super) fn take(&self) -> BTreeMap<u8, usize> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
@@ -53,12 +53,12 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-const OPEN: u8 = 3;
-const CLOSE: u8 = 4;
-const READ: u8 = 5;
+pub(super) const OPEN: u8 = 3;
+pub(super) const CLOSE: u8 = 4;
+pub(super) const READ: u8 = 5;
 const WRITE: u8 = 6;
-const LSTAT: u8 = 7;
-const FSTAT: u8 = 8;
+pub(super) const LSTAT: u8 = 7;
+pub(super) const FSTAT: u8 = 8;
 const FSETSTAT: u8 = 10;
 const OPENDIR: u8 = 11;
 const READDIR: u8 = 12;

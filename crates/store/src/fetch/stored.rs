@@ -1,11 +1,11 @@
 //! Channels of a store that has none of its own: each reads one file at a time by [`Open::stream`].
 
-use super::{Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Wanted};
+use super::{Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments, Wanted};
 use crate::abilities::{Latency, Versions};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::StorePath;
 use crate::store::{Access, Open, Store};
-use hikyaku_transfer::{Geometry, SegmentHash};
+use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -227,58 +227,6 @@ impl StoreFetcher {
 
     fn forget(&self, file: &Wanted) {
         lock(&self.shared.opened).retain(|(other, _)| other != file);
-    }
-}
-
-/// Bytes that come in order become segments. The last one is given only after the whole request is known to be of one content:
-/// so a file of which all segments were given is of one content.
-struct Segments {
-    geometry: Option<Geometry>,
-    /// A whole segment that was not given, and its place.
-    whole: Option<(u64, Vec<u8>)>,
-    /// The place of the segment whose bytes come.
-    at: u64,
-    part: Vec<u8>,
-}
-
-impl Segments {
-    const fn of(geometry: Option<Geometry>) -> Self {
-        Self { geometry, whole: None, at: 0, part: Vec::new() }
-    }
-
-    fn begin(&mut self, at: u64) {
-        self.at = at;
-        self.part.clear();
-    }
-
-    fn add(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Segment<'_>)) {
-        while let Some(range) =
-            self.geometry.and_then(|geometry| geometry.range(geometry.at(self.at)?))
-            && !bytes.is_empty()
-        {
-            let lacks = (range.end - range.start) as usize - self.part.len();
-            let (here, rest) = bytes.split_at(lacks.min(bytes.len()));
-            self.part.reserve_exact(lacks);
-            self.part.extend_from_slice(here);
-            bytes = rest;
-            if here.len() == lacks {
-                self.end(each);
-                self.whole = Some((self.at, std::mem::take(&mut self.part)));
-                self.at = range.end;
-            }
-        }
-    }
-
-    /// Gives the segment that was held back.
-    fn end(&mut self, each: &mut dyn FnMut(Segment<'_>)) {
-        let Some((at, bytes)) = self.whole.take() else { return };
-        let segment = self.geometry.and_then(|geometry| {
-            let index = geometry.at(at)?;
-            Some((index, SegmentHash::new(geometry, index, &bytes)?))
-        });
-        if let Some((index, hash)) = segment {
-            each(Segment { index, hash, bytes: &bytes });
-        }
     }
 }
 
