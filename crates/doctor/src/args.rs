@@ -2,7 +2,8 @@
 
 use clap::Args;
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::{Destination, SshArgs};
+use hikyaku_reach::{Destination, SshArgs, options};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Options of `hikyaku doctor`.
@@ -23,8 +24,8 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "PATH", requires = "host")]
     pub remote_path: Option<String>,
     /// UDP ports of which each end takes one [default: 60001-60999]
-    #[arg(long, value_name = "FROM-TO", requires = "host")]
-    pub udp_ports: Option<String>,
+    #[arg(long, value_name = "FROM-TO", requires = "host", value_parser = options::ports)]
+    pub udp_ports: Option<RangeInclusive<u16>>,
     /// Options for a host without hikyaku.
     #[command(flatten)]
     pub bootstrap: BootstrapArgs,

@@ -2,15 +2,17 @@
 
 use crate::args::DoctorArgs;
 use crate::check::{Check, Id, State};
-use crate::path::{Direction, Measured, NotMeasured, Test, Way};
-use hikyaku_console::{Scope, causes, headline};
+use anyhow::Error;
+use hikyaku_console::{ExitCode, Scope, causes, headline};
 use hikyaku_fs::Shown;
+use hikyaku_perf::{Direction, Measured, TestedPath};
 use hikyaku_reach::bootstrap::{Asking, Delivery};
 use hikyaku_reach::{
-    Destination, Errors, NO_CONNECTION, NOT_THERE, NoAnswer, Question, SftpServer, SshOptions,
-    settings,
+    Destination, Errors, NO_CONNECTION, NOT_THERE, NoAnswer, Question, ReachError, SftpServer,
+    SshOptions, settings,
 };
 use hikyaku_udp::SocketOptions;
+use std::io;
 use std::time::Instant;
 
 /// Measurements of the path.
@@ -26,6 +28,14 @@ const ONLY_SFTP: &str = "sftp connections only";
 const HARM: f64 = 0.001;
 /// Bytes of a full datagram, for a share of datagrams.
 const DATAGRAM_BYTES: f64 = 1_400.0;
+
+/// How the program of the other host is started.
+struct Way {
+    /// How ssh gets there.
+    ssh: SshOptions,
+    /// Where the program is, if ssh is not to look for it.
+    remote_path: Option<String>,
+}
 
 /// The hikyaku of the other host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,17 +73,18 @@ pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Ve
     if found != Program::Runs {
         return (checks, path);
     }
-    let test = Test { host, way: &way, udp_ports: args.udp_ports.as_deref() };
-    match test.measure(Direction::Up, scope) {
+    let (remote_path, udp_ports) = (way.remote_path.as_deref(), args.udp_ports.clone());
+    let tested = TestedPath { host, ssh: &way.ssh, remote_path, udp_ports };
+    match tested.measure(Direction::Upload, scope) {
         Ok(measured) => path.up = Some(measured),
         Err(error) => {
-            checks.push(not_measured(error, host));
+            checks.push(not_measured(&error, host));
             return (checks, path);
         }
     }
-    match test.measure(Direction::Down, scope) {
+    match tested.measure(Direction::Download, scope) {
         Ok(measured) => path.down = Some(measured),
-        Err(error) => checks.push(not_measured(error, host)),
+        Err(error) => checks.push(not_measured(&error, host)),
     }
     checks.push(Check::ok(Id::Udp, "gets through, encrypted, in both directions"));
     checks.extend(path.checks(&host.host));
@@ -183,21 +194,28 @@ fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> 
     }
 }
 
-fn not_measured(error: NotMeasured, host: &Destination) -> Check {
-    match error {
-        NotMeasured::NoUdp(text) => {
-            let remedy = format!(
-                "let UDP ports 60001 to 60999 through between this host and {}, or one port by --udp-ports; without it, \
-                 copies go over TCP or through ssh",
-                host.host
-            );
-            Check::new(Id::Udp, State::Fail, text).with_remedy(remedy)
-        }
-        NotMeasured::Other { text, may_pass } => {
-            let check = Check::new(Id::PathUp, State::Fail, text);
-            if may_pass { check.passing() } else { check }
-        }
+/// The error of a host that was not reached. An I/O error that timed out holds it, so that it has the exit code of one.
+fn of_reach<'a>(link: &'a (dyn std::error::Error + 'static)) -> Option<&'a ReachError> {
+    match link.downcast_ref::<io::Error>() {
+        Some(error) => error.get_ref()?.downcast_ref(),
+        None => link.downcast_ref(),
     }
+}
+
+fn not_measured(error: &Error, host: &Destination) -> Check {
+    let text = causes(error);
+    if let Some(ReachError::NoUdp { ports, .. }) = error.chain().find_map(of_reach) {
+        let remedy = format!(
+            "let UDP ports {} to {} through between this host and {}, or one port by --udp-ports; without it, \
+             copies go over TCP or through ssh",
+            ports.start(),
+            ports.end(),
+            host.host
+        );
+        return Check::new(Id::Udp, State::Fail, text).with_remedy(remedy);
+    }
+    let check = Check::new(Id::PathUp, State::Fail, text);
+    if ExitCode::of(error, &[]) == ExitCode::MayPass { check.passing() } else { check }
 }
 
 impl Path {
@@ -205,12 +223,12 @@ impl Path {
     fn checks(&self, host: &str) -> Vec<Check> {
         let mut checks = Vec::new();
         let Some(measured) = self.up.as_ref().or(self.down.as_ref()) else { return checks };
-        let (rtt, queue) = (measured.end.base_rtt_ms, measured.end.queue_ms);
+        let (rtt, queue) = (measured.base_rtt_ms, measured.queue_ms);
         let found = format!("{rtt:.1} ms, and {queue:.1} ms more under load");
         checks.push(Check::ok(Id::Rtt, found).measured(rtt, "ms"));
         checks.push(self.loss());
         let rate = |id, measured: &Measured, way: &str| {
-            let bits = measured.end.sum_received.bits_per_second;
+            let bits = measured.bits_per_second;
             let shown = hikyaku_units::Rate::from_bits_per_sec(bits as u64);
             Check::ok(id, format!("{shown} {way} {host}")).measured(bits, "bit/s")
         };
@@ -221,9 +239,9 @@ impl Path {
     }
 
     fn loss(&self) -> Check {
-        let ends = || [&self.up, &self.down].into_iter().flatten().map(|measured| &measured.end);
-        let most = |of: fn(&crate::path::End) -> f64| ends().map(of).fold(0.0, f64::max);
-        let (lost, ambient) = (most(|end| end.lost_percent), most(|end| end.ambient_loss_percent));
+        let both = || [&self.up, &self.down].into_iter().flatten();
+        let most = |of: fn(&Measured) -> f64| both().map(of).fold(0.0, f64::max);
+        let (lost, ambient) = (most(|one| one.lost_percent), most(|one| one.ambient_loss_percent));
         let found = format!("{lost:.2} % of the packets, {ambient:.2} % not by congestion");
         let state = if ambient >= 0.01 { State::Note } else { State::Ok };
         Check::new(Id::Loss, state, found).measured(lost, "%")
@@ -233,13 +251,12 @@ impl Path {
     fn drops(&self, host: &str) -> Check {
         let asked = SocketOptions::default().recv_buffer.bytes();
         let near = self.down.as_ref().map(|measured| {
-            let drops = share(measured.end.host_drops_local, measured);
-            (drops, measured.start.granted_recv_buffer, "this machine")
+            let near = measured.near;
+            (share(near.drops, measured), near.granted_recv_buffer, "this machine")
         });
         let far = self.up.as_ref().map(|measured| {
-            let drops = share(measured.end.host_drops_remote.unwrap_or_default(), measured);
-            let granted = measured.start.server.as_ref().map_or(0, |far| far.granted_recv_buffer);
-            (drops, granted, host)
+            let far = measured.far;
+            (share(far.drops, measured), far.granted_recv_buffer, host)
         });
         let worst = near.into_iter().chain(far).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
         let Some((share, granted, place)) = worst.filter(|(share, ..)| *share > 0.0) else {
@@ -260,7 +277,7 @@ impl Path {
 
 /// The share of dropped datagrams in a test.
 pub(crate) fn share(drops: u64, measured: &Measured) -> f64 {
-    let datagrams = (measured.end.sum_received.bytes / DATAGRAM_BYTES).max(1.0);
+    let datagrams = (measured.bytes as f64 / DATAGRAM_BYTES).max(1.0);
     drops as f64 / (datagrams + drops as f64)
 }
 

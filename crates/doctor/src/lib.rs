@@ -12,7 +12,6 @@ mod args;
 mod check;
 mod far;
 mod local;
-mod path;
 mod report;
 mod run;
 mod verdict;

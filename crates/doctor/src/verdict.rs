@@ -6,7 +6,7 @@
 use crate::check::Id;
 use crate::far::{Path, share};
 use crate::local::Facts;
-use crate::path::{Direction, Measured};
+use hikyaku_perf::{Direction, LimitedBy, Measured};
 use hikyaku_units::Rate;
 use serde::Serialize;
 use std::fmt;
@@ -62,7 +62,7 @@ const DROPS: f64 = 0.001;
 /// The verdicts on what was measured.
 pub(crate) fn verdicts(facts: &Facts, path: &Path, host: Option<&str>) -> Vec<Verdict> {
     let Some(host) = host else { return vec![alone(facts)] };
-    let both = [(Direction::Up, &path.up), (Direction::Down, &path.down)];
+    let both = [(Direction::Upload, &path.up), (Direction::Download, &path.down)];
     let measured = both.into_iter().filter_map(|(way, measured)| Some((way, measured.as_ref()?)));
     measured.map(|(direction, measured)| of_path(direction, measured, facts, host)).collect()
 }
@@ -84,10 +84,10 @@ fn alone(facts: &Facts) -> Verdict {
 }
 
 fn of_path(direction: Direction, measured: &Measured, facts: &Facts, host: &str) -> Verdict {
-    let path = measured.end.sum_received.bits_per_second.max(0.0) as u64;
+    let path = measured.bits_per_second.max(0.0) as u64;
     let (way, disk, own) = match direction {
-        Direction::Up => (format!("to {host}"), facts.disk_read, Id::PathUp),
-        Direction::Down => (format!("from {host}"), facts.disk_write, Id::PathDown),
+        Direction::Upload => (format!("to {host}"), facts.disk_read, Id::PathUp),
+        Direction::Download => (format!("from {host}"), facts.disk_write, Id::PathDown),
     };
     if let Some(disk) = disk.map(Rate::bits_per_sec).filter(|&disk| disk < path) {
         let see = Some(Id::Disk);
@@ -99,25 +99,22 @@ fn of_path(direction: Direction, measured: &Measured, facts: &Facts, host: &str)
 
 /// The limit of a test.
 fn of_test(direction: Direction, measured: &Measured, own: Id) -> (Limit, Id) {
-    let end = &measured.end;
+    let (near, far) = (measured.near, measured.far);
     let (receiver, drops) = match direction {
-        Direction::Up => (End::Far, end.host_drops_remote.unwrap_or_default()),
-        Direction::Down => (End::Near, end.host_drops_local),
+        Direction::Upload => (End::Far, far.drops),
+        Direction::Download => (End::Near, near.drops),
     };
     if share(drops, measured) >= DROPS {
         return (Limit::SocketBuffer(receiver), Id::SocketDrops);
     }
-    match end.limited_by.as_str() {
-        "CPU" => {
-            let percent = |busiest: &Option<crate::path::Busiest>| {
-                busiest.as_ref().map_or(0.0, |busiest| busiest.percent)
-            };
-            let is_near = percent(&end.busiest_thread_local) >= percent(&end.busiest_thread_remote);
+    match measured.limited_by {
+        LimitedBy::Cpu => {
+            let is_near = near.busiest_percent >= far.busiest_percent;
             (Limit::Processor(if is_near { End::Near } else { End::Far }), own)
         }
-        "receiver" => (Limit::ReceiveWindow(receiver), own),
-        "link" => (Limit::Path, own),
-        _ => (Limit::NotFound, own),
+        LimitedBy::Receiver => (Limit::ReceiveWindow(receiver), own),
+        LimitedBy::Link => (Limit::Path, own),
+        LimitedBy::Target | LimitedBy::Application => (Limit::NotFound, own),
     }
 }
 
@@ -148,19 +145,13 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::{Busiest, End as Ended, Received};
 
     fn rate(bits: u64) -> Option<Rate> {
         Some(Rate::from_bits_per_sec(bits))
     }
 
-    fn test(limited_by: &str) -> Measured {
-        let end = Ended {
-            sum_received: Received { bits_per_second: 9e8, bytes: 3e8 },
-            limited_by: limited_by.to_owned(),
-            ..Ended::default()
-        };
-        Measured { end, ..Measured::default() }
+    fn test(limited_by: LimitedBy) -> Measured {
+        Measured { bits_per_second: 9e8, bytes: 300_000_000, limited_by, ..Measured::default() }
     }
 
     fn on(measured: Measured, facts: &Facts) -> Verdict {
@@ -181,23 +172,23 @@ mod tests {
     fn the_test_tells_what_limits_a_path() {
         let facts = Facts { cipher: rate(50_000_000_000), ..Facts::default() };
         let shown = |measured| on(measured, &facts).to_string();
-        assert_eq!(shown(test("link")), "from far: limited by the path: about 900 Mbit/s");
-        let mut busy = test("CPU");
-        busy.end.busiest_thread_remote = Some(Busiest { percent: 99.0 });
+        assert_eq!(shown(test(LimitedBy::Link)), "from far: limited by the path: about 900 Mbit/s");
+        let mut busy = test(LimitedBy::Cpu);
+        busy.far.busiest_percent = 99.0;
         assert!(shown(busy).contains("a processor core of the host"));
-        assert!(shown(test("receiver")).contains("receive window of this machine"));
-        assert!(shown(test("application")).contains("no limit was found"));
-        let mut dropped = test("link");
-        dropped.end.host_drops_local = 5_000;
+        assert!(shown(test(LimitedBy::Receiver)).contains("receive window of this machine"));
+        assert!(shown(test(LimitedBy::Application)).contains("no limit was found"));
+        let mut dropped = test(LimitedBy::Link);
+        dropped.near.drops = 5_000;
         assert!(shown(dropped).contains("socket buffer of this machine"));
     }
 
     #[test]
     fn a_disk_slower_than_the_path_is_the_limit_of_its_direction() {
         let facts = Facts { disk_write: rate(100_000_000), ..Facts::default() };
-        let verdict = on(test("link"), &facts);
+        let verdict = on(test(LimitedBy::Link), &facts);
         assert_eq!((verdict.limit, verdict.bits_per_second), (Limit::Disk, Some(100_000_000)));
-        let up = Path { up: Some(test("link")), down: None };
+        let up = Path { up: Some(test(LimitedBy::Link)), down: None };
         assert_eq!(verdicts(&facts, &up, Some("far"))[0].limit, Limit::Path);
     }
 }

@@ -298,6 +298,19 @@ impl Load {
 }
 
 impl Transport {
+    /// That of a user who has chosen nothing.
+    const fn usual() -> Self {
+        Self {
+            wire_rate: None,
+            policy: Policy::Fair,
+            cipher: None,
+            window: None,
+            reuse_path: false,
+            no_path_cache: false,
+            cpu: None,
+        }
+    }
+
     fn config(&self) -> Config {
         let default = Config::default();
         let ciphers = match &self.cipher {

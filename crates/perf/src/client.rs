@@ -109,7 +109,7 @@ pub(crate) fn quiet(
     let mut output = Output::silent().with_log(log);
     let Measured { end, omitted_seconds, broken } = test(args, scope, &mut output, None)?;
     output.end(Some(&end), None);
-    Ok((Quiet { end, omitted_seconds }, broken))
+    Ok((Quiet { start: output.into_start(), end, omitted_seconds }, broken))
 }
 
 /// Runs a single test, prints nothing, and returns the sender's round-trip times of all intervals in milliseconds.
@@ -123,6 +123,7 @@ pub(crate) fn round_trips(args: &ClientArgs, scope: &Scope) -> Result<Vec<f64>> 
 
 /// The result of a test that printed nothing.
 pub(crate) struct Quiet {
+    pub(crate) start: Option<Start>,
     pub(crate) end: report::End,
     /// The time that was left out of it.
     pub(crate) omitted_seconds: f64,

@@ -17,6 +17,7 @@ mod home;
 mod latency;
 mod limit;
 mod log;
+mod measure;
 mod memory;
 mod mesh;
 mod message;
@@ -36,7 +37,10 @@ mod wait;
 mod worker;
 
 pub use args::PerfArgs;
+pub use limit::LimitedBy;
+pub use measure::{End, Measured, TestedPath};
 pub use message::is_message;
+pub use plan::Direction;
 pub use server::{SERVICE, attend};
 
 use anyhow::{Context, Result};

@@ -12,9 +12,9 @@ use std::fmt;
 mod tests;
 
 /// What limited a test.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum LimitedBy {
+pub enum LimitedBy {
     /// The rate that the user asked for with `-b`, `--wire-rate` or a fixed-rate policy.
     Target,
     /// The receive window was full.
@@ -26,6 +26,7 @@ pub(crate) enum LimitedBy {
     Link,
     /// None of the others: the application had too little to send, or the test was too short to
     /// reach the capacity of the path.
+    #[default]
     Application,
 }
 

@@ -207,6 +207,11 @@ impl Output {
         self.start = Some(start);
     }
 
+    /// What was known when the test began.
+    pub(crate) fn into_start(self) -> Option<Start> {
+        self.start
+    }
+
     /// Reports an interval.
     pub(crate) fn interval(&mut self, interval: &Interval) {
         self.log.iter_mut().for_each(|log| log.add(interval));

@@ -58,7 +58,7 @@ impl StartUp {
 /// Which end sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Direction {
+pub enum Direction {
     /// The client sends.
     Upload,
     /// The server sends.

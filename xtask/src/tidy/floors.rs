@@ -69,7 +69,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-serve", 8),
     place("hikyaku-mount", 8),
     place("hikyaku-guc", 8),
-    place("hikyaku-doctor", 8),
+    place("hikyaku-doctor", 9),
     place("hikyaku-web-get", 8),
     place("hikyaku-report", 8),
     place("hikyaku-view", 8),

@@ -1,24 +1,20 @@
 //! Tests of the checks of another host.
 
 use super::*;
-use crate::path::{End, Received, Server, Start};
+use hikyaku_perf::End;
 
 fn host() -> Destination {
     Destination::parse(b"far").unwrap()
 }
 
 fn test(drops_local: u64, drops_remote: u64, granted: u64) -> Measured {
+    let end = |drops| End { drops, granted_recv_buffer: granted, ..End::default() };
     Measured {
-        start: Start {
-            granted_recv_buffer: granted,
-            server: Some(Server { granted_recv_buffer: granted }),
-        },
-        end: End {
-            sum_received: Received { bits_per_second: 1e9, bytes: 1.4e9 },
-            host_drops_local: drops_local,
-            host_drops_remote: Some(drops_remote),
-            ..End::default()
-        },
+        bits_per_second: 1e9,
+        bytes: 1_400_000_000,
+        near: end(drops_local),
+        far: end(drops_remote),
+        ..Measured::default()
     }
 }
 
@@ -65,7 +61,12 @@ fn a_buffer_is_blamed_only_if_it_is_small_and_dropped_datagrams() {
 
 #[test]
 fn a_path_without_udp_is_a_failure_with_a_remedy() {
-    let check = not_measured(NotMeasured::NoUdp("no UDP gets through to far".into()), &host());
+    let error = ReachError::NoUdp {
+        host: "far".to_owned(),
+        tried: "192.0.2.1:60001".to_owned(),
+        ports: 60_001..=60_999,
+    };
+    let check = not_measured(&Error::new(error).context("try: other ports"), &host());
     assert_eq!((check.id, check.state), (Id::Udp, State::Fail));
     assert!(check.remedy.unwrap().contains("60001 to 60999"));
 }

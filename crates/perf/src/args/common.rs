@@ -1,7 +1,7 @@
 //! Settings that client and server have in common: addresses, windows and output.
 
-use super::Format;
 use super::values::Local;
+use super::{Format, Transport};
 use hikyaku_net::{Config, EndpointConfig, NoPolicy, Policy};
 use hikyaku_units::{DataSize, Rate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -54,10 +54,19 @@ impl Common {
         }
     }
 
+    /// Those of a client whose user has chosen nothing, and who prints nothing.
+    pub(crate) fn usual() -> Self {
+        let transport = Transport::usual().config();
+        Self { transport, ..Self::of_policy(Policy::Fair) }
+    }
+
     /// Those of a server that ssh has started for one client, which has set this policy for both ends.
     pub(crate) fn of_far_side(policy: Option<&str>) -> Result<Self, NoPolicy> {
-        let policy = policy.map_or(Ok(Policy::Fair), str::parse)?;
-        Ok(Self {
+        policy.map_or(Ok(Policy::Fair), str::parse).map(Self::of_policy)
+    }
+
+    fn of_policy(policy: Policy) -> Self {
+        Self {
             port: 0,
             bind: None,
             family: None,
@@ -67,7 +76,7 @@ impl Common {
             format: Format::Text,
             logfile: None,
             title: String::new(),
-        })
+        }
     }
 
     /// Limits the receive window to what a reader that keeps to `rate` needs.

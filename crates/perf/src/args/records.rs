@@ -7,7 +7,7 @@ use hikyaku_units::{Rate, parse_limit};
 use std::path::PathBuf;
 
 /// Sweeps of targets, and what is kept of tests beside the output.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Curves and records (client)")]
 pub(crate) struct Records {
     /// One test for each of these target rates, in a random order: 200M,400M or FROM..TO:COUNT (100M..1G:10), or in

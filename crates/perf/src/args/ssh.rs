@@ -33,7 +33,8 @@ pub(crate) struct ThroughSsh {
     pub(crate) ssh: SshOptions,
     pub(crate) remote_path: Option<String>,
     pub(crate) bootstrap: BootstrapArgs,
-    pub(crate) ports: RangeInclusive<u16>,
+    /// UDP ports of which each end takes one, if the user has chosen them.
+    pub(crate) ports: Option<RangeInclusive<u16>>,
     /// The cipher of the data, if the user has chosen one.
     pub(crate) cipher: Option<CipherId>,
 }
@@ -52,7 +53,7 @@ impl PerfArgs {
             },
             remote_path: self.through.remote_path.clone(),
             bootstrap: self.through.bootstrap.clone(),
-            ports: self.through.udp_ports.clone().unwrap_or(options::UDP_PORTS),
+            ports: self.through.udp_ports.clone(),
             cipher: self.transport.cipher.map(|cipher| cipher.0),
         }
     }

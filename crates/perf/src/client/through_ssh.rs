@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use hikyaku_console::Scope;
 use hikyaku_crypto::cipher_name;
 use hikyaku_net::Policy;
-use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Observer, Tuning, Way, settings};
+use hikyaku_reach::settings::{self, Typed};
+use hikyaku_reach::{Carriers, Way, WayPlan};
 use hikyaku_units::Rate;
 use std::time::Instant;
 
@@ -39,24 +39,21 @@ pub(super) fn connect(args: &ClientArgs, ssh: &ThroughSsh, scope: &Scope) -> Res
 
 fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Result<Way> {
     let transport = &args.common.transport;
-    let settings = settings::of_user()?;
-    Ok(Way {
-        service: SERVICE,
+    let plan = WayPlan {
         ssh: ssh.ssh.clone(),
-        remote_path: ssh.remote_path.clone(),
-        offer: ssh.bootstrap.offer(&settings, &ssh.destination.host)?,
-        ports: ssh.ports.clone(),
-        carriers: Carriers::Udp,
-        pipes: Pipes::Auto,
-        tuning: Tuning {
+        typed: Typed {
             cipher: ssh.cipher.map(|cipher| cipher_name(cipher).to_owned()),
-            rate: args.plan.target.map(Rate::from_bits_per_sec).map(Rate::bits_per_sec),
-            window: Some(transport.receive_window.bytes()),
+            rate: args.plan.target.map(Rate::from_bits_per_sec),
+            window: Some(transport.receive_window),
             policy: (transport.policy != Policy::Fair).then(|| transport.policy.text()),
-            ..Tuning::default()
+            ports: ssh.ports.clone(),
+            remote_path: ssh.remote_path.clone(),
+            ..Typed::default()
         },
-        memory: memory::of_server(),
-        observer: Observer::default(),
-        scope,
-    })
+        carriers: Some(Carriers::Udp),
+        bootstrap: ssh.bootstrap.clone(),
+        ..WayPlan::default()
+    };
+    let (host, settings) = (&ssh.destination.host, settings::of_user()?);
+    plan.way((host, &settings), (SERVICE, memory::of_server()), scope)
 }

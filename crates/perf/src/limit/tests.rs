@@ -34,7 +34,7 @@ fn text_and_json_use_the_same_names() {
         LimitedBy::Link,
         LimitedBy::Application,
     ] {
-        assert_eq!(serde_json::to_value(&verdict).unwrap(), verdict.to_string());
+        assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.to_string());
     }
 }
 

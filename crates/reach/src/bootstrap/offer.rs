@@ -85,6 +85,11 @@ pub enum Delivery {
 }
 
 impl BootstrapArgs {
+    /// Nothing is sent.
+    pub const fn never() -> Self {
+        Self { bootstrap: Some(Consent::Never), far_binary: None }
+    }
+
     /// The offer to `host`, from the options or else the settings.
     ///
     /// # Errors
