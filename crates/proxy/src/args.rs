@@ -6,7 +6,7 @@ mod listen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use far::{DESTINATION_HELP, FarArgs, FarEnd, TransportArgs, far_end, way};
+pub(crate) use far::{DESTINATION_HELP, FarArgs, FarEnd, FarWay, TransportArgs, far_end, way};
 pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
 use crate::guests::Ssh;
@@ -17,7 +17,7 @@ use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::Result;
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{OtherArgs, Scope, misuse};
-use hikyaku_reach::{Observer, Way};
+use hikyaku_reach::Observer;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -234,7 +234,7 @@ impl ProxyArgs {
         far: &FarEnd,
         limits: (DataSize, Scope),
         observer: Observer,
-    ) -> Result<Way> {
+    ) -> Result<FarWay> {
         way((&self.far, &self.transport), far, limits, observer)
     }
 }

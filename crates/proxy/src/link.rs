@@ -1,12 +1,12 @@
 //! The connection to the far gateway: through ssh, which starts it, or to a daemon.
 
-use crate::args::FarEnd;
+use crate::args::{FarEnd, FarWay};
 use crate::trouble;
 use anyhow::Result;
 use hikyaku_reach::daemon::FORWARD;
 use hikyaku_reach::dial::{Address, Carrier, Via};
-use hikyaku_reach::{Carriers, Connection, FarSide, Fate, Way};
-use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError, announce_key};
+use hikyaku_reach::{Connection, FarSide, Fate};
+use hikyaku_session::{ANSWER_TIME, Connector, SetupError, announce_key};
 use hikyaku_transfer::Pace;
 use hikyaku_units::Rate;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ enum Keeps {
 
 impl Link {
     /// Connects.
-    pub(crate) fn open(far: &FarEnd, way: &Way) -> Result<Self> {
+    pub(crate) fn open(far: &FarEnd, way: &FarWay) -> Result<Self> {
         match far {
             FarEnd::Ssh(destination) => {
-                let reached = way.open(destination).map_err(trouble::of_reach)?;
+                let reached = way.way.open(destination).map_err(trouble::of_reach)?;
                 let (connection, fate) = (reached.connection, reached.fate);
                 let keeps = Keeps::Ssh { _side: reached.side };
                 Ok(Self { connection, fate, advice: reached.advice, _keeps: keeps })
@@ -42,11 +42,10 @@ impl Link {
         }
     }
 
-    fn to_daemon(address: &Address, way: &Way) -> Result<Self> {
-        let via = if way.carriers == Carriers::NoUdp { Via::Tcp } else { Via::Auto };
+    fn to_daemon(address: &Address, FarWay { way, connect }: &FarWay) -> Result<Self> {
         let silence = Duration::from_secs(way.tuning.timeout.unwrap_or(SILENCE_SECONDS));
-        let config = ClientConfig::of_user().map_err(SetupError::explained)?;
-        let config = ClientConfig { via, pipes: way.pipes, ..config };
+        let config = connect.client([address])?;
+        let via = config.via;
         let connector = Connector::new(config, 1, FORWARD).map_err(SetupError::explained)?;
         let connector = connector.for_flows(silence);
         let dialled = connector.connect(address, &[], ANSWER_TIME);

@@ -9,6 +9,7 @@ mod users;
 
 pub(crate) use uplink::Uplink;
 
+use crate::args::FarWay;
 use crate::args::{Action, Place, Plan, ProxyArgs, SwitchArgs};
 use crate::background::{self, Part};
 use crate::board::{Board, sample, write_back};
@@ -26,7 +27,7 @@ use direct::{Direct, direct};
 use entry::Entry;
 use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, Tone, causes, print_error, say};
 use hikyaku_forward::{Answer, Open};
-use hikyaku_reach::{Connection, Observer, Way};
+use hikyaku_reach::{Connection, Observer};
 use hikyaku_units::DataSize;
 use listeners::{Bound, Listener};
 use std::io;
@@ -117,7 +118,7 @@ pub(crate) struct Ready {
 /// A near gateway that is to be run.
 pub(crate) struct Near<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) way: Way,
+    pub(crate) way: FarWay,
     pub(crate) tell: Tell,
     pub(crate) scope: Scope,
     pub(crate) files: Files,

@@ -4,14 +4,14 @@ use crate::config::{ClientConfig, SetupError};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Key, Mistake, Settings};
-use hikyaku_reach::Family;
 use hikyaku_reach::dial::{Address, Via};
 use hikyaku_reach::options::pipes;
 use hikyaku_reach::settings::{self, UDP, WINDOW};
 use hikyaku_reach::tcp::Pipes;
+use hikyaku_reach::{Carriers, Family};
 
 /// Options that choose the carrier of connections to daemons.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct ConnectArgs {
     /// Reach the servers over TCP only
     #[arg(long, conflicts_with = "via")]
@@ -65,6 +65,17 @@ impl ConnectArgs {
         })
     }
 
+    /// The only carriers of a session with a program that ssh starts; `None` leaves the choice to the settings of its host.
+    pub const fn carriers(&self) -> Option<Carriers> {
+        match self.via {
+            Some(By::Udp) => Some(Carriers::Udp),
+            Some(By::Tcp) => Some(Carriers::Tcp),
+            Some(By::Auto) => Some(Carriers::Auto),
+            None if self.no_udp => Some(Carriers::NoUdp),
+            None => None,
+        }
+    }
+
     /// `udp` is whether the settings allow UDP.
     fn via(&self, udp: Option<bool>) -> Via {
         match self.via {
@@ -76,7 +87,8 @@ impl ConnectArgs {
         }
     }
 
-    fn family(&self) -> Option<Family> {
+    /// The address family, if one is chosen.
+    pub const fn family(&self) -> Option<Family> {
         match (self.v4, self.v6) {
             (true, _) => Some(Family::V4),
             (_, true) => Some(Family::V6),

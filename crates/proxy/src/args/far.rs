@@ -6,12 +6,10 @@ use clap::Args;
 use hikyaku_console::{Scope, misuse, refuse_without_ssh};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::dial::{Address, Servers};
-use hikyaku_reach::options::{UDP_PORTS, ports, silence};
-use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{
-    Carriers, Destination, Family, FamilyArgs, Letters, Observer, SshArgs, SshOptions, Tuning, Way,
-    settings,
-};
+use hikyaku_reach::options::{ports, silence};
+use hikyaku_reach::settings::Typed;
+use hikyaku_reach::{Destination, Letters, Observer, SshArgs, SshOptions, Way, WayPlan, settings};
+use hikyaku_session::ConnectArgs;
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
@@ -24,8 +22,6 @@ use std::time::Duration;
 pub(crate) struct FarArgs {
     #[command(flatten)]
     ssh: SshArgs,
-    #[command(flatten)]
-    family: FamilyArgs,
     /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
@@ -39,9 +35,8 @@ pub(crate) struct TransportArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
     #[arg(long, value_name = "FROM-TO", value_parser = ports)]
     udp_ports: Option<RangeInclusive<u16>>,
-    /// Without UDP, as where it is blocked: over TCP, or else through ssh
-    #[arg(long)]
-    no_udp: bool,
+    #[command(flatten)]
+    connect: ConnectArgs,
     /// The most that each end sends
     #[arg(long, value_name = "RATE", value_parser = parse_limit)]
     rate: Option<Rate>,
@@ -58,8 +53,6 @@ impl FarArgs {
     /// The options of ssh, and of the program that is started through it, each with whether it is given.
     fn given(&self, transport: &TransportArgs) -> Vec<(&'static str, bool)> {
         let own = [
-            ("-4", self.family.family() == Some(Family::V4)),
-            ("-6", self.family.family() == Some(Family::V6)),
             ("--remote-path", self.remote_path.is_some()),
             ("--udp-ports", transport.udp_ports.is_some()),
         ];
@@ -136,28 +129,39 @@ pub(crate) fn far_end(
     Ok(FarEnd::Ssh(destination))
 }
 
-/// How the far side is reached.
+/// How a far gateway is reached.
+#[derive(Clone)]
+pub(crate) struct FarWay {
+    /// Through ssh. A daemon has its rate and its silence from it.
+    pub(crate) way: Way,
+    /// To a daemon.
+    pub(crate) connect: ConnectArgs,
+}
+
+/// How the far side is reached. An option overrides the settings of its host.
 pub(crate) fn way(
     (far, transport): (&FarArgs, &TransportArgs),
     end: &FarEnd,
     (memory, scope): (DataSize, Scope),
     observer: Observer,
-) -> Result<Way> {
-    Ok(Way {
-        service: crate::SERVICE,
-        ssh: SshOptions { family: far.family.family(), ..far.ssh.options() },
-        remote_path: far.remote_path.clone(),
-        offer: far.bootstrap.offer(&settings::of_user()?, end.host())?,
-        ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
-        carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
-        pipes: Pipes::Auto,
-        tuning: Tuning {
-            rate: transport.rate.map(Rate::bits_per_sec),
-            timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),
-            ..Tuning::default()
+) -> Result<FarWay> {
+    let connect = transport.connect.clone();
+    let plan = WayPlan {
+        ssh: SshOptions { family: connect.family(), ..far.ssh.options() },
+        typed: Typed {
+            rate: transport.rate,
+            timeout: transport.timeout,
+            ports: transport.udp_ports.clone(),
+            remote_path: far.remote_path.clone(),
+            ..Typed::default()
         },
-        memory,
-        observer,
-        scope,
-    })
+        carriers: connect.carriers(),
+        pipes: connect.pipes.unwrap_or_default(),
+        bootstrap: far.bootstrap.clone(),
+        ..WayPlan::default()
+    };
+    let settings = settings::of_user()?;
+    let mut way = plan.way((end.host(), &settings), (crate::SERVICE, memory), scope)?;
+    way.tuning.timeout.get_or_insert(SILENCE.as_secs());
+    Ok(FarWay { way: Way { observer, ..way }, connect })
 }

@@ -162,6 +162,16 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn a_daemon_has_the_options_of_its_connections() {
+    for option in ["-4", "-6", "--via tcp", "--pipes 4", "--no-udp"] {
+        for far in ["hikyaku://far", "far"] {
+            assert!(parse(&format!("-D 1080 {option} {far}")).is_ok(), "{option} {far}");
+        }
+    }
+    assert!(parse("-D 1080 --via tcp --no-udp far").is_err());
+}
+
+#[test]
 fn options_of_ssh_beside_a_daemon_are_refused_by_name() {
     for (option, instead) in [
         ("-p 22", "hikyaku://far:22"),
@@ -169,8 +179,6 @@ fn options_of_ssh_beside_a_daemon_are_refused_by_name() {
         ("-J hop", "ssh://far"),
         ("-F file", "ssh://far"),
         ("-o Port=1", "ssh://far"),
-        ("-4", "ssh://far"),
-        ("-6", "ssh://far"),
         ("--ssh /bin/ssh", "ssh://far"),
         ("--remote-path /bin/hikyaku", "ssh://far"),
         ("--udp-ports 60001-60999", "ssh://far"),

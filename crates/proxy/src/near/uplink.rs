@@ -5,6 +5,7 @@
 
 use super::Gateway;
 use super::backward;
+use crate::args::FarWay;
 use crate::args::{FarEnd, Place, Remote};
 use crate::control::{Messages, NoMessage, say_hello};
 use crate::link::Link;
@@ -14,8 +15,8 @@ use anyhow::{Context, Error, Result};
 use bytes::Bytes;
 use hikyaku_console::{Tone, say};
 use hikyaku_forward::{Answer, Listen, Listening, Report, Verdict, framed};
+use hikyaku_reach::Connection;
 use hikyaku_reach::bootstrap::Asking;
-use hikyaku_reach::{Connection, Way};
 use hikyaku_units::{Retries, RetryPolicy};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -29,7 +30,7 @@ use tokio::time::{Instant, interval_at, sleep, timeout};
 #[derive(Clone)]
 pub(super) struct Reach {
     pub(super) far: FarEnd,
-    pub(super) way: Way,
+    pub(super) way: FarWay,
     /// What the far gateway listens on.
     pub(super) remote: Vec<Remote>,
 }
@@ -334,8 +335,9 @@ async fn watch_silence(gateway: &Gateway) {
 }
 
 /// The same way, where nobody is at hand who could answer ssh: it asks for no password.
-fn without_questions(mut way: Way) -> Way {
+fn without_questions(mut far: FarWay) -> FarWay {
+    let way = &mut far.way;
     way.ssh.options.push("BatchMode=yes".into());
     way.offer.asking = Asking::Never;
-    way
+    far
 }
