@@ -10,14 +10,14 @@ use hikyaku_gridftp::{
     Wanted as WantedPart,
 };
 use hikyaku_store::{
-    Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced, Segment, Wanted,
+    Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced, Segment, Segments,
+    Wanted,
 };
-use hikyaku_transfer::{Geometry, SEGMENT, SegmentHash, SegmentIndex};
+use hikyaku_transfer::{Geometry, SEGMENT};
 use hikyaku_units::Rate;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -108,6 +108,7 @@ impl Fetcher for FtpFetcher {
     ) -> Result<usize, FetchError> {
         self.check(file)?;
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
+        let mut segments = Segments::new(geometry);
         let full = self.ftp.full(&file.path);
         let (pieces, from) = sync_channel::<(u64, Vec<u8>)>(PIECES_MAX);
         let moved = thread::scope(|scope| {
@@ -124,12 +125,16 @@ impl Fetcher for FtpFetcher {
                 let mut plan = Parts::new((&full, ranges), mode, cut, Arc::new(store));
                 self.with(|channel| channel.download(&mut plan, &AtomicU64::new(0)))
             });
-            assemble(geometry, from, each);
+            for (at, piece) in from {
+                segments.add(at, &piece, each);
+            }
             transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         moved.map_err(|error| fate(&error))?;
         // Bytes that were read after a change belong to another file.
-        self.check(file).map(|()| 0)
+        self.check(file)?;
+        segments.end(each);
+        Ok(0)
     }
 
     fn small(
@@ -191,37 +196,6 @@ impl Fetcher for FtpFetcher {
         {
             channel.quit();
         }
-    }
-}
-
-/// Puts pieces together into segments.
-fn assemble(geometry: Geometry, from: Receiver<(u64, Vec<u8>)>, each: &mut dyn FnMut(Segment<'_>)) {
-    let mut segments: BTreeMap<u32, (Vec<u8>, usize)> = BTreeMap::new();
-    for (mut at, piece) in from {
-        let mut rest = piece.as_slice();
-        while !rest.is_empty() {
-            let Some(index) = geometry.at(at) else { break };
-            let Some(range) = geometry.range(index) else { break };
-            let (first, rest_of) = rest.split_at(rest.len().min((range.end - at) as usize));
-            let length = (range.end - range.start) as usize;
-            let (bytes, filled) = segments.entry(index.0).or_insert_with(|| (vec![0; length], 0));
-            let start = (at - range.start) as usize;
-            bytes[start..start + first.len()].copy_from_slice(first);
-            *filled += first.len();
-            // A channel reports the same bytes only once.
-            if *filled == length {
-                give(geometry, index, bytes, each);
-                segments.remove(&index.0);
-            }
-            at += first.len() as u64;
-            rest = rest_of;
-        }
-    }
-}
-
-fn give(geometry: Geometry, index: SegmentIndex, bytes: &[u8], each: &mut dyn FnMut(Segment<'_>)) {
-    if let Some(hash) = SegmentHash::new(geometry, index, bytes) {
-        each(Segment { index, hash, bytes });
     }
 }
 

@@ -11,6 +11,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 use xtask::servers::ftp::{PlainFtp, Style};
 
 const STYLES: [Style; 2] = [Style::Facts, Style::Bare];
@@ -235,5 +236,26 @@ fn a_fetcher_reads_ranges_and_small_files_and_follows_a_cut() {
         let changed = fetchers[0].ranges(&file, &ranges, &Cut::default(), &|_| (), &mut |_| ());
         assert_eq!(changed, Err(FetchError::File(hikyaku_store::ErrorKind::Changed)));
         assert!(fetchers[0].is_alive());
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_fetched_is_never_complete() {
+    for style in STYLES {
+        let plain = Plain::new(style);
+        fs::write(plain.there("f"), content(6 * MIB)).unwrap();
+        let store = plain.ftp("/").unwrap();
+        let found = store.look(&path("f")).unwrap();
+        let (size, modified) = (found.size, found.modified);
+        let file = Wanted { path: path("f"), size, modified, content: None };
+        let change = |_| {
+            let file = fs::File::options().write(true).open(plain.there("f")).unwrap();
+            file.set_modified(SystemTime::now() + Duration::from_secs(100)).unwrap();
+        };
+        let (mut passed, cut, all) = (0, Cut::default(), 0..size);
+        let fetcher = store.own_fetchers(1).unwrap().remove(0);
+        let fetched = fetcher.ranges(&file, &[all], &cut, &change, &mut |_| passed += 1);
+        assert_eq!(fetched, Err(FetchError::File(hikyaku_store::ErrorKind::Changed)));
+        assert!(passed < 6, "{style:?}: {passed} segments");
     }
 }

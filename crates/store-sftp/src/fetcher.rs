@@ -268,7 +268,8 @@ impl Fetcher for SftpFetcher {
         let open = self.open(file)?;
         let handle = open.handle()?;
         let client = &self.store.inner.client;
-        let mut segments = Segments::of(Geometry::new(file.size));
+        let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
+        let mut segments = Segments::new(geometry);
         let (mut done, mut given) = (0, 0);
         let mut each = |segment: Segment<'_>| {
             given += segment.bytes.len() as u64;
@@ -278,14 +279,14 @@ impl Fetcher for SftpFetcher {
             if cut.is_reached(done) || range.is_empty() {
                 break;
             }
-            segments.begin(range.start);
-            let mut is_cut = false;
+            let (mut at, mut is_cut) = (range.start, false);
             let block = self.store.block().read;
             let got = read(client, (handle, block), range.clone(), &mut |bytes| {
                 self.paced.wait(bytes.len() as u64);
                 done += bytes.len() as u64;
                 arrived(bytes.len() as u64);
-                segments.add(bytes, &mut each);
+                segments.add(at, bytes, &mut each);
+                at += bytes.len() as u64;
                 is_cut = cut.is_reached(done);
                 match is_cut || self.paced.is_closed() {
                     true => ControlFlow::Break(()),

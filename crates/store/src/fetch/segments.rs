@@ -1,60 +1,120 @@
-//! Segments of the bytes that a channel brings in order.
+//! Bytes of a request become segments.
 
 use super::Segment;
-use hikyaku_transfer::{Geometry, SegmentHash};
+use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use std::collections::BTreeMap;
 
-/// Bytes that come in order become segments. The last one is given only after the whole request is known to be of one content:
-/// so a file of which all segments were given is of one content.
+/// Puts bytes that come in any order together into segments, for a fetcher whose protocol has no segments.
+///
+/// Such a protocol proves a file only by its metadata after the last byte. So the last segment is held back until the fetcher
+/// has looked at the file again ([`end`](Self::end)): a file of which all segments were passed on is of one content.
 #[derive(Debug)]
 pub struct Segments {
-    geometry: Option<Geometry>,
-    /// A whole segment that was not given, and its place.
-    whole: Option<(u64, Vec<u8>)>,
-    /// The place of the segment whose bytes come.
-    at: u64,
-    part: Vec<u8>,
+    geometry: Geometry,
+    /// Segments of which bytes are missing.
+    parts: BTreeMap<SegmentIndex, Part>,
+    /// The segment that is held back.
+    whole: Option<(SegmentIndex, Vec<u8>)>,
+}
+
+/// A segment of which bytes are missing.
+#[derive(Debug, Default)]
+struct Part {
+    /// Up to the last byte that has come. Bytes before it that have not come are zeros.
+    bytes: Vec<u8>,
+    /// The number of bytes that have come.
+    filled: usize,
 }
 
 impl Segments {
-    /// Of a file of this size; of none if there is no such file.
-    pub const fn of(geometry: Option<Geometry>) -> Self {
-        Self { geometry, whole: None, at: 0, part: Vec::new() }
+    /// Those of a file.
+    pub const fn new(geometry: Geometry) -> Self {
+        Self { geometry, parts: BTreeMap::new(), whole: None }
     }
 
-    /// The bytes that come next are at `at`, where a segment begins.
-    pub fn begin(&mut self, at: u64) {
-        self.at = at;
-        self.part.clear();
-    }
-
-    /// Bytes have come.
-    pub fn add(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Segment<'_>)) {
-        while let Some(range) =
-            self.geometry.and_then(|geometry| geometry.range(geometry.at(self.at)?))
-            && !bytes.is_empty()
+    /// Adds bytes at an offset of the file. Each byte is added once. Calls `each` with segments that are whole, but for the
+    /// last one. Bytes behind the end of the file are ignored.
+    pub fn add(&mut self, mut at: u64, mut bytes: &[u8], each: &mut dyn FnMut(Segment<'_>)) {
+        while !bytes.is_empty()
+            && let Some(index) = self.geometry.at(at)
+            && let Some(range) = self.geometry.range(index)
         {
-            let lacks = (range.end - range.start) as usize - self.part.len();
-            let (here, rest) = bytes.split_at(lacks.min(bytes.len()));
-            self.part.reserve_exact(lacks);
-            self.part.extend_from_slice(here);
-            bytes = rest;
-            if here.len() == lacks {
+            let (length, start) = ((range.end - range.start) as usize, (at - range.start) as usize);
+            let (first, rest) = bytes.split_at(bytes.len().min(length - start));
+            let part = self.parts.entry(index).or_default();
+            part.add(start, first, length);
+            if part.filled == length {
+                let part = self.parts.remove(&index);
                 self.end(each);
-                self.whole = Some((self.at, std::mem::take(&mut self.part)));
-                self.at = range.end;
+                self.whole = part.map(|part| (index, part.bytes));
             }
+            at += first.len() as u64;
+            bytes = rest;
         }
     }
 
-    /// Gives the segment that was held back.
+    /// The file has one content: calls `each` with the segment that was held back.
     pub fn end(&mut self, each: &mut dyn FnMut(Segment<'_>)) {
-        let Some((at, bytes)) = self.whole.take() else { return };
-        let segment = self.geometry.and_then(|geometry| {
-            let index = geometry.at(at)?;
-            Some((index, SegmentHash::new(geometry, index, &bytes)?))
-        });
-        if let Some((index, hash)) = segment {
+        if let Some((index, bytes)) = self.whole.take()
+            && let Some(hash) = SegmentHash::new(self.geometry, index, &bytes)
+        {
             each(Segment { index, hash, bytes: &bytes });
+        }
+    }
+}
+
+impl Part {
+    /// Adds bytes of a segment of this length.
+    fn add(&mut self, start: usize, bytes: &[u8], length: usize) {
+        self.bytes.reserve_exact(length - self.bytes.len());
+        let end = start + bytes.len();
+        if start == self.bytes.len() {
+            self.bytes.extend_from_slice(bytes);
+        } else {
+            if self.bytes.len() < end {
+                self.bytes.resize(end, 0);
+            }
+            self.bytes[start..end].copy_from_slice(bytes);
+        }
+        self.filled += bytes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_transfer::SEGMENT;
+
+    #[test]
+    fn bytes_in_any_order_become_segments_and_the_last_one_is_held_back() {
+        let size = 2 * SEGMENT + 100;
+        let content: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+        let pieces = |length: u64| {
+            (0..size).step_by(length as usize).map(move |at| at..size.min(at + length))
+        };
+        let in_order: Vec<_> = pieces(100_000).collect();
+        let backwards: Vec<_> = pieces(300_000).collect::<Vec<_>>().into_iter().rev().collect();
+        let two = [0..SEGMENT + 7, SEGMENT + 7..size].to_vec();
+        for order in [in_order, backwards, two] {
+            let mut segments = Segments::new(Geometry::new(size).unwrap());
+            let mut passed = Vec::new();
+            let mut each = |segment: Segment<'_>| {
+                let at = (u64::from(segment.index.0) * SEGMENT) as usize;
+                assert!(segment.bytes == &content[at..content.len().min(at + SEGMENT as usize)]);
+                passed.push(segment.index.0);
+            };
+            for piece in &order {
+                let bytes = &content[piece.start as usize..piece.end as usize];
+                segments.add(piece.start, bytes, &mut each);
+            }
+            // Behind the end.
+            segments.add(size, b"x", &mut each);
+            segments.end(&mut each);
+            segments.end(&mut each);
+            let held_back = *passed.last().unwrap();
+            assert_eq!(held_back, if order[0].start == 0 { 2 } else { 0 });
+            passed.sort_unstable();
+            assert_eq!(passed, [0, 1, 2]);
         }
     }
 }

@@ -80,13 +80,15 @@ impl Fetcher for StoreFetcher {
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError> {
         let open = self.open(file)?;
-        let mut segments = Segments::of(Geometry::new(file.size));
+        let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
+        let mut segments = Segments::new(geometry);
         let mut done = 0;
         for range in ranges {
-            segments.begin(range.start);
+            let mut at = range.start;
             self.read(file, &*open, range.clone(), (cut, &mut done), &mut |bytes| {
                 arrived(bytes.len() as u64);
-                segments.add(bytes, each);
+                segments.add(at, bytes, each);
+                at += bytes.len() as u64;
             })?;
         }
         self.check(file, &*open)?;
