@@ -83,6 +83,19 @@ impl Ftp {
     ) -> std::result::Result<Self, OpenError> {
         let mut channel = Channel::open(server, settings)?;
         channel.measure_rtt()?;
+        Self::over(channel, (server, settings), root)
+    }
+
+    /// The same over an open channel, of whose round-trip time it has a measurement.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn over(
+        mut channel: Channel,
+        (server, settings): (&Server, &Settings),
+        root: &[u8],
+    ) -> std::result::Result<Self, OpenError> {
         let shown = || Shown::new(root).to_string();
         let facts = channel.facts(root)?.ok_or_else(|| OpenError::NotFound(shown()))?;
         // The root may be a link: the user has named it.
@@ -106,6 +119,21 @@ impl Ftp {
         let idle = Mutex::new(vec![Idle { channel, since: Instant::now() }]);
         let (server, settings, rest) = (server.clone(), settings.clone(), Mutex::default());
         Ok(Self(Arc::new(Inner { server, settings, root, traits, idle, rest })))
+    }
+
+    /// A session that waits for work; `None` if none does.
+    pub fn take_idle(&self) -> Option<Channel> {
+        self.idle().pop().map(|idle| idle.channel)
+    }
+
+    /// Adds a session that waits for work.
+    pub fn add_idle(&self, channel: Channel) {
+        self.idle().push(Idle { channel, since: Instant::now() });
+    }
+
+    /// Opens a session more, which waits for work.
+    pub(crate) fn open_another(&self) -> std::result::Result<(), FtpError> {
+        Channel::open(&self.0.server, &self.0.settings).map(|channel| self.add_idle(channel))
     }
 
     pub(crate) fn traits(&self) -> Traits {
@@ -140,7 +168,7 @@ impl Ftp {
         let done = what(&mut channel);
         let is_usable = done.as_ref().err().is_none_or(FtpError::leaves_channel);
         if is_usable && channel.is_in_step() {
-            self.idle().push(Idle { channel, since: Instant::now() });
+            self.add_idle(channel);
         }
         done
     }

@@ -18,5 +18,7 @@ mod listing;
 mod open;
 mod sending;
 mod store;
+mod visit;
 
 pub use ftp::{Ftp, OpenError};
+pub use visit::{Next, Visited};

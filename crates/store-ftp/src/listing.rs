@@ -3,9 +3,9 @@
 
 use crate::convert::{found, kind, reason};
 use crate::ftp::Ftp;
-use hikyaku_fs::Token;
-use hikyaku_gridftp::Listed;
-use hikyaku_store::{Cursor, Doing, ErrorKind, Item, Kind, Page, Result, StorePath};
+use hikyaku_fs::{Name, Token};
+use hikyaku_gridftp::{Facts, FtpError, Listed};
+use hikyaku_store::{Cursor, Doing, ErrorKind, Item, Kind, Page, Result, StorePath, doing};
 
 /// The entries of a directory behind a page, in the order of their names.
 pub(crate) struct Rest {
@@ -13,6 +13,14 @@ pub(crate) struct Rest {
     /// The last name of the page.
     after: Vec<u8>,
     items: Vec<Item>,
+}
+
+/// A whole directory.
+pub(crate) struct Listing {
+    /// Its entries, each with its path.
+    pub(crate) entries: Vec<(Name, StorePath, Facts)>,
+    /// The number of entries whose names cannot be used.
+    pub(crate) skipped: u64,
 }
 
 impl Ftp {
@@ -50,33 +58,46 @@ impl Ftp {
     /// All entries of a directory, and the number of those whose names cannot be used.
     fn all_of(&self, doing: Doing<'_>) -> Result<(Vec<Item>, u64)> {
         let dir = doing.path();
-        let full = self.full(dir);
-        let listed = match self.with(|channel| channel.list(&full)) {
-            Ok(listed) => listed,
-            Err(error) => {
-                // A file is no directory, whatever the server calls it.
-                let there = self.facts(doing)?;
-                return doing.fail(match kind(&there) {
-                    Kind::File => ErrorKind::NotDir,
-                    Kind::Special => ErrorKind::Link,
-                    _ => reason(&error),
-                });
-            }
-        };
+        let listed = self.listed(dir);
+        let Listing { entries, skipped } = listed.or_else(|error| self.not_listed(dir, &error))?;
         // A server that lists a file names the file itself.
-        if listed.len() == 1 && kind(&self.facts(doing)?) != Kind::Dir {
+        if entries.len() as u64 + skipped == 1 && kind(&self.facts(doing)?) != Kind::Dir {
             return doing.fail(ErrorKind::NotDir);
         }
-        let (mut items, mut skipped) = (Vec::with_capacity(listed.len()), 0);
+        let item = |(name, path, facts): (Name, StorePath, Facts)| Item {
+            found: found(&facts, &path),
+            name,
+        };
+        Ok((entries.into_iter().map(item).collect(), skipped))
+    }
+
+    /// The entries of a directory in the order of their names. Unfinished files are left out.
+    pub(crate) fn listed(&self, dir: &StorePath) -> std::result::Result<Listing, FtpError> {
+        let full = self.full(dir);
+        let listed = self.with(|channel| channel.list(&full))?;
+        let (mut entries, mut skipped) = (Vec::with_capacity(listed.len()), 0);
         for Listed { name, facts } in listed {
             match name.ok().and_then(|name| Some((dir.join(&name).ok()?, name))) {
                 Some((_, name)) if Token::of(&name).is_some() => {}
-                Some((path, name)) => items.push(Item { found: found(&facts, &path), name }),
+                Some((path, name)) => entries.push((name, path, facts)),
                 None => skipped += 1,
             }
         }
-        items.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        items.dedup_by(|a, b| a.name == b.name);
-        Ok((items, skipped))
+        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        entries.dedup_by(|a, b| a.0 == b.0);
+        Ok(Listing { entries, skipped })
+    }
+
+    /// The failure to list a directory. A file is no directory, whatever the server calls it.
+    pub(crate) fn not_listed<T>(&self, dir: &StorePath, error: &FtpError) -> Result<T> {
+        let (doing, listed) = (doing("list", dir), reason(error));
+        if matches!(listed, ErrorKind::Unreachable | ErrorKind::TimedOut) {
+            return doing.fail(listed);
+        }
+        doing.fail(match kind(&self.facts(doing)?) {
+            Kind::File => ErrorKind::NotDir,
+            Kind::Special => ErrorKind::Link,
+            _ => listed,
+        })
     }
 }

@@ -6,19 +6,30 @@ use crate::fetcher::FtpFetcher;
 use crate::ftp::{Ftp, Modes, Times};
 use crate::held::WINDOW_BYTES;
 use crate::open::FtpOpen;
+use crate::visit::{Next, Visited};
 use hikyaku_fs::Token as Partial;
-use hikyaku_gridftp::{Mode, Rename};
+use hikyaku_gridftp::{Facts, Mode, Rename};
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, ErrorKind, Fetcher,
-    Found, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space, Store,
-    StorePath, Token, Versions, Writes, do_at_once, doing, runs,
+    Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
+    Fetcher, Found, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space,
+    Store, StorePath, Token, Versions, Writes, do_at_once, doing, runs,
 };
+use hikyaku_transfer::Links;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Sessions that read files at once, or do the operations of a batch.
 const SESSIONS_MAX: usize = 4;
 
 impl Ftp {
+    /// The metadata of a path.
+    fn found(&self, facts: &Facts, path: &StorePath) -> Found {
+        match *path == StorePath::ROOT {
+            true => Found { kind: Kind::Dir, ..found(facts, path) },
+            false => found(facts, path),
+        }
+    }
+
     /// The kind of the entry at a path.
     fn kind(&self, doing: Doing<'_>) -> Result<Kind> {
         Ok(kind(&self.facts(doing)?))
@@ -92,12 +103,7 @@ impl Store for Ftp {
     }
 
     fn look(&self, path: &StorePath) -> Result<Found> {
-        let facts = self.facts(doing("look at", path))?;
-        let is_root = *path == StorePath::ROOT;
-        Ok(match is_root {
-            true => Found { kind: Kind::Dir, ..found(&facts, path) },
-            false => found(&facts, path),
-        })
+        Ok(self.found(&self.facts(doing("look at", path))?, path))
     }
 
     fn list(&self, dir: &StorePath, after: Option<&Cursor>, room: usize) -> Result<Page> {
@@ -236,6 +242,19 @@ impl Store for Ftp {
 
     fn places(&self, path: &StorePath) -> Result<Vec<Place>> {
         self.facts(doing("find the replicas of", path)).map(|_| Vec::new())
+    }
+
+    fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
+        self.visit(root, Links::Kept, &mut |path, visited| {
+            let entry = |found| Entry::new(path.clone(), found, None);
+            let flow = each(match visited {
+                Visited::Entry(facts) => entry(Ok(self.found(&facts, path))),
+                Visited::Circle => return Next::Skip,
+                Visited::Unlisted(error) => entry(self.not_listed(path, &error)),
+                Visited::BadName => Entry::of_bad_name(path),
+            });
+            if flow.is_break() { Next::Stop } else { Next::Go }
+        })
     }
 
     /// Each operation is a few commands, and several sessions send them at once.

@@ -259,3 +259,36 @@ fn a_file_that_changes_while_it_is_fetched_is_never_complete() {
         assert!(passed < 6, "{style:?}: {passed} segments");
     }
 }
+
+#[test]
+fn many_directories_are_listed_at_once_where_the_server_takes_several_sessions() {
+    for (style, sessions_max) in
+        [(Style::Facts, None), (Style::Bare, None), (Style::Facts, Some(1))]
+    {
+        let plain = Plain::new(style);
+        let mut wanted = vec!["t".to_owned()];
+        for (dir, sub) in (0..30).flat_map(|dir| [(dir, "a"), (dir, "b")]) {
+            let path = format!("t/{dir:02}/{sub}");
+            fs::create_dir_all(plain.there(&path)).unwrap();
+            fs::write(plain.there(&path).join("f"), b"1").unwrap();
+            wanted.extend([path.clone(), format!("{path}/f"), format!("t/{dir:02}")]);
+        }
+        sessions_max.into_iter().for_each(|most| plain.0.set_sessions_max(most));
+        let mut found = Vec::new();
+        let walked = plain.ftp("/").unwrap().walk(&path("t"), &mut |entry: Entry| {
+            found.push(entry.found.map(|_| entry.path.to_string()).unwrap());
+            ControlFlow::Continue(())
+        });
+        walked.unwrap();
+        // All entries of a directory stand together.
+        let place = |name: &str| found.iter().position(|other| other == name).unwrap();
+        assert_eq!(place("t/29"), 30, "{found:?}");
+        assert!(place("t/00/b") == place("t/00/a") + 1, "{found:?}");
+        found.sort();
+        wanted.sort();
+        wanted.dedup();
+        assert_eq!(found, wanted, "{style:?}");
+        let logins = plain.0.commands().iter().filter(|line| line.starts_with("USER")).count();
+        assert_eq!(logins > 1, sessions_max.is_none(), "{logins}");
+    }
+}

@@ -8,9 +8,10 @@ mod dates;
 use anyhow::Result;
 use commands::Session;
 use std::fs;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The commands that a server has beyond RFC 959.
@@ -37,6 +38,9 @@ struct State {
     commands: Vec<String>,
     /// Bytes after which the next transfer is cut.
     cut: Option<u64>,
+    /// The number of clients, and the number that it takes at once.
+    sessions: usize,
+    sessions_max: Option<usize>,
 }
 
 impl PlainFtp {
@@ -52,10 +56,18 @@ impl PlainFtp {
         let server = Self { address, data, state: Arc::default() };
         let serves = server.clone();
         thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for mut stream in listener.incoming().flatten() {
                 let serves = serves.clone();
-                // An error means that the client has gone.
-                thread::spawn(move || Session::new(serves, style, stream).and_then(Session::run));
+                if !serves.comes() {
+                    // The client may have gone.
+                    let _ = stream.write_all(b"421 too many connections\r\n");
+                    continue;
+                }
+                thread::spawn(move || {
+                    // An error means that the client has gone.
+                    let _ = Session::new(serves.clone(), style, stream).and_then(Session::run);
+                    serves.state().sessions -= 1;
+                });
             }
         });
         Ok(server)
@@ -68,20 +80,37 @@ impl PlainFtp {
 
     /// All commands that clients have sent.
     pub fn commands(&self) -> Vec<String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).commands.clone()
+        self.state().commands.clone()
     }
 
     /// Lets the next transfer of a file end after so many bytes.
     pub fn cut_next(&self, bytes: u64) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).cut = Some(bytes);
+        self.state().cut = Some(bytes);
+    }
+
+    /// Refuses clients while this number is connected.
+    pub fn set_sessions_max(&self, number: usize) {
+        self.state().sessions_max = Some(number);
+    }
+
+    /// Counts a client, unless there are too many.
+    fn comes(&self) -> bool {
+        let mut state = self.state();
+        let has_room = state.sessions_max.is_none_or(|most| state.sessions < most);
+        state.sessions += usize::from(has_room);
+        has_room
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take_cut(&self) -> Option<u64> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).cut.take()
+        self.state().cut.take()
     }
 
     fn heard(&self, line: &[u8]) {
         let line = String::from_utf8_lossy(line).into_owned();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).commands.push(line);
+        self.state().commands.push(line);
     }
 }
