@@ -11,8 +11,11 @@ pub struct Flow {
     round_trip: Duration,
     outstanding: u64,
     window: u64,
-    /// Bytes a second, once it is known.
-    rate: Option<f64>,
+    /// Bytes and seconds of all measurements that count. Earlier ones count less.
+    bytes: f64,
+    seconds: f64,
+    /// The last measurements in a row that were above the average.
+    growths: u32,
     pace: Pace,
     /// Whether there was a time without work in the present measurement.
     was_idle: bool,
@@ -26,11 +29,19 @@ pub struct Flow {
 /// What may be under way at least: with it a path of 1 Gbit/s and 60 ms is full from the start, and the window of a longer
 /// one grows by a factor of several each round trip.
 const WINDOW_BYTES_MIN: u64 = 8 << 20;
+/// The same to a server whose rate is settled. What is under way of a file that another server takes over holds up the next one.
+const WINDOW_BYTES_SETTLED_MIN: u64 = 2 << 20;
 /// A rate is measured over this time at least, and over a round trip.
 const MEASURED: Duration = Duration::from_millis(250);
-/// A rate is settled when a measurement during which bytes were always under way is not above the one before by more than
-/// this factor. A connection doubles its rate in each round trip at its begin.
-const SETTLED_FACTOR: f64 = 1.25;
+/// What was measured before this time counts e times less than what is measured now. A lost packet delays all bytes behind it
+/// by a round trip or more, and then they arrive at once: one measurement is far below the rate, and the next one far above it.
+const REMEMBERED: Duration = Duration::from_secs(4);
+/// At its begin a connection doubles its rate in each round trip. What was measured before does not count after two measurements
+/// in a row that are so many times above the average, or after one of them that is above it by the second factor.
+const GROWTH_FACTOR: f64 = 1.25;
+const LEAP_FACTOR: f64 = 2.5;
+/// A rate is settled when so many seconds count, and three round trips.
+const SETTLED_SECONDS: f64 = 0.75;
 /// What may be under way beside what the path holds.
 const AHEAD: Duration = Duration::from_secs(1);
 
@@ -39,7 +50,7 @@ const AHEAD: Duration = Duration::from_secs(1);
 pub enum Pace {
     /// It is not known, or still grows: the connection has just begun, or the server has got small files only.
     Rising,
-    /// It has been measured several times without growing much.
+    /// It was measured for some time without growing much.
     Settled,
 }
 
@@ -50,7 +61,9 @@ impl Flow {
             round_trip,
             outstanding: 0,
             window: WINDOW_BYTES_MIN,
-            rate: None,
+            bytes: 0.0,
+            seconds: 0.0,
+            growths: 0,
             pace: Pace::Rising,
             was_idle: false,
             since: now,
@@ -87,14 +100,36 @@ impl Flow {
         }
         let rate = self.answered as f64 / time.as_secs_f64();
         let is_busy = self.outstanding > 0 && !std::mem::take(&mut self.was_idle);
-        if is_busy && self.rate.is_some_and(|before| rate <= before * SETTLED_FACTOR) {
+        let growth = self.average().map_or(f64::INFINITY, |average| rate / average.max(1.0));
+        self.growths = if growth > GROWTH_FACTOR { self.growths + 1 } else { 0 };
+        if self.pace == Pace::Rising && (self.growths > 1 || growth > LEAP_FACTOR) {
+            (self.bytes, self.seconds) = (0.0, 0.0);
+        }
+        (self.bytes, self.seconds) = self.counted(time);
+        if is_busy && self.seconds >= SETTLED_SECONDS.max(3.0 * self.round_trip.as_secs_f64()) {
             self.pace = Pace::Settled;
         }
-        self.rate = Some(rate);
         self.since = now;
         self.answered = 0;
+        let rate = rate.max(self.bytes / self.seconds);
         let window = rate * (2 * self.round_trip + AHEAD).as_secs_f64();
-        self.window = WINDOW_BYTES_MIN.max(window as u64);
+        let least = match self.pace {
+            Pace::Rising => WINDOW_BYTES_MIN,
+            Pace::Settled => WINDOW_BYTES_SETTLED_MIN,
+        };
+        self.window = least.max(window as u64);
+    }
+
+    /// Bytes a second of what counts, if there was a measurement.
+    fn average(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.bytes / self.seconds)
+    }
+
+    /// The bytes and seconds of all measurements, with those of the present one, which has lasted so long.
+    fn counted(&self, time: Duration) -> (f64, f64) {
+        let share = (-time.as_secs_f64() / REMEMBERED.as_secs_f64()).exp();
+        let (bytes, seconds) = (self.bytes * share, self.seconds * share);
+        (bytes + self.answered as f64, seconds + time.as_secs_f64())
     }
 
     /// Whether the rate can be compared with those of other servers.
@@ -105,11 +140,16 @@ impl Flow {
     /// Bytes a second, if it was measured. A server that is silent has less with time.
     pub fn rate(&self, now: Duration) -> Option<f64> {
         let silent = now.saturating_sub(self.since);
-        if self.outstanding == 0 || silent < 2 * MEASURED.max(self.round_trip) {
-            return self.rate;
+        let known = self.average();
+        if self.outstanding == 0 || silent < MEASURED.max(self.round_trip) {
+            return known;
         }
-        let present = self.answered as f64 / silent.as_secs_f64();
-        Some(self.rate.map_or(present, |rate| rate.min(present)))
+        let (bytes, seconds) = self.counted(silent);
+        let present = bytes / seconds;
+        match known {
+            Some(known) => Some(known.min(present)),
+            None => (silent >= 2 * MEASURED.max(self.round_trip)).then_some(present),
+        }
     }
 }
 
@@ -119,8 +159,14 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(200);
 
-    /// Sends all that may be sent to a server that takes `rate` bytes a second, for some seconds.
-    fn run(rate: u64, seconds: u64) -> Flow {
+    /// Sends all that may be sent to a server that takes `rate` bytes a second, for some seconds. `look` sees the state after
+    /// each step. If `is_late`, the first third of each second brings no answer: a packet was lost.
+    fn run_with(
+        rate: u64,
+        seconds: u64,
+        is_late: bool,
+        mut look: impl FnMut(&Flow, Duration),
+    ) -> Flow {
         let mut flow = Flow::new(RTT, Duration::ZERO);
         // What was sent is answered a round trip later, and not faster than the server writes.
         let step = Duration::from_millis(10);
@@ -133,14 +179,23 @@ mod tests {
                 under_way.push_back(now + RTT);
             }
             budget = (budget + rate / 100).min(rate);
-            while budget >= 256 << 10 && under_way.front().is_some_and(|due| *due <= now) {
+            let is_silent = is_late && now.subsec_millis() < 333;
+            while !is_silent
+                && budget >= 256 << 10
+                && under_way.front().is_some_and(|due| *due <= now)
+            {
                 under_way.pop_front();
                 budget -= 256 << 10;
                 flow.answered(256 << 10, now);
             }
+            look(&flow, now);
             now += step;
         }
         flow
+    }
+
+    fn run(rate: u64, seconds: u64) -> Flow {
+        run_with(rate, seconds, false, |_, _| {})
     }
 
     #[test]
@@ -153,9 +208,22 @@ mod tests {
     #[test]
     fn a_slow_server_holds_little() {
         let flow = run(4_000_000, 20);
-        assert_eq!(flow.window, WINDOW_BYTES_MIN);
-        let rate = flow.rate.unwrap();
+        assert!(flow.window < WINDOW_BYTES_MIN, "{flow:?}");
+        let rate = flow.rate(Duration::from_secs(20)).unwrap();
         assert!((3e6..5e6).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn answers_that_come_late_and_all_at_once_do_not_change_the_rate() {
+        for (rate, allowed) in [(4_000_000, 2.5e6..6e6), (500_000, 3e5..8e5)] {
+            let mut outside = Vec::new();
+            run_with(rate, 20, true, |flow, now| {
+                let rate = flow.rate(now).filter(|_| flow.pace() == Pace::Settled);
+                let is_outside = rate.is_some_and(|rate| !allowed.contains(&rate));
+                outside.extend(is_outside.then_some((now, rate)));
+            });
+            assert!(outside.is_empty(), "{outside:?}");
+        }
     }
 
     #[test]

@@ -41,8 +41,8 @@ fn a_slow_server_gets_no_file_that_a_fast_one_is_done_with_sooner() {
 
 /// Runs servers with these rates, in bytes a second, until all is sent; returns the seconds that it took.
 fn simulate(sizes: &[u64], rates: &[f64]) -> f64 {
-    let lines: Vec<_> =
-        rates.iter().map(|rate| model::Line { rate: *rate, round_trip: 0.0 }).collect();
+    let line = |rate: &f64| model::Line { rate: *rate, round_trip: 0.0, losses: 0.0 };
+    let lines: Vec<_> = rates.iter().map(line).collect();
     model::upload(sizes, &lines)
 }
 
