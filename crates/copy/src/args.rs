@@ -212,7 +212,7 @@ struct Transport {
     #[arg(long, value_name = "WAY", value_enum)]
     via: Option<By>,
     /// How many TCP connections carry the copy where TCP does: 1 to 64, or as many as bring something (auto)
-    #[arg(long, value_name = "N", value_parser = pipes)]
+    #[arg(long = "connections", alias = "pipes", value_name = "N", value_parser = pipes)]
     pipes: Option<Pipes>,
     /// Give a connection up that was silent for so long (3m)
     #[arg(long, value_name = "TIME", value_parser = silence)]

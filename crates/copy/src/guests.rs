@@ -36,6 +36,5 @@ const OPTIONS: &[Other] = &[
     other(("backup", None), No, "--backup", Refused("", "hikyaku sync -b")),
     other(("no-clobber", None), No, "--no-clobber", Refused("", "--ignore-existing")),
     other(("force", Some('f')), No, "-f (--force)", Refused("files are replaced without it", "leave it out")),
-    other(("connections", None), One, "--connections", Refused("", "--pipes N")),
     other(("transfers", None), One, "--transfers", Idle("several files are copied at once")),
 ];

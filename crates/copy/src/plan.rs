@@ -96,7 +96,7 @@ pub enum By {
     Auto,
     /// UDP only
     Udp,
-    /// TCP only, by several connections (--pipes)
+    /// TCP only, by several connections (--connections)
     Tcp,
     /// The connection of ssh
     Ssh,

@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
     row(("udp_ports", "--udp-ports"), Protects, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out, or --no-udp")),
     row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N], ("", "leave it out")),
-    row(("pipes", "--pipes"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y], ("", "leave it out")),
+    row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y], ("", "leave it out")),
     row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
     row(("retry_for", "--retry-for"), Convenience, &[N, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
     row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y, N, SERVERS, SERVERS, N, N, N, N],

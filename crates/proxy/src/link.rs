@@ -7,9 +7,6 @@ use hikyaku_reach::daemon::FORWARD;
 use hikyaku_reach::dial::{Address, Carrier, Via};
 use hikyaku_reach::{Connection, FarSide, Fate};
 use hikyaku_session::{ANSWER_TIME, Connector, SetupError, announce_key};
-use hikyaku_transfer::Pace;
-use hikyaku_units::Rate;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A connection to a far gateway. Dropping it ends ssh.
@@ -52,11 +49,6 @@ impl Link {
         let dialled =
             dialled.map_err(|error| trouble::of_dial(address, error, connector.own_key()))?;
         announce_key(address, dialled.first_use);
-        if let Some(rate) = way.tuning.rate.map(Rate::from_bits_per_sec) {
-            // The daemon is told no rate, so this end takes no more than that either.
-            let [sent, received] = [(); 2].map(|()| Arc::new(Pace::new(rate)));
-            dialled.connection.limit(&sent, &received);
-        }
         let advice = match dialled.carrier {
             Carrier::Udp => connector.advice().map(str::to_owned),
             Carrier::Tcp if via == Via::Tcp => None,

@@ -6,9 +6,10 @@ use clap::{Args, ValueEnum};
 use hikyaku_console::{Key, Mistake, Settings};
 use hikyaku_reach::dial::{Address, Via};
 use hikyaku_reach::options::pipes;
-use hikyaku_reach::settings::{self, UDP, WINDOW};
+use hikyaku_reach::settings::{self, RATE, UDP, WINDOW};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Family};
+use hikyaku_units::{Rate, parse_limit};
 
 /// Options that choose the carrier of connections to daemons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -20,8 +21,11 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "WAY", value_enum)]
     pub via: Option<By>,
     /// How many TCP connections to a server, where TCP carries the data: 1 to 64, or as many as bring something (auto)
-    #[arg(long, value_name = "N", value_parser = pipes)]
+    #[arg(long = "connections", alias = "pipes", value_name = "N", value_parser = pipes)]
     pub pipes: Option<Pipes>,
+    /// The most that is sent in a second to all servers together, and the most that is received
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    pub rate: Option<Rate>,
     /// Only IPv4
     #[arg(short = '4', conflicts_with = "v6")]
     pub v4: bool,
@@ -38,7 +42,7 @@ pub enum By {
     Auto,
     /// UDP only
     Udp,
-    /// TCP only, by several connections (--pipes)
+    /// TCP only, by several connections (--connections)
     Tcp,
 }
 
@@ -61,6 +65,7 @@ impl ConnectArgs {
             pipes: self.pipes.unwrap_or_default(),
             family: self.family(),
             window: least(&settings, &hosts, &WINDOW)?,
+            rate: self.rate.or(least(&settings, &hosts, &RATE)?),
             ..config
         })
     }

@@ -7,7 +7,7 @@ use hikyaku_net::{EndpointError, Memory};
 use hikyaku_reach::Family;
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, Rate};
 
 /// The key of a client, the servers that it knows, and the carriers that it may use.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub struct ClientConfig {
     /// Memory for data of one connection that are not read yet. Default: 512 MB divided by the number of servers, 16 MB at
     /// least.
     pub window: Option<DataSize>,
+    /// The payload that all connections together send in a second at most, and receive. Default: no limit.
+    pub rate: Option<Rate>,
 }
 
 /// Why this machine cannot connect to any server.
@@ -59,6 +61,7 @@ impl ClientConfig {
             pipes: Pipes::default(),
             family: None,
             window: None,
+            rate: None,
         })
     }
 

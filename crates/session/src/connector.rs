@@ -7,7 +7,9 @@ use hikyaku_console::{Tone, causes, say};
 use hikyaku_crypto::{Fingerprint, KnownPeers};
 use hikyaku_reach::daemon::Offered;
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
+use hikyaku_transfer::Pace;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ pub struct Connector {
     own_key: String,
     service: Offered<'static>,
     via: Via,
+    /// What all connections send and receive at most.
+    paces: Option<[Arc<Pace>; 2]>,
 }
 
 impl Connector {
@@ -35,13 +39,14 @@ impl Connector {
         service: Offered<'static>,
     ) -> Result<Self, SetupError> {
         let own_key = config.own_key();
-        let ClientConfig { identity, known, memory, via, pipes, family, window } = config;
+        let ClientConfig { identity, known, memory, via, pipes, family, window, rate } = config;
         let mut dialler = Dialler::new(identity, servers, memory, via)?;
         dialler = dialler.with_pipes(pipes).with_family(family);
         if let Some(window) = window {
             dialler = dialler.with_window(window);
         }
-        Ok(Self { dialler, known, own_key, service, via })
+        let paces = rate.map(|rate| [(); 2].map(|()| Arc::new(Pace::new(rate))));
+        Ok(Self { dialler, known, own_key, service, via, paces })
     }
 
     /// Prepares for streams that many programs read, as those of carried flows. A daemon that sends nothing for `silence`
@@ -72,7 +77,12 @@ impl Connector {
         keys: &[Fingerprint],
         time: Duration,
     ) -> Result<Dialled, DialError> {
-        self.dialler.dial(address, trust(keys, &self.known), &self.service, time)
+        let dialled = self.dialler.dial(address, trust(keys, &self.known), &self.service, time)?;
+        // A daemon is told no rate, so this end takes no more than that either.
+        if let Some([sent, received]) = &self.paces {
+            dialled.connection.limit(sent, received);
+        }
+        Ok(dialled)
     }
 
     /// The error of a command that needs the daemon at `address`, with its exit code and with what the user can do.

@@ -144,7 +144,7 @@ fn a_tree_goes_into_a_bucket_and_comes_back() {
     let kept = rig.copied(&["-rp", "s3://bucket/archive/run", "back"]);
     assert_eq!(kept["kept_bytes"], total, "{kept}");
     // One object, under another name, over two connections.
-    rig.copied(&["--pipes", "2", "s3://bucket/archive/run/large.bin", "one"]);
+    rig.copied(&["--connections", "2", "s3://bucket/archive/run/large.bin", "one"]);
     assert!(fs::read(rig.at("one")).unwrap() == files[0].1);
     rig.copied(&["one", "s3://bucket/new/place/two"]);
     rig.copied(&["s3://bucket/new/place/two", "three"]);

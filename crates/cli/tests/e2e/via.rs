@@ -107,7 +107,7 @@ fn tcp_is_taken_where_udp_is_blocked_and_remembered() {
     let paths = fs::read_to_string(sshd.at("cache/hikyaku/paths.json")).unwrap();
     assert!(paths.contains("udp_blocked") && paths.contains("10.62.0.0/24"), "{paths}");
     // The other direction, by several pipes.
-    let output = copy(&["-v", "--no-udp", "--pipes", "5"], &sshd.far("b"), &got);
+    let output = copy(&["-v", "--no-udp", "--connections", "5"], &sshd.far("b"), &got);
     assert!(output.status.success(), "{}", said(&output));
     assert!(
         said(&output).contains("by TCP") && !said(&output).contains("go over"),

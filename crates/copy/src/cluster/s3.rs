@@ -132,7 +132,7 @@ pub(super) fn target(order: &Order<'_>, path: &S3Path) -> Result<Place> {
     Ok(Place::new(Arc::new(store), target, name).stopped_by(stopped))
 }
 
-/// Connections to the server of a bucket, unless `--pipes` says otherwise. On a path of 100 ms one carries some 100 to 500
+/// Connections to the server of a bucket, unless `--connections` says otherwise. On a path of 100 ms one carries some 100 to 500
 /// Mbit/s, so that sixteen fill a few Gbit/s.
 const CONNECTIONS: u32 = 16;
 

@@ -10,7 +10,7 @@ use hikyaku_reach::options::{ports, silence};
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::{Destination, Letters, Observer, SshArgs, SshOptions, Way, WayPlan, settings};
 use hikyaku_session::ConnectArgs;
-use hikyaku_units::{DataSize, Rate, parse_limit};
+use hikyaku_units::DataSize;
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
@@ -37,9 +37,6 @@ pub(crate) struct TransportArgs {
     udp_ports: Option<RangeInclusive<u16>>,
     #[command(flatten)]
     connect: ConnectArgs,
-    /// The most that each end sends
-    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
-    rate: Option<Rate>,
     /// Give the far side up after a silence of this length, and connect again [default: 15m]
     #[arg(long, value_name = "TIME", value_parser = silence)]
     timeout: Option<Duration>,
@@ -132,7 +129,7 @@ pub(crate) fn far_end(
 /// How a far gateway is reached.
 #[derive(Clone)]
 pub(crate) struct FarWay {
-    /// Through ssh. A daemon has its rate and its silence from it.
+    /// Through ssh. A daemon has its silence from it.
     pub(crate) way: Way,
     /// To a daemon.
     pub(crate) connect: ConnectArgs,
@@ -149,7 +146,7 @@ pub(crate) fn way(
     let plan = WayPlan {
         ssh: SshOptions { family: connect.family(), ..far.ssh.options() },
         typed: Typed {
-            rate: transport.rate,
+            rate: connect.rate,
             timeout: transport.timeout,
             ports: transport.udp_ports.clone(),
             remote_path: far.remote_path.clone(),

@@ -163,7 +163,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn a_daemon_has_the_options_of_its_connections() {
-    for option in ["-4", "-6", "--via tcp", "--pipes 4", "--no-udp"] {
+    for option in ["-4", "-6", "--via tcp", "--connections 4", "--no-udp"] {
         for far in ["hikyaku://far", "far"] {
             assert!(parse(&format!("-D 1080 {option} {far}")).is_ok(), "{option} {far}");
         }

@@ -78,7 +78,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
         "scp" => Copier::Scp.line(ctx, &rig, &job)?,
         _ => {
             let line = Copier::Hikyaku.line(ctx, &rig, &job)?;
-            line.words("--via tcp --pipes").arg(cell.setting("pipes"))
+            line.words("--via tcp --connections").arg(cell.setting("pipes"))
         }
     };
     rig.restart()?;

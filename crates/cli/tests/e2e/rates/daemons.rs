@@ -26,7 +26,7 @@ struct Wanted {
 const VIA: [(&str, &[&str]); 3] = [
     (UDP, &["--via", "udp"]),
     (TCP, &["--via", "tcp"]),
-    (PIPES, &["--via", "tcp", "--pipes", "4"]),
+    (PIPES, &["--via", "tcp", "--connections", "4"]),
 ];
 
 /// A place, the keys, options of the daemon and of the client, and the settings.

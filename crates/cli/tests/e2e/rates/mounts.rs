@@ -1,6 +1,6 @@
-//! Mounts of a daemon's files, whose limit is the daemon's or the key's.
+//! Mounts of a daemon's files, whose limit is the daemon's, the key's, or the mount's own.
 
-use super::places::{KEY, MOUNT, SERVE};
+use super::places::{KEY, MOUNT, MOUNT_RATE, SERVE};
 use super::{Cell, FEW, LIMIT, MANY, WAYS, Way, timed, word};
 use crate::common::daemon::{Client, Daemon};
 use std::fs;
@@ -46,16 +46,17 @@ impl Mounts {
             println!("SKIPPED: no /dev/fuse");
             return Self { all, _client: client };
         }
-        let places: [(&'static str, &Path, &[&str]); 2] =
-            [(SERVE, &free, &["--rate", LIMIT]), (KEY, &capped, &[])];
-        for (place, keys, of_serve) in places {
+        let limit = &["--rate", LIMIT][..];
+        let places: [(&'static str, &Path, &[&str], &[&str]); 3] =
+            [(SERVE, &free, limit, &[]), (KEY, &capped, &[], &[]), (MOUNT_RATE, &free, &[], limit)];
+        for (place, keys, of_serve, of_mount) in places {
             for way in WAYS {
                 let of_serve = [&["--writable"], of_serve].concat();
                 let daemon = Daemon::start_with(&client, &root, keys, &of_serve);
                 let at = client.at(&word((place, MOUNT, way)));
                 fs::create_dir(&at).unwrap();
                 let url = format!("hikyaku://{}/", daemon.address);
-                timed(client.command(&["mount", &url]).arg(&at));
+                timed(client.command(&["mount", &url]).args(of_mount).arg(&at));
                 all.push(Mounted { at, place, way, _daemon: daemon });
             }
         }

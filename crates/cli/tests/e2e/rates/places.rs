@@ -52,6 +52,7 @@ pub(super) const PERF: &str = "perf -b";
 pub(super) const PERF_SERVER: &str = "perf --max-rate";
 pub(super) const PERF_PACKETS: &str = "perf --wire-rate";
 pub(super) const PROXY: &str = "proxy --rate";
+pub(super) const MOUNT_RATE: &str = "mount --rate";
 pub(super) const SERVE: &str = "serve --rate";
 pub(super) const KEY: &str = "max-rate= of a key";
 pub(super) const SETTING: &str = "rate of the settings";
@@ -68,10 +69,14 @@ pub(super) static TABLE: &[Row] = &[
     limits(PERF_SERVER, &[SERVER]),
     limits(PERF_PACKETS, &[SERVER]),
     limits(PROXY, &[FLOWS_UDP, FLOWS_TCP, FLOWS_SSH_UDP, FLOWS_SSH_TCP]),
+    limits(MOUNT_RATE, &[MOUNT]),
     limits(SERVE, &[UDP, TCP, PIPES, MOUNT, FLOWS_UDP, FLOWS_TCP]),
     limits(KEY, &[UDP, TCP, PIPES, MOUNT, FLOWS_UDP, FLOWS_TCP]),
     limits(SETTING, &[SSH_UDP, SSH_TCP, CHANNEL, SFTP, UDP, TCP, PIPES]),
     other("web --rate", "the option of `proxy` for the same gateway"),
+    other("view --rate", "the option of `mount` for the same connections"),
+    other("status --rate", "the same; some hundred bytes go to each server"),
+    other("ls --rate", "the same; names go, and no contents"),
     other("perf --sweep", "each of the rates is that of a test with -b"),
     other("cp --policy", "fixed:RATE is sent whatever is lost: no limit, as operators.md says"),
     other("perf --policy", "the same"),
