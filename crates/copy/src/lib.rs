@@ -27,7 +27,7 @@ pub use memory::available as available_memory;
 pub use names::Names;
 pub use outcome::exit_code;
 pub use plan::{By, CopyPlan, FarNames, Report, Selection, Transport};
-pub use run::{copy, run};
+pub use run::{copy, run, ways};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};
 pub use table::TABLE;

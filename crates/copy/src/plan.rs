@@ -77,8 +77,7 @@ pub struct Transport {
     /// The port of daemons on the nodes of Gfarm, if these are to send the files.
     pub(crate) gfarm_daemons: Option<u16>,
     /// The server of a bucket, if it is not Amazon's.
-    #[cfg_attr(not(feature = "s3"), allow(dead_code, reason = "read where buckets are"))]
-    pub(crate) endpoint: Option<String>,
+    pub endpoint: Option<String>,
 }
 
 /// Servers that are started through ssh.

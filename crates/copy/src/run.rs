@@ -122,6 +122,18 @@ fn check_possible(plan: &CopyPlan) -> Result<()> {
     }
 }
 
+/// The ways that the data of a copy go.
+///
+/// # Errors
+///
+/// There is no way between its ends.
+pub fn ways(plan: &CopyPlan) -> Result<Vec<Way>> {
+    Ok(match on_servers(plan)? {
+        Some(transfer) => transfer.ways(),
+        None => table::ways(&plan.sources, &plan.target, plan.transport.by == By::Sftp),
+    })
+}
+
 /// What is to be noted of options that have no effect on the ways of this copy.
 fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec<String>> {
     check_possible(plan)?;

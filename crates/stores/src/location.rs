@@ -204,6 +204,22 @@ impl Location {
     }
 }
 
+impl Location {
+    /// The same storage with another path, which has no slash at its ends.
+    #[must_use]
+    pub fn with_path(&self, path: Vec<u8>, ending: Ending) -> Self {
+        match self {
+            Self::Local(_) => Self::Local(OsString::from_vec(path).into()),
+            Self::Remote(Remote { login, .. }) => {
+                Self::Remote(Remote { login: login.clone(), path })
+            }
+            Self::Servers(servers) => Self::Servers(Servers { path, ending, ..servers.clone() }),
+            Self::Gfarm(at) => Self::Gfarm(GfarmPath { path, ending, ..at.clone() }),
+            Self::S3(at) => Self::S3(S3Path { path, ending, ..at.clone() }),
+        }
+    }
+}
+
 impl Remote {
     /// The path for the far side's file system.
     pub fn os_path(&self) -> OsString {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// The target, and what could not be done to it.
 pub(crate) struct Applying<'a> {
-    pub(crate) target: &'a dyn Side,
+    pub(crate) target: &'a Side,
     pub(crate) scope: &'a Scope,
     /// For the user, a line each.
     pub(crate) failures: Vec<String>,
@@ -25,7 +25,7 @@ impl Applying<'_> {
         &mut self,
         all: &[T],
         path: impl Fn(&T) -> &[u8],
-        work: impl Fn(&dyn Side, &T) -> Done + Sync,
+        work: impl Fn(&Side, &T) -> Done + Sync,
     ) -> Done {
         let target = self.target;
         for (item, why) in each(all, self.scope, |item| work(target, item))? {
@@ -36,12 +36,12 @@ impl Applying<'_> {
 
     /// Makes what must be there before contents come.
     pub(crate) fn prepare(&mut self, plan: &Plan) -> Done {
-        let keep = |target: &dyn Side, (from, to): &(Vec<u8>, Vec<u8>)| target.rename(from, to);
+        let keep = |target: &Side, (from, to): &(Vec<u8>, Vec<u8>)| target.rename(from, to);
         self.each(&plan.backups, |(from, _)| from, keep)?;
-        let clear = |target: &dyn Side, (path, kind): &(Vec<u8>, Kind)| target.remove(path, *kind);
+        let clear = |target: &Side, (path, kind): &(Vec<u8>, Kind)| target.remove(path, *kind);
         self.each(&plan.clear, |(path, _)| path, clear)?;
         for level in levels(&plan.dirs, |(path, _)| path) {
-            let make = |target: &dyn Side, dir: &&(Vec<u8>, u32)| target.make_dir(&dir.0, dir.1);
+            let make = |target: &Side, dir: &&(Vec<u8>, u32)| target.make_dir(&dir.0, dir.1);
             self.each(&level, |dir| &dir.0, make)?;
         }
         self.links(&plan.links)?;
@@ -107,7 +107,7 @@ impl Applying<'_> {
     }
 
     /// Removes files and links of the source, if they are what was listed, and if the target has the same.
-    pub(crate) fn remove_sources(&mut self, source: &dyn Side, plan: &Plan) -> Done {
+    pub(crate) fn remove_sources(&mut self, source: &Side, plan: &Plan) -> Done {
         let target = self.target;
         let failed = each(&plan.sources, self.scope, |doomed| {
             let there = match target.look(&doomed.path) {
@@ -143,7 +143,7 @@ impl Applying<'_> {
 }
 
 /// Removes a name, if it is still what was listed.
-fn remove(target: &dyn Side, doomed: &Doomed) -> Done {
+fn remove(target: &Side, doomed: &Doomed) -> Done {
     let found = match target.look(&doomed.path) {
         Err(why) if why.is_absent() => return Ok(()),
         found => found?,

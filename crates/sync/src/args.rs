@@ -7,8 +7,8 @@ use crate::filter::{BadRule, Rules};
 use crate::line::Escape;
 use crate::names::{Depth, Names};
 use crate::options::{
-    Copied, Deletion, EmptySource, Excluded, Existing, OddTimes, Options, Quick, Sizes, Sources,
-    Window,
+    Copied, Deletion, EmptySource, Excluded, Existing, Modes, OddTimes, Options, Quick, Sizes,
+    Sources, Times, Window,
 };
 use crate::print::Ending;
 use crate::rsh::ssh_options;
@@ -17,7 +17,7 @@ use crate::rule_args::RuleArgs;
 use crate::run::usage;
 use anyhow::Result;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Given, OtherArgs, Way};
+use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::options::silence;
 use hikyaku_reach::settings::Typed;
@@ -39,6 +39,13 @@ pub(crate) enum Printing {
     Letters,
 }
 
+/// Whether hosts behind ssh take part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hosts {
+    None,
+    Some,
+}
+
 /// Makes a tree like another one, with rsync's habits.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true, disable_help_flag = true)]
@@ -47,8 +54,8 @@ pub struct SyncArgs {
     // The first field: the others take their values out of what was parsed.
     #[command(flatten)]
     pub(crate) given: Given,
-    /// A file or directory, and the directory that receives it: USER@HOST:PATH or a local path. SRC with a slash at
-    /// its end is what is in the directory
+    /// A file or directory, and the directory that receives it: a local path, USER@HOST:PATH, hikyaku://HOST/PATH,
+    /// gfarm:///PATH or s3://BUCKET/PATH. SRC with a slash at its end is what is in the directory
     #[arg(required = true, num_args = 2.., value_names = ["SRC", "DST"])]
     pub(crate) paths: Vec<OsString>,
 
@@ -127,7 +134,7 @@ struct Which {
     /// The names of --files-from end with a zero byte
     #[arg(short = '0', long, requires = "files_from")]
     from0: bool,
-    /// Times that differ by no more than so many seconds are the same; -1 compares nanoseconds, here only
+    /// Times that differ by no more than so many seconds are the same; -1 compares nanoseconds, not with ssh
     #[arg(
         short = '@',
         long,
@@ -191,6 +198,9 @@ struct Far {
     /// Give a connection up that was silent for so many seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
+    /// Server of the bucket, if it is not Amazon's: MinIO, Ceph, Wasabi and others [default: AWS_ENDPOINT_URL]
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -200,6 +210,8 @@ Examples:
       say what that would do, and delete
   hikyaku sync -a --exclude '*.tmp' far:run7 .
       fetch run7 without temporary files
+  hikyaku sync -a --delete hikyaku://node1/run7/ hikyaku://node2/run7
+      from a daemon to another one, through this machine
 
 Options of rsync that mean nothing here, such as -z, are noted. Others are
 refused, and the message says what comes nearest.
@@ -214,22 +226,22 @@ impl SyncArgs {
         self.what.verbose.saturating_sub(1)
     }
 
-    /// How the far side is reached, for the session and for the copies of contents.
+    /// How hosts behind ssh are reached, for the sessions and for the copies of contents.
     ///
     /// # Errors
     ///
     /// The command of `-e` is not understood, or the time of `--timeout` is too short.
-    pub(crate) fn way(&self, way: Way) -> Result<WayPlan> {
+    pub(crate) fn way(&self, hosts: Hosts) -> Result<WayPlan> {
         let far = &self.far;
         let ssh = match &far.rsh {
-            Some(command) if way != Way::Here => {
+            Some(command) if hosts == Hosts::Some => {
                 ssh_options(command).map_err(|error| usage(&error.to_string()))?
             }
             _ => SshOptions::default(),
         };
         let ssh = self.ssh.over(ssh);
         // rsync takes 0 for no limit.
-        let timeout = far.timeout.filter(|secs| *secs > 0 && way != Way::Here);
+        let timeout = far.timeout.filter(|secs| *secs > 0 && hosts == Hosts::Some);
         let timeout = timeout.map(|secs| silence(&format!("{secs}s"))).transpose();
         let timeout =
             timeout.map_err(|error| usage(&format!("--timeout: {error}; try: --timeout 60")))?;
@@ -283,6 +295,8 @@ impl SyncArgs {
             },
             copied: Copied::Nothing,
             odd_times: OddTimes::Copied,
+            modes: Modes::All,
+            times: Times::All,
         }
     }
 
@@ -344,6 +358,16 @@ impl SyncArgs {
     /// Whether nothing but errors is said.
     pub(crate) const fn is_quiet(&self) -> bool {
         self.what.quiet
+    }
+
+    /// The reader of the progress.
+    pub(crate) const fn audience(&self) -> Audience {
+        if self.what.quiet { Audience::Quiet } else { Audience::Person }
+    }
+
+    /// The service that has buckets, if the user names one.
+    pub(crate) fn endpoint(&self) -> Option<String> {
+        self.far.endpoint.clone()
     }
 }
 

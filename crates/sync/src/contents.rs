@@ -1,20 +1,24 @@
 //! Contents are copied as by `hikyaku cp` with a list of names.
 
-use crate::args::SyncArgs;
 use crate::ends::Place;
 use crate::options::{Copied as Kept, Options};
 use anyhow::Result;
-use hikyaku_console::{Audience, ExitCode, Interrupt, Way};
+use hikyaku_console::{Audience, ExitCode, Interrupt};
 use hikyaku_copy::{By, CopyPlan, Depth, Names, OpenSftp, Preserve};
+use hikyaku_reach::WayPlan;
 use hikyaku_reach::bootstrap::{Asking, Notes};
 
 /// What copies contents.
 pub(crate) struct Copying<'a> {
-    pub(crate) args: &'a SyncArgs,
-    pub(crate) ends: [&'a Place; 2],
+    pub(crate) ends: [&'a Place<'a>; 2],
     /// What the one file is called at the target, if it has another name there.
     pub(crate) new_name: Option<&'a [u8]>,
-    pub(crate) way: Way,
+    /// How hosts behind ssh are reached.
+    pub(crate) way: &'a WayPlan,
+    pub(crate) by: By,
+    /// The service that has buckets.
+    pub(crate) endpoint: Option<String>,
+    pub(crate) audience: Audience,
     pub(crate) interrupt: &'a Interrupt,
     /// The SFTP server of the far side, if contents go by it, too.
     pub(crate) server: Option<OpenSftp<'a>>,
@@ -65,14 +69,14 @@ impl Copying<'_> {
     }
 
     fn part(&self, what: What, files: &[u8], options: &Options) -> Result<Copied> {
-        let plan = self.plan(what, files, options)?;
+        let plan = self.plan(what, files, options);
         Ok(match hikyaku_copy::copy(&plan, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
     }
 
-    fn plan(&self, what: What, files: &[u8], options: &Options) -> Result<CopyPlan> {
+    fn plan(&self, what: What, files: &[u8], options: &Options) -> CopyPlan {
         let names = match self.new_name {
             Some(name) => [files.strip_suffix(b"\0").unwrap_or(files), name],
             None => [&b""[..]; 2],
@@ -91,16 +95,13 @@ impl Copying<'_> {
             Kept::Time => Preserve::Times,
             Kept::All => Preserve::All,
         };
-        let mut way = self.args.way(self.way)?;
-        if self.args.is_quiet() {
-            plan.report.audience = Audience::Quiet;
+        let mut way = self.way.clone();
+        if self.audience == Audience::Quiet {
             (way.ssh.quiet, way.asking, way.notes) = (true, Asking::Never, Notes::None);
         }
-        plan.transport.way = way;
-        if self.way == Way::Sftp {
-            // Hikyaku cannot be started there. If the connection is lost, the copy makes another one of the same kind.
-            plan.transport.by = By::Sftp;
-        }
-        Ok(plan)
+        (plan.transport.way, plan.transport.by) = (way, self.by);
+        plan.transport.endpoint.clone_from(&self.endpoint);
+        plan.report.audience = self.audience;
+        plan
     }
 }

@@ -1,6 +1,6 @@
 //! What differs between a source and its target, and the eleven letters that say so (`-i`, as of rsync(1)).
 
-use crate::options::{Options, Quick, Window};
+use crate::options::{Options, Quick, Times, Window};
 use crate::side::{Kind, Meta, Setting};
 use hikyaku_store::Time;
 use std::cmp::Ordering;
@@ -39,8 +39,6 @@ pub(crate) struct Known {
     pub(crate) way: Way,
     /// Whether two links say the same, or two files have the same content.
     pub(crate) content: Comparison,
-    /// Whether times of links can be set at the target.
-    pub(crate) keeps_times_of_links: bool,
 }
 
 /// What came of a comparison of contents.
@@ -105,7 +103,8 @@ pub(crate) fn change(
         let first = if is_file { sent(known.way) } else { 'c' };
         let letters = format!("{first}{}+++++++++", kind_letter(kind));
         let setting = Setting {
-            mode: (options.keeps_modes && kind != Kind::Link).then_some(source.mode),
+            mode: (options.keeps_modes && kind != Kind::Link)
+                .then_some(options.modes.of(source.mode)),
             modified: options.keeps_times_of(kind).then_some(source.modified),
         };
         return Some(Change { content: Content::Goes, setting, letters });
@@ -125,8 +124,9 @@ pub(crate) fn change(
         Kind::Link => known.content == Comparison::Differs,
         Kind::Dir | Kind::Special => false,
     };
-    let sets_mode = options.keeps_modes && kind != Kind::Link && source.mode != target.mode;
-    let can_set_time = kind != Kind::Link || known.keeps_times_of_links;
+    let is_other_mode = options.modes.of(source.mode) != options.modes.of(target.mode);
+    let sets_mode = options.keeps_modes && kind != Kind::Link && is_other_mode;
+    let can_set_time = goes || options.times != Times::OfCopies;
     let sets_time = options.keeps_times_of(kind) && can_set_time && !is_same_time;
     if !goes && !sets_mode && !sets_time {
         return None;
@@ -149,7 +149,7 @@ pub(crate) fn change(
     Some(Change {
         content: if goes { Content::Goes } else { Content::Stays },
         setting: Setting {
-            mode: sets_mode.then_some(source.mode),
+            mode: sets_mode.then_some(options.modes.of(source.mode)),
             modified: sets_time.then_some(source.modified),
         },
         letters: format!("{first}{}{content}{size}{time}{mode}.....", kind_letter(kind)),

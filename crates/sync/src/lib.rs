@@ -1,9 +1,10 @@
 //! `hikyaku sync`: makes a tree like another one, with rsync's habits.
 //!
-//! Both trees are listed and compared at this end (`walk`): the far one through a session of `hikyaku sftp`
-//! ([`hikyaku_shell`]), which goes over the transport where the far side has hikyaku. What differs in content is copied by
-//! `hikyaku cp` ([`hikyaku_copy`]), which syncs and resumes. Names, links, modes, times and deletions are requests of the
-//! session (`apply`). Deletion is the last step, and concerns only directories that were listed whole at both ends.
+//! Both trees are listed and compared at this end (`walk`): one of a host behind ssh through a session of `hikyaku sftp`
+//! ([`hikyaku_shell`]), which goes over the transport where the far side has hikyaku, and one of another storage through
+//! [`hikyaku_stores`]. What differs in content is copied by `hikyaku cp` ([`hikyaku_copy`]), which syncs and resumes. Names,
+//! links, modes, times and deletions are operations of the stores (`apply`). Deletion is the last step, and concerns only
+//! directories that were listed whole at both ends.
 #![forbid(unsafe_code)]
 
 mod apply;

@@ -1,6 +1,6 @@
 //! What is to be the same, and how it is found out.
 
-use crate::side::Kind;
+use crate::side::{Kind, Side};
 
 /// Options of a synchronization.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,6 +35,10 @@ pub(crate) struct Options {
     pub(crate) copied: Copied,
     /// What becomes of times that SFTP cannot set.
     pub(crate) odd_times: OddTimes,
+    /// Which permission bits can be the same at both ends.
+    pub(crate) modes: Modes,
+    /// Which times can be the same at both ends.
+    pub(crate) times: Times,
 }
 
 impl Options {
@@ -56,7 +60,73 @@ impl Options {
     /// Whether names of this kind get the times of the source. As in rsync, directories do not where backups come into
     /// them.
     pub(crate) fn keeps_times_of(&self, kind: Kind) -> bool {
-        self.keeps_times && (kind != Kind::Dir || self.backup.is_none())
+        self.keeps_times && (kind != Kind::Dir || self.backup.is_none()) && self.times.are_of(kind)
+    }
+
+    /// The same, as far as the ends have what is to be kept.
+    pub(crate) fn between(self, source: &Side, target: &Side) -> Self {
+        let modes = match source.modes() {
+            Modes::None => Modes::None,
+            Modes::All | Modes::NoSetIds => target.modes(),
+        };
+        Self {
+            keeps_modes: self.keeps_modes && modes != Modes::None,
+            keeps_links: self.keeps_links && target.has_links(),
+            modes,
+            times: match (source.times(), target.times()) {
+                (Times::OfCopies, Times::All | Times::NotOfLinks) => Times::NotOfDirs,
+                (_, times) => times,
+            },
+            ..self
+        }
+    }
+}
+
+/// Which permission bits can be set and compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Modes {
+    /// All twelve.
+    #[default]
+    All,
+    /// All but set-user-id and set-group-id.
+    NoSetIds,
+    /// None.
+    None,
+}
+
+impl Modes {
+    /// Those bits of a mode.
+    pub(crate) const fn of(self, mode: u32) -> u32 {
+        match self {
+            Self::All => mode & 0o7777,
+            Self::NoSetIds => mode & 0o1777,
+            Self::None => 0,
+        }
+    }
+}
+
+/// Which times can be set and compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Times {
+    /// All.
+    #[default]
+    All,
+    /// All but those of links.
+    NotOfLinks,
+    /// All but those of directories, which one end does not have.
+    NotOfDirs,
+    /// Those of files, which are set by a copy only.
+    OfCopies,
+}
+
+impl Times {
+    fn are_of(self, kind: Kind) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotOfLinks => kind != Kind::Link,
+            Self::NotOfDirs => kind != Kind::Dir,
+            Self::OfCopies => kind == Kind::File,
+        }
     }
 }
 

@@ -51,11 +51,11 @@ mod tests {
     use super::*;
     use crate::options::{Deletion, Excluded};
     use crate::plan::{Doomed, End, Reason};
-    use crate::side::{Memory, Side};
+    use crate::side::testing::TestSide;
 
     #[test]
     fn a_source_without_files_deletes_nothing_and_is_no_error_if_it_could_not_be_read() {
-        let target = Memory::new(&["x"]);
+        let target = TestSide::new(&["x"]);
         let doomed = || {
             let (path, end, reason) = (b"x".to_vec(), End::Removed, Reason::Extra);
             Doomed { path, meta: target.look(b"x").unwrap(), end, reason }

@@ -22,7 +22,7 @@ pub(crate) enum Review {
 /// An end is lost.
 pub(crate) fn review(
     files: &[u8],
-    (source, target): (&dyn Side, &dyn Side),
+    (source, target): (&Side, &Side),
     options: &Options,
     scope: &Scope,
 ) -> Done<Review> {
@@ -54,23 +54,23 @@ pub(crate) fn review(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::side::Memory;
+    use crate::side::testing::TestSide;
     use hikyaku_console::Interrupt;
 
     #[test]
     fn a_file_that_has_gone_is_told_from_one_that_was_not_copied() {
-        let target = Memory::new(&["a", "b", "kept"]);
+        let target = TestSide::new(&["a", "b", "kept"]);
         let options = Options { keeps_times: true, ..Options::default() };
         let scope = Interrupt::default().scope();
         let of = |source: &[&str], files: &str, options: &Options| {
-            let source = Memory::new(source);
+            let source = TestSide::new(source);
             review(files.as_bytes(), (&source, &target), options, &scope).unwrap()
         };
         let vanished = Review::Vanished(vec!["gone".to_owned(), "kept".to_owned()]);
         assert_eq!(of(&["a", "b"], "a\0gone\0b\0kept\0", &options), vanished);
         assert_eq!(of(&["a", "new"], "a\0gone\0new\0", &options), Review::NotAll);
         assert_eq!(of(&["a"], "a\0gone\0", &Options::default()), Review::NotAll);
-        let larger = Memory::new(&["a"]);
+        let larger = TestSide::new(&["a"]);
         larger.add("a", 2);
         let found = review(b"a\0", (&larger, &target), &options, &scope).unwrap();
         assert_eq!(found, Review::NotAll);

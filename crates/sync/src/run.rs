@@ -1,10 +1,10 @@
 //! From arguments to trees that are alike.
 
 use crate::apply::Applying;
-use crate::args::SyncArgs;
+use crate::args::{Hosts, SyncArgs};
 use crate::contents::{Copied, Copying, What};
 use crate::ends::{
-    Making, Meaning, Root, SourceKind, Target as TargetRoot, far_end, open_link, source_root,
+    End, Making, Meaning, Reaching, Root, SourceKind, Target as TargetRoot, source_root,
     target_root,
 };
 use crate::filter::{BadRule, Rules};
@@ -15,16 +15,16 @@ use crate::permit::{Permit, permit};
 use crate::plan::{Plan, SetDir, join};
 use crate::print::Printer;
 use crate::review::{Review, review};
-use crate::side::{Absent, Followed, Item, Kind, Renamed, Side, Why};
+use crate::side::{Item, Kind, Side, Why};
 use crate::table::TABLE;
 use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
 use hikyaku_console::{
     ExitCode, Interrupt, Tone, Way as Carried, misuse, say, unwritten, with_remedy,
 };
-use hikyaku_copy::OpenSftp;
+use hikyaku_copy::{By, CopyPlan, OpenSftp};
 use hikyaku_fs::Shown;
-use hikyaku_reach::TIMES_ALONE;
+use hikyaku_reach::{TIMES_ALONE, settings};
 use hikyaku_shell::Link;
 use hikyaku_stores::Location;
 use hikyaku_units::DataSize;
@@ -36,50 +36,56 @@ use std::io::{self, ErrorKind};
 ///
 /// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
 pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<ExitCode> {
-    let mut options = args.options();
+    let options = args.options();
     let rules = args.rules().map_err(bad_rule)?;
     let rules = with_backups(rules, &options)?;
     let [source, target] = &args.paths[..] else {
         return Err(usage("one source at a time; try: a command for each source"));
     };
     check(&options)?;
-    let parsed = |path| {
-        Location::parse(path).map_err(|error| {
+    let settings = settings::of_user()?;
+    let parsed = |path| match Location::parse(path) {
+        Ok(location) => Ok(location.with_clusters(&settings)),
+        Err(error) => {
             let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            usage(&format!("{error}{remedy}"))
-        })
+            Err(usage(&format!("{error}{remedy}")))
+        }
     };
     let (source, target) = (parsed(source)?, parsed(target)?);
-    let far = far_end([&source, &target])?;
-    let notes = TABLE.check(&args.given, &[far.map_or(Carried::Here, |_| Carried::Ssh)])?;
-    if far.is_some() && options.window == Window::Exact {
+    let ways = hikyaku_copy::ways(&CopyPlan::new(vec![source.clone()], target.clone()))?;
+    let notes = TABLE.check(&args.given, &ways)?;
+    let far = [&source, &target].into_iter().filter(|at| matches!(at, Location::Remote(_))).count();
+    if far > 0 && options.window == Window::Exact {
         return Err(misuse(
             "--modify-window -1 compares nanoseconds, and a far side tells whole seconds",
             "leave it out, or -I, which copies all files",
         ));
     }
     let list = args.names()?;
-    let link = far.map(|far| open_link(args, far, memory, interrupt)).transpose()?;
-    let carried = link.as_ref().map_or(Carried::Here, Link::way);
-    let later = match carried {
-        Carried::Sftp => TABLE.check(&args.given, &[carried])?,
-        _ => Vec::new(),
+    let way = &args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
+    let (endpoint, is_quiet, scope) = (args.endpoint(), args.is_quiet(), interrupt.scope());
+    let note = |text: &String| {
+        if !is_quiet {
+            say(Tone::Note, text);
+        }
     };
-    let is_new = |note: &&String| !notes.contains(*note);
-    for note in notes.iter().chain(later.iter().filter(is_new)).filter(|_| !args.is_quiet()) {
-        say(Tone::Note, note);
-    }
-    let can_keep_times_alone = match (&link, carried) {
-        (Some(link), Carried::Ssh) => link.has(TIMES_ALONE),
-        _ => true,
+    notes.iter().for_each(note);
+    let reaching = Reaching { way, endpoint: endpoint.clone(), is_quiet, memory, scope };
+    let from_end = &End::open(source, &reaching)?;
+    let to_end = &End::open(target, &reaching)?;
+    let ends = [from_end, to_end];
+    let is_by_sftp = ends.iter().any(|end| end.way() == Carried::Sftp);
+    let later = match is_by_sftp {
+        true => TABLE.check(&args.given, &[Carried::Sftp])?,
+        false => Vec::new(),
     };
-    options.copied = options.copied(can_keep_times_alone);
-    if carried == Carried::Sftp {
-        options.odd_times = OddTimes::Lost;
+    if is_by_sftp && far > 1 {
+        let text = "between two other machines, hikyaku is needed on both";
+        return Err(misuse(text, "install it there, or the same command on one of the two"));
     }
-    let client = link.as_ref().map(Link::client);
+    later.iter().filter(|note| !notes.contains(*note)).for_each(note);
     let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
-    let source = source_root(source, client, meaning)?;
+    let source = source_root(from_end, meaning)?;
     let list = list.or_else(|| source.only.clone().map(Names::one));
     let mut out = Printer::new(args);
     if source.kind == SourceKind::Directory && !options.is_recursive {
@@ -90,32 +96,32 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
         }
         return out.flush().map(|()| ExitCode::Success);
     }
-    let from_side = source.place.side(client, memory)?;
+    let from_side = source.place.side()?;
     let only = source.only.as_deref();
     let is_sole = || match (list.as_ref(), only) {
         _ if source.kind != SourceKind::Directory => false,
         (Some(list), _) if list.source().is_none() => false,
-        (_, only) => is_sole(&*from_side, only, &rules),
+        (_, only) => is_sole(&from_side, only, &rules),
     };
     let making = match (options.is_rehearsal, options.existing) {
         (true, _) => Making::Rehearsed,
         (false, Existing::OnlyThese) => Making::IfMany,
         (false, _) => Making::Made,
     };
-    let to = target_root(target, (&source, is_sole), client, making)?;
+    let to = target_root(to_end, (&source, is_sole), making)?;
     let from = source.place;
-    if options.sources == Sources::Removed && from.is_same(&to.place) {
+    let to_side = target_side(&to, list.as_ref())?;
+    let (source, target) = (&from_side, &to_side);
+    if options.sources == Sources::Removed && source.is_same(target) {
         return Err(usage("SRC and DST are one directory: its files would be removed"));
     }
-    let way = if to.place.is_remote() { Way::Sent } else { Way::Received };
-    let to_side = target_side(&to, list.as_ref(), client, memory)?;
-    let (source, target) = (&Followed::new(&*from_side), &*to_side);
+    let options = between(options, (source, target), ends);
     let walk = Walk {
         source,
         target,
         rules: &rules,
         options: &options,
-        way,
+        way: if to_end.is_here() { Way::Received } else { Way::Sent },
         names: list.as_ref(),
         plan_max: memory.bytes() / 2,
     };
@@ -127,10 +133,12 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     let plan = walk.plan(root, &mut |told| out.tell(&told)).map_err(no_plan)?;
     out.flush()?;
     let new_name = to.new_name.as_deref();
-    let server = link.as_ref().and_then(Link::only_way);
+    let server = ends.iter().find_map(|end| end.link().and_then(Link::only_way));
     let server = server.map(|(client, commands)| OpenSftp { client, commands });
-    let ends = [&from, &to.place];
-    let copying = Copying { args, ends, new_name, way: carried, interrupt, server };
+    // Where hikyaku cannot be started a copy whose connection is lost makes another one of the same kind.
+    let by = if is_by_sftp { By::Sftp } else { By::Auto };
+    let (ends, audience) = ([&from, &to.place], args.audience());
+    let copying = Copying { ends, new_name, way, by, endpoint, audience, interrupt, server };
     let scope = interrupt.scope();
     let applying = Applying { target, scope: &scope, failures: Vec::new() };
     Run { plan, options: &options, source, copying, out }.finish(applying)
@@ -178,7 +186,7 @@ fn with_backups(mut rules: Rules, options: &Options) -> Result<Rules> {
 }
 
 /// Whether no name in a directory takes part, or not even the directory: it is the one name of the transfer at most.
-fn is_sole(side: &dyn Side, dir: Option<&[u8]>, rules: &Rules) -> bool {
+fn is_sole(side: &Side, dir: Option<&[u8]>, rules: &Rules) -> bool {
     if dir.is_some_and(|dir| !rules.copies(dir, true)) {
         return true;
     }
@@ -188,19 +196,27 @@ fn is_sole(side: &dyn Side, dir: Option<&[u8]>, rules: &Rules) -> bool {
     side.list(dir).is_ok_and(|items| !items.iter().any(copies))
 }
 
-fn target_side(
-    target: &TargetRoot,
-    names: Option<&Names>,
-    client: Option<&hikyaku_sftp::Client>,
-    memory: DataSize,
-) -> Result<Box<dyn Side>> {
-    let inner: Box<dyn Side> = match target.root {
-        Root::Absent => Box::new(Absent),
-        Root::There | Root::Made => target.place.side(client, memory)?,
+/// The options as far as the ends have what is to be kept.
+fn between(options: Options, (source, target): (&Side, &Side), ends: [&End; 2]) -> Options {
+    let can_keep_times_alone = |link: &Link| link.way() != Carried::Ssh || link.has(TIMES_ALONE);
+    let can_keep_times_alone = ends.iter().filter_map(|end| end.link()).all(can_keep_times_alone);
+    let is_native = |end: &&End| end.way() != Carried::Sftp && !end.is_storage();
+    let options = options.between(source, target);
+    Options {
+        copied: options.copied(can_keep_times_alone),
+        odd_times: if ends.iter().all(is_native) { OddTimes::Copied } else { OddTimes::Lost },
+        ..options
+    }
+}
+
+fn target_side(target: &TargetRoot<'_>, names: Option<&Names>) -> Result<Side> {
+    let inner = match target.root {
+        Root::Absent => Side::absent(),
+        Root::There | Root::Made => target.place.side()?,
     };
     let told = names.and_then(|names| names.wanted().into_iter().next());
     Ok(match (&target.new_name, told) {
-        (Some(own), Some(told)) => Box::new(Renamed { inner, told, own: own.clone() }),
+        (Some(own), Some(told)) => inner.renamed(told, own.clone()),
         _ => inner,
     })
 }
@@ -209,7 +225,7 @@ fn target_side(
 struct Run<'a> {
     plan: Plan,
     options: &'a Options,
-    source: &'a dyn Side,
+    source: &'a Side,
     copying: Copying<'a>,
     out: Printer,
 }
@@ -258,7 +274,7 @@ impl Run<'_> {
 
     /// Copies directories, without what is in them, for the times that the target cannot be told. What fails is told when
     /// they are set.
-    fn copy_dirs(&self, target: &dyn Side) -> Result<()> {
+    fn copy_dirs(&self, target: &Side) -> Result<()> {
         let is_due = |dir: &&SetDir| {
             let time = dir.setting.modified.filter(|time| !target.sets_time(*time));
             time.is_some() && !dir.path.is_empty()

@@ -1,160 +1,365 @@
-//! The two ends of a synchronization: a directory of this machine, or one of an SFTP server.
+//! The two ends of a synchronization: a directory of this machine, of an SFTP server, or of another store. Nothing outside it
+//! is reached through a symbolic link that the user has not named, and the names that a server lists are checked before they
+//! are used.
 
-mod absent;
-mod followed;
+mod meta;
 #[cfg(test)]
-mod memory;
-mod renamed;
-mod stored;
+pub(crate) mod testing;
+mod tree;
 
-pub(crate) use absent::Absent;
-pub(crate) use followed::Followed;
-#[cfg(test)]
-pub(crate) use memory::Memory;
-pub(crate) use renamed::Renamed;
-pub(crate) use stored::Stored;
+pub(crate) use hikyaku_store::Kind;
+pub(crate) use meta::{Done, Item, Meta, Setting, What, Why, shown};
 
+use crate::options::{Modes, Times};
+use crate::plan::{join, parent};
 use blake3::Hash;
-use hikyaku_fs::Shown;
-use hikyaku_store::{Identity, Time};
+use hikyaku_fs::FsError;
+use hikyaku_sftp::Client;
+use hikyaku_store::{
+    Access, Change, ErrorKind, Latency, Memory, Op, Replace, Reply, Root, Store, StorePath, Time,
+};
+use hikyaku_stores::Holder;
+use hikyaku_units::DataSize;
+use meta::why;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use tree::Tree;
 
-/// What a name is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    File,
-    Dir,
-    Link,
-    /// A FIFO, a socket or a device.
-    Special,
-}
-
-/// Metadata of a name. Links are not followed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Meta {
-    pub(crate) kind: Kind,
-    /// Bytes.
-    pub(crate) size: u64,
-    /// Permission bits (0o7777).
-    pub(crate) mode: u32,
-    /// When the content was changed.
-    pub(crate) modified: Time,
-    /// Which file of this machine it is; `None` for one of a server.
-    pub(crate) identity: Option<Identity>,
-}
-
-impl Meta {
-    /// Whether it is what was listed. Outside of listings a server tells times modulo 2^32 seconds.
-    pub(crate) fn is_still(&self, listed: &Self) -> bool {
-        let same = Self { modified: self.modified, ..*listed };
-        let is_same_time =
-            self.low_secs() == listed.low_secs() && self.modified.nanos == listed.modified.nanos;
-        *self == same && is_same_time
-    }
-
-    /// The time in seconds as a server tells it.
-    pub(crate) const fn low_secs(&self) -> u32 {
-        self.modified.secs as u32
-    }
-}
-
-/// A path below a root, for messages. The root itself is `.`.
-pub(crate) const fn shown(path: &[u8]) -> Shown<'_> {
-    Shown::new(if path.is_empty() { b"." } else { path })
-}
-
-/// An entry of a directory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Item {
-    /// One name of a path: not empty, no slash, neither `.` nor `..`.
-    pub(crate) name: Vec<u8>,
-    pub(crate) meta: Meta,
-    /// What a link says; `None` for all others.
-    pub(crate) link: Option<Done<Vec<u8>>>,
-}
-
-/// Why something could not be done, for the user.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Why {
-    pub(crate) text: String,
-    pub(crate) what: What,
-}
-
-/// What a failure means for the rest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
-    /// No entry has this name.
-    Absent,
-    /// It concerns this name only.
-    Name,
-    /// Nothing more can be done: the connection is lost, or the user has ended the command.
-    End,
-}
-
-impl Why {
-    pub(crate) fn of_name(text: impl Into<String>) -> Self {
-        Self { text: text.into(), what: What::Name }
-    }
-
-    pub(crate) fn is_end(&self) -> bool {
-        self.what == What::End
-    }
-
-    pub(crate) fn is_absent(&self) -> bool {
-        self.what == What::Absent
-    }
-}
-
-/// The result of an operation on an end.
-pub(crate) type Done<T = ()> = Result<T, Why>;
-
-/// Permission bits and time to set; what is `None` stays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Setting {
-    pub(crate) mode: Option<u32>,
-    pub(crate) modified: Option<Time>,
-}
-
-impl Setting {
-    pub(crate) const fn is_nothing(self) -> bool {
-        self.mode.is_none() && self.modified.is_none()
-    }
-}
+/// Entries of a page of a listing.
+const PAGE_ENTRIES: usize = 10_000;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 1 << 20;
+/// The share of the memory of this process that one listing of a server may take: 32 of them are under way at each end.
+const LISTING_SHARE: u64 = 64;
+/// The memory of an entry beside its name, in bytes.
+const ENTRY_BYTES: u64 = 72;
 
 /// One end. Paths are below its root; the empty path is the root.
-pub(crate) trait Side: Send + Sync {
-    /// Metadata of a name.
-    fn look(&self, path: &[u8]) -> Done<Meta>;
+pub(crate) struct Side {
+    root: Arc<Tree>,
+    /// Directories to which links lead that a list names as directories, by the paths of the links.
+    followed: RwLock<BTreeMap<Vec<u8>, Arc<Tree>>>,
+    /// The one file of the transfer, if it has another name at this end.
+    renamed: Option<Renamed>,
+    /// Directories that were listed ahead, by their paths.
+    ahead: Mutex<BTreeMap<Vec<u8>, Vec<Item>>>,
+    /// The bytes of a directory's names that are kept.
+    listing_max: u64,
+}
+
+/// A file that is told under another name.
+struct Renamed {
+    /// The name under which it is told.
+    told: Vec<u8>,
+    /// Its name in the directory.
+    own: Vec<u8>,
+}
+
+/// A name of a tree.
+struct Spot {
+    tree: Arc<Tree>,
+    path: StorePath,
+}
+
+impl Spot {
+    fn store(&self) -> &dyn Store {
+        self.tree.store()
+    }
+
+    fn look(&self) -> Done<Meta> {
+        let found = self.store().look(&self.path).map_err(|error| why(&error))?;
+        Ok(self.tree.meta(&self.path, &found))
+    }
+}
+
+impl Side {
+    fn of(root: Tree, listing_max: u64) -> Self {
+        Self {
+            root: Arc::new(root),
+            followed: RwLock::default(),
+            renamed: None,
+            ahead: Mutex::default(),
+            listing_max,
+        }
+    }
+
+    /// A directory of this machine.
+    pub(crate) fn here(root: &Path) -> Result<Self, FsError> {
+        Ok(Self::of(Tree::here(root)?, u64::MAX))
+    }
+
+    /// A directory of a server. `memory` is what this process may take.
+    pub(crate) fn of_server(client: Client, root: &[u8], memory: DataSize) -> anyhow::Result<Self> {
+        Ok(Self::of(Tree::server(client, root)?, memory.bytes() / LISTING_SHARE))
+    }
+
+    /// A directory of another store.
+    pub(crate) fn of_holder(holder: Arc<Holder>, root: StorePath, memory: DataSize) -> Self {
+        Self::of(Tree::Held { holder, root }, memory.bytes() / LISTING_SHARE)
+    }
+
+    /// A target that does not exist, in a rehearsal: it has no entries.
+    pub(crate) fn absent() -> Self {
+        let holder = Holder::new(String::new(), Arc::new(Memory::default()), Root::Somewhere);
+        Self::of_holder(Arc::new(holder), StorePath::ROOT, DataSize::from_bytes(u64::MAX))
+    }
+
+    /// The same, with one file that is told under another name than it has.
+    pub(crate) fn renamed(self, told: Vec<u8>, own: Vec<u8>) -> Self {
+        Self { renamed: Some(Renamed { told, own }), ..self }
+    }
+
+    /// From now on a link is the directory that it leads to. Gives its metadata, or `None` if the link leads to none: it
+    /// stays what it is.
+    pub(crate) fn follow(&self, link: &[u8]) -> Done<Option<Meta>> {
+        let spot = self.spot(link)?;
+        let Some(tree) = spot.tree.behind(&spot.path)? else { return Ok(None) };
+        let root = Spot { tree: Arc::new(tree), path: StorePath::ROOT };
+        let meta = root.look()?;
+        let mut followed = self.followed.write().unwrap_or_else(PoisonError::into_inner);
+        followed.insert(link.to_vec(), root.tree);
+        Ok(Some(meta))
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Vec<Item>>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the entries of a directory that was listed ahead.
+    pub(crate) fn keep(&self, dir: &[u8], items: Vec<Item>) {
+        self.ahead().insert(dir.to_vec(), items);
+    }
+
+    /// The entries of a directory that were kept. They are told once.
+    pub(crate) fn kept(&self, dir: &[u8]) -> Option<Vec<Item>> {
+        self.ahead().remove(dir)
+    }
+
+    /// The tree that has a path, and the path in it. What begins with the name that is told is the file, or a backup of it.
+    fn spot(&self, at: &[u8]) -> Done<Spot> {
+        let followed = self.followed.read().unwrap_or_else(PoisonError::into_inner);
+        let mut above = at;
+        while !above.is_empty() && !followed.is_empty() {
+            if let Some(tree) = followed.get(above) {
+                let rest = &at[above.len()..];
+                let path = tree.path(rest.strip_prefix(b"/").unwrap_or(rest))?;
+                return Ok(Spot { tree: tree.clone(), path });
+            }
+            above = parent(above);
+        }
+        let renamed = self.renamed.as_ref();
+        let renamed =
+            renamed.and_then(|of| Some([&of.own, at.strip_prefix(&of.told[..])?].concat()));
+        let path = self.root.path(renamed.as_deref().unwrap_or(at))?;
+        Ok(Spot { tree: self.root.clone(), path })
+    }
+
+    /// Metadata of a name. Links are not followed.
+    pub(crate) fn look(&self, at: &[u8]) -> Done<Meta> {
+        self.spot(at)?.look()
+    }
+
     /// One entry by its path.
-    fn entry(&self, path: &[u8]) -> Done<Item>;
+    pub(crate) fn entry(&self, at: &[u8]) -> Done<Item> {
+        let spot = self.spot(at)?;
+        let name = at.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
+        let mut all = [Item { name, meta: spot.look()?, link: None }];
+        read_links(&spot.tree, &[spot.path], &mut all)?;
+        let [item] = all;
+        Ok(item)
+    }
+
     /// All entries of a directory, sorted by name. Temporary files of unfinished copies are omitted.
     ///
     /// # Errors
     ///
     /// Also if only some of the entries can be told: a listing is whole, or an error.
-    fn list(&self, dir: &[u8]) -> Done<Vec<Item>>;
-    /// The directory that a link leads to, as a side of its own; `None` if it leads to none.
-    fn below(&self, _link: &[u8]) -> Done<Option<Box<dyn Side>>> {
-        Ok(None)
+    pub(crate) fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
+        let Spot { tree, path: dir } = self.spot(dir)?;
+        let (mut after, mut all, mut paths, mut bytes) = (None, Vec::new(), Vec::new(), 0);
+        loop {
+            let page = tree.store().list(&dir, after.as_ref(), PAGE_ENTRIES);
+            let page = page.map_err(|error| why(&error))?;
+            if page.skipped > 0 {
+                let text = format!("it has {} names that cannot be used", page.skipped);
+                return Err(Why::of_name(text));
+            }
+            for item in page.items {
+                bytes += item.name.as_bytes().len() as u64 + ENTRY_BYTES;
+                if bytes > self.listing_max {
+                    return Err(Why::of_name("too many names in one directory"));
+                }
+                let name = item.name.as_bytes().to_vec();
+                let path = dir.join(&item.name).map_err(|error| {
+                    Why::of_name(format!("{}: {error}", shown(&join(dir.as_bytes(), &name))))
+                })?;
+                all.push(Item { name, meta: tree.meta(&path, &item.found), link: None });
+                paths.push(path);
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        // Such a store lists the times at which files came into it.
+        if tree.times() == Times::OfCopies {
+            look_at_files(&tree, &paths, &mut all)?;
+        }
+        read_links(&tree, &paths, &mut all)?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        // A server that lists a name twice would have one of the two decide.
+        match all.windows(2).any(|two| two[0].name == two[1].name) {
+            true => Err(Why::of_name("the server lists a name twice")),
+            false => Ok(all),
+        }
     }
+
     /// A hash of a file's content.
-    fn hash(&self, path: &[u8]) -> Done<Hash>;
+    pub(crate) fn hash(&self, at: &[u8]) -> Done<Hash> {
+        let spot = self.spot(at)?;
+        if spot.store().abilities().latency == Latency::RoundTrip {
+            return Err(Why::of_name("contents of another machine are not compared"));
+        }
+        let file = spot.store().open(&spot.path, Access::Read).map_err(|error| why(&error))?;
+        let (mut hasher, mut buffer, mut at) = (blake3::Hasher::new(), vec![0; READ_BYTES], 0);
+        loop {
+            match file.read_at(at, &mut buffer).map_err(|error| why(&error))? {
+                0 => return Ok(hasher.finalize()),
+                length => {
+                    hasher.update(&buffer[..length]);
+                    at += length as u64;
+                }
+            }
+        }
+    }
+
     /// Makes a directory with these permission bits without what the umask takes. Its owner may write to it in any case.
     /// A directory that is there stays as it is.
-    fn make_dir(&self, path: &[u8], mode: u32) -> Done;
+    pub(crate) fn make_dir(&self, at: &[u8], mode: u32) -> Done {
+        let spot = self.spot(at)?;
+        let mode = (mode & 0o777 & !spot.tree.umask()) | 0o700;
+        match spot.store().make_dir(&spot.path, mode) {
+            Err(error) if error.kind == ErrorKind::Exists => match spot.look()?.kind {
+                Kind::Dir => Ok(()),
+                _ => Err(why(&error)),
+            },
+            made => made.map_err(|error| why(&error)),
+        }
+    }
+
     /// Makes a link in place of one that may be there.
-    fn make_link(&self, path: &[u8], text: &[u8]) -> Done;
+    pub(crate) fn make_link(&self, at: &[u8], text: &[u8]) -> Done {
+        let spot = self.spot(at)?;
+        if spot.look().is_ok_and(|found| found.kind == Kind::Link) {
+            let removed = spot.store().remove(&spot.path, Kind::Link);
+            removed.map_err(|error| why(&error))?;
+        }
+        spot.store().make_link(&spot.path, text).map_err(|error| why(&error))
+    }
+
     /// Removes a name of this kind. A directory must be empty.
-    fn remove(&self, path: &[u8], kind: Kind) -> Done;
+    pub(crate) fn remove(&self, at: &[u8], kind: Kind) -> Done {
+        let spot = self.spot(at)?;
+        spot.store().remove(&spot.path, kind).map_err(|error| why(&error))
+    }
+
     /// Gives a file another name, and replaces what has that name.
-    fn rename(&self, from: &[u8], to: &[u8]) -> Done;
-    /// Sets metadata of a name of this kind, all twelve permission bits among them. A link has none to set.
-    fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done;
+    pub(crate) fn rename(&self, from: &[u8], to: &[u8]) -> Done {
+        let (from, to) = (self.spot(from)?, self.spot(to)?);
+        let renamed = from.store().rename(&from.path, &to.path, Replace::Allowed);
+        renamed.map_err(|error| why(&error))
+    }
+
+    /// Sets metadata of a name of this kind, all twelve permission bits among them. A link has none to set, and its time
+    /// stays where it cannot be set.
+    pub(crate) fn set(&self, at: &[u8], kind: Kind, setting: Setting) -> Done {
+        let spot = self.spot(at)?;
+        if kind != Kind::Link || self.times() == Times::All {
+            let modified = setting.modified.filter(|time| self.sets_time(*time));
+            let change = Change { mode: setting.mode, modified, ..Change::default() };
+            spot.tree.change(&spot.path, &change).map_err(|error| why(&error))?;
+        }
+        self.has_time(&spot, setting)
+    }
+
+    /// Fails if a time cannot be set, and a copy has not set it either.
+    fn has_time(&self, spot: &Spot, setting: Setting) -> Done {
+        let Some(time) = setting.modified.filter(|time| !self.sets_time(*time)) else {
+            return Ok(());
+        };
+        match spot.look()?.low_secs() == time.secs as u32 {
+            true => Ok(()),
+            false => {
+                Err(Why::of_name(format!("its time is not kept: {}", hikyaku_sftp::NO_SUCH_TIME)))
+            }
+        }
+    }
+
     /// Whether a time can be set, but by a copy.
-    fn sets_time(&self, _time: Time) -> bool {
-        true
+    pub(crate) fn sets_time(&self, time: Time) -> bool {
+        self.times() != Times::OfCopies && self.root.store().abilities().clock.kept(time).is_some()
     }
-    /// Whether the time of a link can be set, so that a difference of it means something.
-    fn keeps_times_of_links(&self) -> bool {
-        true
+
+    /// Which times it has.
+    pub(crate) fn times(&self) -> Times {
+        self.root.times()
     }
+
+    /// Which permission bits it has.
+    pub(crate) fn modes(&self) -> Modes {
+        self.root.modes()
+    }
+
+    /// Whether it has symbolic links.
+    pub(crate) fn has_links(&self) -> bool {
+        self.root.store().abilities().links
+    }
+
+    /// Whether both are one directory, whatever the ways that were named. Of two SFTP servers that is not known.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let identity = |side: &Self| side.look(b"").ok()?.identity;
+        self.root.has_identities() && other.root.has_identities() && {
+            let own = identity(self);
+            own.is_some() && own == identity(other)
+        }
+    }
+}
+
+/// Asks for the metadata of the files among the names of a directory, which have these paths.
+fn look_at_files(tree: &Tree, paths: &[StorePath], all: &mut [Item]) -> Done {
+    let files = all.iter_mut().zip(paths).filter(|(item, _)| item.meta.kind == Kind::File);
+    let (mut files, paths): (Vec<_>, Vec<_>) = files.unzip();
+    let ops: Vec<_> = paths.iter().copied().map(Op::Look).collect();
+    let mut failed = None;
+    tree.store().batch(&ops, &mut |index, reply| match reply {
+        Ok(Reply::Found(found)) => files[index].meta = tree.meta(paths[index], &found),
+        Ok(_) => {}
+        // It was removed meanwhile: what is done to it will fail.
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) => drop(failed.get_or_insert(why(&error))),
+    });
+    failed.map_or(Ok(()), Err)
+}
+
+/// Reads the links among the names of a directory, which have these paths.
+fn read_links(tree: &Tree, paths: &[StorePath], all: &mut [Item]) -> Done {
+    let links = all.iter_mut().zip(paths).filter(|(item, _)| item.meta.kind == Kind::Link);
+    let (mut links, paths): (Vec<_>, Vec<_>) = links.unzip();
+    let ops: Vec<_> = paths.into_iter().map(Op::ReadLink).collect();
+    let mut end = None;
+    tree.store().batch(&ops, &mut |index, reply| {
+        let text = match reply {
+            Ok(Reply::Text(text)) => Ok(text),
+            Ok(_) => Err(Why::of_name("it is no link")),
+            Err(error) => Err(why(&error)),
+        };
+        if let Err(why) = &text
+            && why.is_end()
+        {
+            end = Some(why.clone());
+        }
+        links[index].link = Some(text);
+    });
+    end.map_or(Ok(()), Err)
 }

@@ -2,78 +2,113 @@
 
 use crate::rsync::Rsync;
 use hikyaku_console::Class::{Convenience, Metadata, Protects};
-use hikyaku_console::Effect::{self, Honoured as Y, HonouredWith, Nothing as N, Refused as R};
-use hikyaku_console::{Others, Row, Table, Way, row};
+use hikyaku_console::Effect::{
+    self, Honoured as Y, HonouredWith, InPart, Nothing as N, Refused as R,
+};
+use hikyaku_console::{Class, Others, Row, Table, Way, row};
 
 /// The options of `hikyaku sync`.
 pub const TABLE: Table = Table {
     what: "a synchronization",
-    ways: &[Way::Here, Way::Ssh, Way::Sftp],
+    ways: &[
+        Way::Here,
+        Way::Ssh,
+        Way::Through,
+        Way::Sftp,
+        Way::FromDaemons,
+        Way::ToDaemons,
+        Way::FromGfarm,
+        Way::ToGfarm,
+        Way::FromBucket,
+        Way::ToBucket,
+    ],
     rows: ROWS,
     others: Rsync::OPTIONS,
     apart: &["paths"],
 };
 
-const DELETING: Effect = HonouredWith(&["delete", "delete_excluded"]);
-const KEEPING: Effect = HonouredWith(&["backup"]);
 const NONE: (&str, &str) = ("", "leave it out");
 
-/// The options in the order of the help. The columns: here, ssh, SFTP. A far side is known to have no hikyaku only when one was
-/// looked for, so `--remote-path` and
+/// An option that is honoured on every way.
+const fn all(names: (&'static str, &'static str), class: Class) -> Row {
+    row(names, class, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], NONE)
+}
+
+/// An option about hosts behind ssh.
+const fn ssh(names: (&'static str, &'static str), class: Class) -> Row {
+    row(names, class, &[N, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out: ssh is not used"))
+}
+
+const DELETING: Effect = HonouredWith(&["delete", "delete_excluded"]);
+const KEEPING: Effect = HonouredWith(&["backup"]);
+const BUCKET: Effect =
+    InPart("permission bits, symbolic links and times of directories are not kept in a bucket");
+const MODES: Effect = InPart("permission bits are not kept in a bucket");
+const TIMES: Effect = InPart("times of directories are not kept in a bucket");
+
+/// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
+/// Gfarm, from and into a bucket. A far side is known to have no hikyaku only when one was looked for, so `--remote-path` and
 /// `--bootstrap` are honoured there, too.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row(("archive", "-a"), Protects, &[Y, Y, Y], NONE),
-    row(("recursive", "-r"), Protects, &[Y, Y, Y], NONE),
-    row(("links", "-l"), Protects, &[Y, Y, Y], NONE),
-    row(("perms", "-p"), Metadata, &[Y, Y, Y], NONE),
-    row(("times", "-t"), Metadata, &[Y, Y, Y], NONE),
-    row(("no_perms", "--no-perms"), Metadata, &[Y, Y, Y], NONE),
-    row(("no_times", "--no-times"), Metadata, &[Y, Y, Y], NONE),
-    row(("no_links", "--no-links"), Protects, &[Y, Y, Y], NONE),
-    row(("dry_run", "-n"), Protects, &[Y, Y, Y], NONE),
-    row(("itemize_changes", "-i"), Convenience, &[Y, Y, Y], NONE),
-    row(("verbose", "-v"), Convenience, &[Y, Y, Y], NONE),
-    row(("quiet", "-q"), Convenience, &[Y, Y, Y], NONE),
-    row(("eight_bit", "-8"), Convenience, &[Y, Y, Y], NONE),
-    row(("backup", "-b"), Protects, &[Y, Y, Y], NONE),
-    row(("suffix", "--suffix"), Convenience, &[KEEPING, KEEPING, KEEPING], ("nothing is kept without -b", "leave it out")),
-    row(("update", "-u"), Protects, &[Y, Y, Y], NONE),
-    row(("existing", "--existing"), Protects, &[Y, Y, Y], NONE),
-    row(("ignore_existing", "--ignore-existing"), Protects, &[Y, Y, Y], NONE),
-    row(("size_only", "--size-only"), Protects, &[Y, Y, Y], NONE),
-    row(("ignore_times", "-I"), Protects, &[Y, Y, Y], NONE),
-    row(("checksum", "-c"), Protects, &[Y, R, R],
+    row(("archive", "-a"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, BUCKET, BUCKET], NONE),
+    all(("recursive", "-r"), Protects),
+    row(("links", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R],
+        ("a bucket has no symbolic links", "leave it out")),
+    row(("perms", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], NONE),
+    row(("times", "-t"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, TIMES, TIMES], NONE),
+    all(("no_perms", "--no-perms"), Metadata),
+    all(("no_times", "--no-times"), Metadata),
+    all(("no_links", "--no-links"), Protects),
+    all(("dry_run", "-n"), Protects),
+    all(("itemize_changes", "-i"), Convenience),
+    all(("verbose", "-v"), Convenience),
+    all(("quiet", "-q"), Convenience),
+    all(("eight_bit", "-8"), Convenience),
+    row(("backup", "-b"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R],
+        ("files of a bucket cannot be renamed", "leave it out")),
+    row(("suffix", "--suffix"), Convenience,
+        &[KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, N],
+        ("nothing is kept without -b", "leave it out")),
+    all(("update", "-u"), Protects),
+    all(("existing", "--existing"), Protects),
+    all(("ignore_existing", "--ignore-existing"), Protects),
+    all(("size_only", "--size-only"), Protects),
+    row(("ignore_times", "-I"), Protects, &[Y, Y, Y, Y, R, R, R, R, R, R],
+        ("a copy with a storage leaves out files of equal size and time", "leave it out")),
+    row(("checksum", "-c"), Protects, &[Y, R, R, R, R, R, R, R, R, R],
         ("contents are compared on this machine only", "-I, which copies all files")),
-    row(("files_from", "--files-from"), Protects, &[Y, Y, Y], NONE),
-    row(("from0", "-0"), Protects, &[Y, Y, Y], NONE),
-    row(("modify_window", "--modify-window"), Protects, &[Y, Y, Y], NONE),
-    row(("max_size", "--max-size"), Protects, &[Y, Y, Y], NONE),
-    row(("min_size", "--min-size"), Protects, &[Y, Y, Y], NONE),
-    row(("exclude", "--exclude"), Protects, &[Y, Y, Y], NONE),
-    row(("include", "--include"), Protects, &[Y, Y, Y], NONE),
-    row(("exclude-from", "--exclude-from"), Protects, &[Y, Y, Y], NONE),
-    row(("include-from", "--include-from"), Protects, &[Y, Y, Y], NONE),
-    row(("filter", "-f"), Protects, &[Y, Y, Y], NONE),
-    row(("delete", "--delete"), Protects, &[Y, Y, Y], NONE),
-    row(("delete_excluded", "--delete-excluded"), Protects, &[Y, Y, Y], NONE),
+    all(("files_from", "--files-from"), Protects),
+    all(("from0", "-0"), Protects),
+    all(("modify_window", "--modify-window"), Protects),
+    all(("max_size", "--max-size"), Protects),
+    all(("min_size", "--min-size"), Protects),
+    all(("exclude", "--exclude"), Protects),
+    all(("include", "--include"), Protects),
+    all(("exclude-from", "--exclude-from"), Protects),
+    all(("include-from", "--include-from"), Protects),
+    all(("filter", "-f"), Protects),
+    all(("delete", "--delete"), Protects),
+    all(("delete_excluded", "--delete-excluded"), Protects),
     // A limit of deletions holds where nothing is deleted.
-    row(("max_delete", "--max-delete"), Protects, &[Y, Y, Y], NONE),
-    row(("delete_all", "--delete-all"), Protects, &[DELETING, DELETING, DELETING],
+    all(("max_delete", "--max-delete"), Protects),
+    row(("delete_all", "--delete-all"), Protects,
+        &[DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING],
         ("nothing is deleted without --delete", "--delete --delete-all")),
-    row(("remove_source_files", "--remove-source-files"), Protects, &[Y, Y, Y], NONE),
-    row(("rsh", "-e"), Convenience, &[N, Y, Y], NONE),
-    row(("ssh_port", "--ssh-port"), Convenience, &[N, Y, Y], NONE),
-    row(("identity", "--identity"), Convenience, &[N, Y, Y], NONE),
-    row(("jump", "--jump"), Protects, &[N, Y, Y], ("", "leave it out: ssh is not used")),
-    row(("ssh_config", "--ssh-config"), Convenience, &[N, Y, Y], NONE),
-    row(("ssh_option", "--ssh-option"), Convenience, &[N, Y, Y], NONE),
-    row(("ssh_program", "--ssh"), Convenience, &[N, Y, Y], NONE),
-    row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y], NONE),
-    row(("bootstrap", "--bootstrap"), Convenience, &[N, Y, Y], NONE),
-    row(("far_binary", "--far-binary"), Convenience, &[N, Y, Y], NONE),
-    row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y], NONE),
-    row(("rate", "--rate"), Protects, &[Y, Y, Y], NONE),
-    row(("bwlimit", "--bwlimit"), Protects, &[Y, Y, Y], NONE),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, N], NONE),
+    all(("remove_source_files", "--remove-source-files"), Protects),
+    ssh(("rsh", "-e"), Convenience),
+    ssh(("ssh_port", "--ssh-port"), Convenience),
+    ssh(("identity", "--identity"), Convenience),
+    ssh(("jump", "--jump"), Protects),
+    ssh(("ssh_config", "--ssh-config"), Convenience),
+    ssh(("ssh_option", "--ssh-option"), Convenience),
+    ssh(("ssh_program", "--ssh"), Convenience),
+    ssh(("remote_path", "--remote-path"), Convenience),
+    ssh(("bootstrap", "--bootstrap"), Convenience),
+    ssh(("far_binary", "--far-binary"), Convenience),
+    all(("no_udp", "--no-udp"), Protects),
+    all(("rate", "--rate"), Protects),
+    all(("bwlimit", "--bwlimit"), Protects),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], NONE),
+    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y], NONE),
 ];

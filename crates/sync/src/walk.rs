@@ -13,7 +13,7 @@ use crate::item::{Change, Comparison, Known, Way, change};
 use crate::names::Names;
 use crate::options::{Existing, Options};
 use crate::plan::{End, Plan, SetDir, dir_line, join};
-use crate::side::{Done, Followed, Item, Kind, Meta, Side, Why, shown};
+use crate::side::{Done, Item, Kind, Meta, Side, Why, shown};
 use deletion::Extra;
 use std::collections::BTreeSet;
 use std::io;
@@ -117,8 +117,8 @@ impl Sink<'_> {
 
 /// Both ends, and what is wanted of them.
 pub(crate) struct Walk<'a> {
-    pub(crate) source: &'a Followed<'a>,
-    pub(crate) target: &'a dyn Side,
+    pub(crate) source: &'a Side,
+    pub(crate) target: &'a Side,
     pub(crate) rules: &'a Rules,
     pub(crate) options: &'a Options,
     pub(crate) way: Way,
@@ -206,7 +206,7 @@ impl Walk<'_> {
         if is_left_out || self.names.is_some_and(|names| !names.has_root()) {
             return Ok(Pending { path, target, change: None, set: None, made: None, listed: None });
         }
-        let look = |side: &dyn Side| side.entry(b"").map_err(NoPlan::End);
+        let look = |side: &Side| side.entry(b"").map_err(NoPlan::End);
         let source = look(self.source)?;
         let there = match target {
             Target::There => Some(look(self.target)?),
@@ -219,9 +219,8 @@ impl Walk<'_> {
         Ok(self.pending(pair, found, target))
     }
 
-    fn known(&self, content: Comparison) -> Known {
-        let keeps_times_of_links = self.target.keeps_times_of_links();
-        Known { way: self.way, content, keeps_times_of_links }
+    const fn known(&self, content: Comparison) -> Known {
+        Known { way: self.way, content }
     }
 
     /// Lists the directories that come next, unless they are.
@@ -246,7 +245,7 @@ impl Walk<'_> {
     }
 
     /// The entries of a directory that may take part. Where one name is the source, its directory need not be readable.
-    fn list(&self, side: &dyn Side, dir: &[u8]) -> Done<Vec<Item>> {
+    fn list(&self, side: &Side, dir: &[u8]) -> Done<Vec<Item>> {
         let Some(name) = self.names.and_then(Names::source).filter(|_| dir.is_empty()) else {
             return side.list(dir);
         };

@@ -61,6 +61,7 @@ mod stdout;
 mod stopped;
 mod storages;
 mod stores;
+mod sync_storages;
 mod targets;
 mod terminal;
 mod unfinished;

@@ -2,14 +2,14 @@
 //! which uses such sessions, has its tests in modules.
 
 mod as_rsync;
-mod beside_rsync;
+pub(crate) mod beside_rsync;
 mod draws;
 mod many;
 mod named;
 mod sync;
 mod sync_ways;
 mod times;
-mod trees;
+pub(crate) mod trees;
 mod umask;
 
 use crate::common::{Sshd, listing, random};

@@ -45,7 +45,8 @@ impl<'a> Order<'a> {
         let (settings, hosts) = (settings::of_user()?, transfer.hosts());
         let mut parameters = plan.transport.daemons;
         let client = &mut parameters.client;
-        client.rate = client.rate.or(least(&settings, &hosts, &RATE)?);
+        let typed = plan.transport.way.typed.rate;
+        client.rate = client.rate.or(typed).or(least(&settings, &hosts, &RATE)?);
         client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
         let mut via = plan.via()?;
         if plan.transport.by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {

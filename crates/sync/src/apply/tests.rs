@@ -1,6 +1,8 @@
 //! Tests of the order in which names are worked on.
 
 use super::*;
+use crate::side::testing::TestSide;
+use hikyaku_store::{ErrorKind, Operation};
 
 #[test]
 fn names_are_sorted_by_the_number_of_their_directories() {
@@ -16,8 +18,8 @@ fn names_are_sorted_by_the_number_of_their_directories() {
 #[test]
 fn what_fails_at_the_root_of_the_target_has_a_name() {
     let scope = hikyaku_console::Interrupt::default().scope();
-    let mut applying =
-        Applying { target: &crate::side::Absent, scope: &scope, failures: Vec::new() };
+    let target = TestSide::new(&[]).failing(Operation::Make, &["", "a"], ErrorKind::Denied);
+    let mut applying = Applying { target: &target, scope: &scope, failures: Vec::new() };
     let dirs = [&b""[..], b"a"];
     applying.each(&dirs, |dir| dir, |target, dir| target.make_dir(dir, 0o755)).unwrap();
     let names: Vec<_> = applying.failures.iter().map(|line| line.split(": ").next()).collect();

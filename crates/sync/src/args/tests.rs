@@ -58,18 +58,18 @@ fn what_is_about_another_option_is_refused_or_noted_without_it() {
 
 #[test]
 fn options_of_ssh_count_more_than_those_in_the_command_of_ssh() {
-    let ssh = |words: &[&str], way| parsed(words).unwrap().way(way).map(|way| way.ssh);
+    let ssh = |words: &[&str], hosts| parsed(words).unwrap().way(hosts).map(|way| way.ssh);
     let words = ["-e", "ssh -p 2 -i a -J hop", "--ssh-port", "3", "--identity", "b"];
-    let both = ssh(&words, Way::Ssh).unwrap();
+    let both = ssh(&words, Hosts::Some).unwrap();
     assert_eq!((both.port, both.jump), (Some(3), Some("hop".into())));
     assert_eq!(both.identities, ["b", "a"]);
     assert_eq!(both.program, Some("ssh".into()));
     // Where no other host takes part, the command is not looked at.
     for (words, text) in [(["-e", "ssh --x"], "-e"), (["--timeout", "3"], "--timeout")] {
-        let error = format!("{:#}", ssh(&words, Way::Ssh).unwrap_err());
+        let error = format!("{:#}", ssh(&words, Hosts::Some).unwrap_err());
         assert!(error.contains(text), "{error}");
     }
-    assert!(ssh(&["-e", "ssh --x"], Way::Here).is_ok());
+    assert!(ssh(&["-e", "ssh --x"], Hosts::None).is_ok());
 }
 
 #[test]

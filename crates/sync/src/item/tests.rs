@@ -3,8 +3,7 @@
 use super::*;
 use crate::options::Sizes;
 
-const KNOWN: Known =
-    Known { way: Way::Sent, content: Comparison::Differs, keeps_times_of_links: true };
+const KNOWN: Known = Known { way: Way::Sent, content: Comparison::Differs };
 
 fn meta(kind: Kind, size: u64, mode: u32, secs: i64) -> Meta {
     Meta { kind, size, mode, modified: Time { secs, nanos: 5 }, identity: None }
@@ -38,8 +37,9 @@ fn eleven_letters_say_what_differs() {
     for (source, target, options, wanted) in cases {
         assert_eq!(letters(&source, target.as_ref(), options), wanted, "{source:?} {target:?}");
     }
-    let known = Known { content: Comparison::Same, keeps_times_of_links: false, ..KNOWN };
-    assert_eq!(change(&link(5), Some(&link(6)), known, &archive), None);
+    let known = Known { content: Comparison::Same, ..KNOWN };
+    let no_links = Options { times: Times::NotOfLinks, ..archive.clone() };
+    assert_eq!(change(&link(5), Some(&link(6)), known, &no_links), None);
 }
 
 #[test]

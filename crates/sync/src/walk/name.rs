@@ -3,9 +3,9 @@
 use super::deletion::Way;
 use super::{NoPlan, Pair, Pending, Sink, Skipped, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
-use crate::options::{Copied, Existing, Quick, Sources};
+use crate::options::{Copied, Existing, Modes, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
-use crate::side::{Done, Item, Kind, Setting, Side, Why, shown};
+use crate::side::{Done, Item, Kind, Setting, Why, shown};
 use std::thread;
 
 /// Set-user-id, set-group-id and sticky bit.
@@ -177,10 +177,11 @@ impl Walk<'_> {
             Target::New => 0o777,
             Target::There => mode & 0o777,
         };
-        let is_other = !options.keeps_modes && mode & 0o777 != made_for;
+        let has_modes = options.modes != Modes::None && !options.keeps_modes;
+        let is_other = has_modes && mode & 0o777 != made_for;
         let kept = is_other.then_some(mode & 0o777);
         let setting = Setting {
-            mode: options.keeps_modes.then_some(mode),
+            mode: options.keeps_modes.then_some(options.modes.of(mode)),
             modified: options.keeps_times_of(Kind::Dir).then_some(pair.source.meta.modified),
         };
         let when = if change.is_some() { When::Always } else { When::Touched };
@@ -233,7 +234,8 @@ impl Walk<'_> {
     fn of_new(&self, pair: Pair<'_>) -> Setting {
         Setting {
             mode: None,
-            modified: self.options.keeps_times.then_some(pair.source.meta.modified),
+            modified: (self.options.keeps_times_of(Kind::Link))
+                .then_some(pair.source.meta.modified),
         }
     }
 
@@ -243,7 +245,7 @@ impl Walk<'_> {
         let (options, source) = (self.options, &pair.source.meta);
         let there = pair.target.filter(|there| there.meta.kind == Kind::File);
         let mode = match (options.keeps_modes, there) {
-            (true, _) => Some(source.mode)
+            (true, _) => Some(options.modes.of(source.mode))
                 .filter(|mode| options.copied != Copied::All || mode & SPECIAL_BITS != 0),
             // As in rsync, a file that is replaced hands its mode on.
             (false, Some(there))

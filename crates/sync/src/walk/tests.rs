@@ -3,19 +3,21 @@
 use super::*;
 use crate::apply::Applying;
 use crate::options::{Deletion, EmptySource, Excluded, Existing};
-use crate::side::{Memory, Meta, Setting};
+use crate::side::testing::TestSide;
+
 use hikyaku_console::Interrupt;
+use hikyaku_store::{ErrorKind, Operation};
 
 fn options() -> Options {
     let deletion = Deletion { most: None, excluded: Excluded::Stay, empty: EmptySource::Refused };
     Options { is_recursive: true, deletion: Some(deletion), ..Options::default() }
 }
 
-fn plan(source: &Memory, target: &Memory, rules: &[&str], options: &Options) -> Plan {
+fn plan(source: &TestSide, target: &TestSide, rules: &[&str], options: &Options) -> Plan {
     let mut all = Rules::default();
     rules.iter().for_each(|rule| all.filter(rule).unwrap());
     let walk = Walk {
-        source: &Followed::new(source),
+        source,
         target,
         rules: &all,
         options,
@@ -44,7 +46,7 @@ fn nothing_is_deleted_in_a_directory_that_was_not_listed_whole_or_below_it() {
     ];
     for (closed, wanted) in cases {
         let [source, target] = [(&names[..], closed[0]), (&all[..], closed[1])]
-            .map(|(names, closed)| Memory::new(names).closed(closed));
+            .map(|(names, closed)| TestSide::new(names).closed(closed));
         let plan = plan(&source, &target, &[], &options());
         let mut found = deleted(&plan);
         found.sort_unstable();
@@ -57,58 +59,18 @@ fn nothing_is_deleted_in_a_directory_that_was_not_listed_whole_or_below_it() {
 #[test]
 fn a_directory_that_vanishes_while_the_source_is_read_costs_nothing() {
     // It is listed in its parent, and is not there when its own turn comes.
-    struct Vanishing(Memory);
-    let source = Memory::new(&["a/", "b"]);
-    let gone = Vanishing(source);
-    impl Side for Vanishing {
-        fn look(&self, path: &[u8]) -> Done<Meta> {
-            self.0.look(path)
-        }
-        fn entry(&self, path: &[u8]) -> Done<Item> {
-            self.0.entry(path)
-        }
-        fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
-            self.0.list(if dir == b"a" { b"gone" } else { dir })
-        }
-        fn hash(&self, path: &[u8]) -> Done<blake3::Hash> {
-            self.0.hash(path)
-        }
-        fn make_dir(&self, path: &[u8], mode: u32) -> Done {
-            self.0.make_dir(path, mode)
-        }
-        fn make_link(&self, path: &[u8], text: &[u8]) -> Done {
-            self.0.make_link(path, text)
-        }
-        fn remove(&self, path: &[u8], kind: Kind) -> Done {
-            self.0.remove(path, kind)
-        }
-        fn rename(&self, from: &[u8], to: &[u8]) -> Done {
-            self.0.rename(from, to)
-        }
-        fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done {
-            self.0.set(path, kind, setting)
-        }
-    }
-    let target = Memory::new(&["a/", "a/kept", "b", "extra"]);
-    let (rules, options) = (Rules::default(), options());
-    let walk = Walk {
-        source: &Followed::new(&gone),
-        target: &target,
-        rules: &rules,
-        options: &options,
-        way: Way::Received,
-        names: None,
-        plan_max: u64::MAX,
-    };
-    let plan = walk.plan(Target::There, &mut |_| Ok(())).unwrap();
+    let source = TestSide::new(&["a/", "b"]);
+    let source = source.failing(Operation::List, &["a"], ErrorKind::NotFound);
+    let target = TestSide::new(&["a/", "a/kept", "b", "extra"]);
+    let plan = plan(&source, &target, &[], &options());
     assert_eq!(deleted(&plan), ["extra"]);
     assert_eq!((plan.vanished, plan.failures), (vec!["a".to_owned()], vec![]));
 }
 
 #[test]
 fn what_rules_leave_out_stays_and_so_do_the_directories_above_it() {
-    let source = Memory::new(&["x", "s.tmp"]);
-    let target = Memory::new(&["x", "d/", "d/k.tmp", "d/y", "e/", "e/z", "s.tmp", "p"]);
+    let source = TestSide::new(&["x", "s.tmp"]);
+    let target = TestSide::new(&["x", "d/", "d/k.tmp", "d/y", "e/", "e/z", "s.tmp", "p"]);
     let found = |rules: &[&str], options: &Options| {
         let plan = plan(&source, &target, rules, options);
         deleted(&plan).into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -123,14 +85,14 @@ fn what_rules_leave_out_stays_and_so_do_the_directories_above_it() {
 
 #[test]
 fn a_directory_gives_way_to_a_file_only_if_all_in_it_is_deleted() {
-    let (source, target) = (Memory::new(&["d", "x"]), Memory::new(&["d/", "d/k", "d/y", "x"]));
+    let (source, target) = (TestSide::new(&["d", "x"]), TestSide::new(&["d/", "d/k", "d/y", "x"]));
     let plain = Options { deletion: None, ..options() };
     let refused = plan(&source, &target, &[], &plain);
     assert_eq!((deleted(&refused).len(), refused.failures.len()), (0, 1));
     let kept = plan(&source, &target, &["P k"], &options());
     assert_eq!((&deleted(&kept)[..], kept.failures.len()), (&["d/y"][..], 1));
     assert!(kept.late_files.is_empty());
-    let empty = plan(&source, &Memory::new(&["d/", "x"]), &[], &plain);
+    let empty = plan(&source, &TestSide::new(&["d/", "x"]), &[], &plain);
     assert_eq!((&deleted(&empty)[..], &empty.late_files[..]), (&["d"][..], &b"d\0"[..]));
     let replaced = plan(&source, &target, &[], &options());
     assert_eq!(deleted(&replaced), ["d/y", "d/k", "d"]);
@@ -139,9 +101,9 @@ fn a_directory_gives_way_to_a_file_only_if_all_in_it_is_deleted() {
 
 #[test]
 fn what_is_deleted_and_what_is_replaced_is_kept_where_the_user_wants_that() {
-    let source = Memory::new(&["x", "same", "taken", "taken~"]);
+    let source = TestSide::new(&["x", "same", "taken", "taken~"]);
     let names = ["x", "same", "taken", "taken~", "y", "y~", "d/", "d/z", "d/e/", "d/e/z~"];
-    let target = Memory::new(&names);
+    let target = TestSide::new(&names);
     target.add("x", 2);
     target.add("taken", 2);
     let options = Options { backup: Some("~".to_owned()), ..options() };
@@ -165,8 +127,8 @@ fn what_is_deleted_and_what_is_replaced_is_kept_where_the_user_wants_that() {
 
 #[test]
 fn a_directory_with_the_name_of_a_backup_makes_way_before_it_and_only_whole() {
-    let source = Memory::new(&["x"]);
-    let target = Memory::new(&["x", "x~/", "x~/k", "x~/y", "z", "z~/", "z~/y"]);
+    let source = TestSide::new(&["x"]);
+    let target = TestSide::new(&["x", "x~/", "x~/k", "x~/y", "z", "z~/", "z~/y"]);
     target.add("x", 2);
     let options = Options { backup: Some("~".to_owned()), ..options() };
     let free = plan(&source, &target, &["P *~"], &options);
@@ -180,8 +142,8 @@ fn a_directory_with_the_name_of_a_backup_makes_way_before_it_and_only_whole() {
 
 #[test]
 fn names_are_left_alone_by_what_the_target_has_under_them() {
-    let source = Memory::new(&["both", "d/", "d/x", "f", "new"]);
-    let target = Memory::new(&["both", "d", "f/"]);
+    let source = TestSide::new(&["both", "d/", "d/x", "f", "new"]);
+    let target = TestSide::new(&["both", "d", "f/"]);
     target.add("both", 2);
     let files = |existing: Existing| {
         let options = Options { existing, deletion: None, ..options() };
@@ -196,7 +158,8 @@ fn names_are_left_alone_by_what_the_target_has_under_them() {
 
 #[test]
 fn what_has_changed_since_it_was_listed_is_not_deleted() {
-    let (source, target) = (Memory::new(&["x"]), Memory::new(&["x", "d/", "d/e/", "d/e/f", "g"]));
+    let (source, target) =
+        (TestSide::new(&["x"]), TestSide::new(&["x", "d/", "d/e/", "d/e/f", "g"]));
     let plan = plan(&source, &target, &[], &options());
     target.add("d/e/f", 2);
     target.add("d/new", 1);
@@ -209,10 +172,9 @@ fn what_has_changed_since_it_was_listed_is_not_deleted() {
 
 #[test]
 fn a_tree_without_end_is_refused() {
-    let source = Memory::new(&["a", "b", "c/", "c/d"]);
-    let target = Memory::new(&[]);
+    let source = TestSide::new(&["a", "b", "c/", "c/d"]);
+    let target = TestSide::new(&[]);
     let (rules, options) = (Rules::default(), options());
-    let source = Followed::new(&source);
     let walk = |plan_max| Walk {
         source: &source,
         target: &target,

@@ -1,7 +1,9 @@
-//! `hikyaku sync` on every way: within this machine, to and from a far hikyaku, and by SFTP.
+//! `hikyaku sync` on every way: within this machine, to and from a far hikyaku, between two of them, by SFTP, and with daemons
+//! at one end or both.
 
 use super::{Ends, log_in_once, noted, refused};
 use crate::common::Sshd;
+use crate::common::daemon::{Client, Daemon};
 use hikyaku_console::{Row, Table, Way};
 use hikyaku_sync::TABLE;
 use std::fs;
@@ -10,58 +12,88 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A machine that is reached by ssh, and a directory of both ends.
+/// A machine that is reached by ssh, two daemons, and a directory of all ends.
 struct Rig {
     sshd: Sshd,
-    dir: PathBuf,
+    client: Client,
+    /// They serve the directory.
+    daemons: [Daemon; 2],
 }
 
-/// Which end is the far one.
+/// Which end is not on this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Far {
     Source,
     Target,
+    Both,
 }
 
-/// All ways, and which end is the far one, if one is.
-const WAYS: [(Way, Far); 5] = [
+/// All ways with real ends, and which end is the far one, if one is.
+const WAYS: [(Way, Far); 9] = [
     (Way::Here, Far::Target),
     (Way::Ssh, Far::Target),
     (Way::Ssh, Far::Source),
+    (Way::Through, Far::Both),
     (Way::Sftp, Far::Target),
     (Way::Sftp, Far::Source),
+    (Way::ToDaemons, Far::Target),
+    (Way::FromDaemons, Far::Source),
+    (Way::ToDaemons, Far::Both),
 ];
+
+/// Whether the way is one with daemons: a copied file has the time of its source there, whatever the options.
+fn is_stored(way: Way) -> bool {
+    matches!(way, Way::FromDaemons | Way::ToDaemons)
+}
 
 impl Rig {
     fn new(name: &str) -> Self {
         let sshd = Sshd::with_lines(name, "Subsystem sftp internal-sftp\n");
-        let dir = crate::common::scratch(&format!("{name}-ends"));
-        fs::create_dir_all(&dir).unwrap();
+        let client = Client::new(&format!("{name}-ends"));
+        let keys = client.authorized("keys", "");
+        let own = ["own", "other"].map(|name| client.at(name).display().to_string());
+        let serve = |own: &String| {
+            Daemon::start_with(&client, &client.at(""), &keys, &["--writable", "--key", own])
+        };
+        let daemons = [serve(&own[0]), serve(&own[1])];
         log_in_once(&sshd);
-        Self { sshd, dir }
+        Self { sshd, client, daemons }
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
+        self.client.at(name)
+    }
+
+    /// The directory `name` of one end, as it is typed.
+    fn end(&self, name: &str, way: Way, number: usize) -> String {
+        let path = format!("{}/", self.at(name).display());
+        match way {
+            Way::Ssh | Way::Through | Way::Sftp => format!("far:{path}"),
+            Way::FromDaemons | Way::ToDaemons => {
+                format!("hikyaku://{}/{name}/", self.daemons[number].address)
+            }
+            Way::FromGfarm | Way::ToGfarm => format!("gfarm:///hikyaku-matrix/{name}/"),
+            Way::FromBucket | Way::ToBucket => format!("s3://hikyaku-matrix/{name}/"),
+            _ => path,
+        }
     }
 
     /// Runs `sync` with these options from `source/` to `target/`.
     fn sync(&self, (way, far): (Way, Far), options: &[&str]) -> (Output, String) {
-        let end = |name: &str, at: Far| {
-            let path = format!("{}/", self.at(name).display());
-            if far == at && way != Way::Here { format!("far:{path}") } else { path }
+        let end = |name: &str, at: Far, number| {
+            let is_far = [Far::Both, at].contains(&far);
+            self.end(name, if is_far { way } else { Way::Here }, number)
         };
         let rsh = format!("ssh -F {}", self.sshd.at("ssh_config").display());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
-        command.arg("sync");
-        if way != Way::Here {
-            let program = if way == Way::Ssh { env!("CARGO_BIN_EXE_hikyaku") } else { "none" };
+        let mut command = self.client.command(&["sync"]);
+        if matches!(way, Way::Ssh | Way::Through | Way::Sftp) {
+            let program = if way == Way::Sftp { "none" } else { env!("CARGO_BIN_EXE_hikyaku") };
             command.args(["-e", &rsh, "--remote-path", program]);
         }
         command.args(options).arg("--");
-        command.args([end("source", Far::Source), end("target", Far::Target)]);
-        command.env("XDG_STATE_HOME", self.at("state")).env("XDG_CONFIG_HOME", self.at("config"));
-        let output = command.current_dir(&self.dir).stdin(Stdio::null()).output().unwrap();
+        command.args([end("source", Far::Source, 0), end("target", Far::Target, 1)]);
+        command.env("XDG_CONFIG_HOME", self.at("config"));
+        let output = command.current_dir(self.at("")).stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output, said)
     }
@@ -129,12 +161,6 @@ fn kept(copy: &Path, source: &Path) -> String {
     [(is_mode, ":m"), (is_time, ":t")].iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect()
 }
 
-impl Drop for Rig {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
-    }
-}
-
 impl Ends for Rig {
     fn table(&self) -> &Table {
         &TABLE
@@ -162,6 +188,7 @@ impl Ends for Rig {
             "remote_path" => "none",
             "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "timeout" => "60",
+            "endpoint" => "http://127.0.0.1:1",
             _ => "",
         }
     }
@@ -174,13 +201,18 @@ impl Ends for Rig {
         if way == Way::Sftp { Way::Ssh } else { way }
     }
 
-    fn has_end(&self, _: Way) -> bool {
-        true
+    fn has_end(&self, way: Way) -> bool {
+        WAYS.iter().any(|(real, _)| *real == way)
     }
 
     fn run(&self, way: Way, options: &[String]) -> (Output, String) {
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        self.sync((way, Far::Target), &[&["-rt"], &options[..]].concat())
+        let far = match way {
+            Way::Through => Far::Both,
+            Way::FromDaemons | Way::FromGfarm | Way::FromBucket => Far::Source,
+            _ => Far::Target,
+        };
+        self.sync((way, far), &[&["-rt"], &options[..]].concat())
     }
 }
 
@@ -188,7 +220,8 @@ impl Ends for Rig {
 fn an_option_of_sync_that_protects_something_is_refused_by_name_where_it_cannot_be_had() {
     let rig = Rig::new("matrix-sync-refused");
     refused(&rig);
-    for (way, far) in WAYS.into_iter().filter(|(way, _)| *way != Way::Here) {
+    let is_by_ssh = |(way, _): &(Way, Far)| *way != Way::Here && !is_stored(*way);
+    for (way, far) in WAYS.into_iter().filter(is_by_ssh) {
         // A value that cannot be had there.
         for [option, value] in [["--modify-window", "-1"], ["--timeout", "3"]] {
             rig.fill();
@@ -254,6 +287,15 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// A state in which a copied `b` has the time of its source.
+fn with_time(state: &str) -> String {
+    let names = state.split(' ').map(|name| match name.starts_with("b=new") {
+        true => name.strip_suffix(":t").unwrap_or(name).to_owned() + ":t",
+        false => name.to_owned(),
+    });
+    names.collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn options_of_sync_that_choose_what_is_written_are_honoured_on_every_way() {
     let rig = Rig::new("matrix-sync-chosen");
@@ -262,8 +304,13 @@ fn options_of_sync_that_choose_what_is_written_are_honoured_on_every_way() {
     fs::write(rig.at("patterns"), "*.tmp\n").unwrap();
     for (index, Case { options, state, code }) in CASES.iter().enumerate() {
         // The far ends take turns: what is chosen is decided at this one.
-        let far = [Far::Source, Far::Target];
-        for way in [WAYS[0], (Way::Ssh, far[index % 2]), (Way::Sftp, far[(index + 1) % 2])] {
+        let [one, other] = [[Far::Source, Far::Target], [Far::Target, Far::Source]][index % 2];
+        let stored = WAYS[6 + index % 3];
+        for way in [WAYS[0], (Way::Ssh, one), (Way::Sftp, other), WAYS[3], stored] {
+            if is_stored(way.0) && options.contains(&"-rtI") {
+                continue;
+            }
+            let state = if is_stored(way.0) { with_time(state) } else { (*state).to_owned() };
             rig.trees();
             let (output, said) = rig.sync(way, options);
             let kept = rig.at("target/b~").exists();
@@ -271,7 +318,7 @@ fn options_of_sync_that_choose_what_is_written_are_honoured_on_every_way() {
             if kept {
                 fs::remove_file(rig.at("target/b~")).unwrap();
             }
-            assert_eq!(rig.state(), *state, "{way:?} {options:?}: {said}");
+            assert_eq!(rig.state(), state, "{way:?} {options:?}: {said}");
             assert_eq!(kept, *options == ["-rtb"], "{way:?} {options:?}");
         }
     }
@@ -310,16 +357,14 @@ fn an_end_of_another_kind_is_refused_by_name_on_either_side() {
         "https://h/x",
         "ftp://h/x",
         "gsiftp://h/x",
-        "hikyaku://h/x",
-        "gfarm:///x",
-        "s3://b/x",
+        "hikyaku://h,g/x",
         "rsync://h/x",
         "h::x",
     ] {
         for words in [["source/", end], [end, "target"]] {
             rig.fill();
             let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
-            command.args(["sync", "-a"]).args(words).current_dir(&rig.dir).stdin(Stdio::null());
+            command.args(["sync", "-a"]).args(words).current_dir(rig.at("")).stdin(Stdio::null());
             let output = command.env("XDG_CONFIG_HOME", rig.at("config")).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");

@@ -15,7 +15,7 @@ const ROUNDS: u64 = 6;
 const NAMES: [&str; 6] = ["a", "b", "c d", "d-e", "é", "f.tmp"];
 const NANOS: i64 = 123_456_789;
 
-pub(super) fn has_rsync() -> bool {
+pub(crate) fn has_rsync() -> bool {
     let is_there = Command::new("rsync").arg("--version").output().is_ok();
     if !is_there {
         println!("SKIPPED: no rsync");

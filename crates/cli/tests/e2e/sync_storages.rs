@@ -1,0 +1,269 @@
+//! `hikyaku sync` between any two of this machine, hosts behind ssh and daemons: what comes of it is what rsync makes of the same
+//! trees on this machine, and the second run has nothing to do.
+
+use crate::common::daemon::{Client, Daemon, said};
+use crate::common::{Sshd, listing, random};
+use crate::sftp::trees::{Entry, state};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An end of a synchronization.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Here,
+    Ssh,
+    One,
+    Two,
+}
+
+/// A client, two daemons that may be written to, and an sshd.
+struct Rig {
+    client: Client,
+    daemons: [Daemon; 2],
+    sshd: Sshd,
+}
+
+impl Rig {
+    fn up(name: &str) -> Self {
+        let sshd = Sshd::with_lines(name, "Subsystem sftp internal-sftp\n");
+        let client = Client::new(&format!("{name}-ends"));
+        let keys = client.authorized("keys", "");
+        let serve = |name: &str| {
+            fs::create_dir(client.at(name)).unwrap();
+            let own = client.at(&format!("{name}.key")).display().to_string();
+            let options = ["--writable", "--key", &own];
+            Daemon::start_with(&client, &client.at(name), &keys, &options)
+        };
+        let daemons = [serve("one"), serve("two")];
+        Self { client, daemons, sshd }
+    }
+
+    /// Where the files of an end are.
+    fn at(&self, kind: Kind, path: &str) -> PathBuf {
+        match kind {
+            Kind::Here => self.client.at("here").join(path),
+            Kind::Ssh => self.client.at("ssh").join(path),
+            Kind::One => self.client.at("one").join(path),
+            Kind::Two => self.client.at("two").join(path),
+        }
+    }
+
+    /// A path of an end as it is typed.
+    fn typed(&self, kind: Kind, path: &str) -> String {
+        let [one, two] = &self.daemons;
+        match kind {
+            Kind::Here => self.at(kind, path).display().to_string(),
+            Kind::Ssh => format!("far:{}", self.at(kind, path).display()),
+            Kind::One => format!("hikyaku://{}/{path}", one.address),
+            Kind::Two => format!("hikyaku://{}/{path}", two.address),
+        }
+    }
+
+    fn sync(&self, options: &[&str], ends: [&str; 2]) -> Output {
+        let mut command = self.client.command(&["sync"]);
+        command.args(options);
+        if ends.iter().any(|end| end.starts_with("far:")) {
+            let rsh = format!("ssh -F {}", self.sshd.at("ssh_config").display());
+            command.args(["-e", &rsh, "--remote-path", env!("CARGO_BIN_EXE_hikyaku")]);
+        }
+        let config = self.client.at("config");
+        command.args(ends).env("XDG_CONFIG_HOME", config).current_dir(self.client.at(""));
+        command.output().unwrap()
+    }
+
+    /// The lines of a run that succeeds.
+    #[track_caller]
+    fn lines(&self, options: &[&str], ends: [&str; 2]) -> String {
+        let output = self.sync(options, ends);
+        assert_eq!(output.status.code(), Some(0), "{ends:?}: {}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn fails(&self, options: &[&str], ends: [&str; 2], (code, words): (i32, &[&str])) {
+        let output = self.sync(options, ends);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{ends:?}: {text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{ends:?}: {text}");
+    }
+}
+
+fn write(path: &Path, content: &[u8], secs: i64, mode: u32) {
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    set_time(path, secs);
+}
+
+/// Whole seconds are all that the session with a host behind ssh has.
+fn set_time(path: &Path, secs: i64) {
+    let omit = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT as _ };
+    let time = Timespec { tv_sec: secs, tv_nsec: 0 };
+    let times = Timestamps { last_access: omit, last_modification: time };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+}
+
+/// Gives links and directories times that are long ago.
+fn settle(root: &Path, secs: i64) {
+    for (name, mode, ..) in state(root) {
+        if mode & 0o170_000 != 0o100_000 {
+            set_time(&root.join(name), secs);
+        }
+    }
+}
+
+/// A tree with files of many kinds.
+fn fill(root: &Path) {
+    for dir in ["deep/er", "empty", "late", "was file"] {
+        fs::create_dir_all(root.join(dir)).unwrap();
+    }
+    for (number, name) in ["a", "deep/b", "deep/er/c d", "late/x", "was file/y"].iter().enumerate()
+    {
+        let (secs, mode) = (1_000_000_000 + number as i64, [0o644, 0o600, 0o755][number % 3]);
+        write(&root.join(name), &vec![number as u8; 100 * number], secs, mode);
+    }
+    write(&root.join("large"), &random(7, 3_000_000), 1_100_000_000, 0o640);
+    for number in 0..60 {
+        write(&root.join(format!("late/{number}")), b"some", 1_200_000_000 + number, 0o644);
+    }
+    symlink("deep/er/c d", root.join("link")).unwrap();
+    symlink("nowhere", root.join("deep/dangling")).unwrap();
+    settle(root, 1_400_000_000);
+}
+
+/// Changes of every kind.
+fn change(root: &Path) {
+    write(&root.join("a"), b"longer than before", 1_300_000_000, 0o644);
+    write(&root.join("deep/b"), &[9; 100], 1_300_000_001, 0o640);
+    fs::set_permissions(root.join("deep/er/c d"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::remove_dir_all(root.join("late")).unwrap();
+    fs::remove_dir_all(root.join("was file")).unwrap();
+    write(&root.join("was file"), b"a file", 1_300_000_002, 0o644);
+    fs::remove_file(root.join("link")).unwrap();
+    symlink("a", root.join("link")).unwrap();
+    fs::create_dir(root.join("new")).unwrap();
+    write(&root.join("new/z"), b"new", 1_300_000_003, 0o644);
+    fs::remove_dir(root.join("empty")).unwrap();
+    settle(root, 1_400_000_100);
+}
+
+/// The lines of a run without those that tell of deletions, which have an order of their own in each program.
+fn kept(said: &str) -> BTreeSet<&str> {
+    said.lines().filter(|line| !line.starts_with("*deleting")).collect()
+}
+
+#[test]
+fn trees_become_alike_between_any_two_ends_as_by_rsync() {
+    let rig = Rig::up("sync-storages");
+    let pairs = [
+        (Kind::Here, Kind::One),
+        (Kind::One, Kind::Here),
+        (Kind::One, Kind::Two),
+        (Kind::Two, Kind::Two),
+        (Kind::Ssh, Kind::Ssh),
+    ];
+    for (number, (from, to)) in pairs.into_iter().enumerate() {
+        let (source, target) = (format!("from{number}"), format!("to{number}"));
+        let (source_dir, target_dir) = (rig.at(from, &source), rig.at(to, &target));
+        fs::create_dir_all(rig.at(to, "")).unwrap();
+        fill(&source_dir);
+        let ends = [rig.typed(from, &format!("{source}/")), rig.typed(to, &target)];
+        let ends = [&*ends[0], &*ends[1]];
+        let told = rig.lines(&["-ain", "--delete"], ends);
+        assert!(!target_dir.exists(), "{from:?} {to:?}");
+        assert_eq!(rig.lines(&["-ai", "--delete"], ends), told, "{from:?} {to:?}");
+        assert_eq!(state(&source_dir), state(&target_dir), "{from:?} {to:?}");
+        assert_eq!(rig.lines(&["-ai", "--delete"], ends), "", "{from:?} {to:?}");
+        change(&source_dir);
+        fs::create_dir(target_dir.join("extra")).unwrap();
+        fs::write(target_dir.join("extra/of target"), "x").unwrap();
+        let by_rsync = rsynced(&source_dir, &target_dir, &rig.client.at("rsync"));
+        let told = rig.lines(&["-ain", "--delete"], ends);
+        assert_eq!(rig.lines(&["-ai", "--delete"], ends), told, "{from:?} {to:?}");
+        assert_eq!(state(&source_dir), state(&target_dir), "{from:?} {to:?}");
+        assert_eq!(rig.lines(&["-ai", "--delete"], ends), "", "{from:?} {to:?}");
+        if let Some((lines, tree)) = by_rsync {
+            let lines = if to == Kind::Here { lines } else { lines.replace(">f", "<f") };
+            assert_eq!(kept(&told), kept(&lines), "{from:?} {to:?}");
+            assert_eq!(state(&target_dir), tree, "{from:?} {to:?}");
+        }
+    }
+}
+
+/// What rsync says and makes of a copy of the target; `None` where there is no rsync.
+fn rsynced(source: &Path, target: &Path, copy: &Path) -> Option<(String, Vec<Entry>)> {
+    if !crate::sftp::beside_rsync::has_rsync() {
+        return None;
+    }
+    let _ = fs::remove_dir_all(copy);
+    let done = Command::new("cp").arg("-a").args([target, copy]).status().unwrap();
+    assert!(done.success());
+    let mut rsync = Command::new("rsync");
+    rsync.args(["-rlpti", "--delete"]).arg(format!("{}/", source.display())).arg(copy);
+    let output = rsync.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    Some((lines, state(copy)))
+}
+
+#[test]
+fn names_of_a_daemon_are_kept_removed_and_renamed_as_elsewhere() {
+    let rig = Rig::up("sync-storages-names");
+    fs::create_dir_all(rig.at(Kind::Here, "from")).unwrap();
+    write(&rig.at(Kind::Here, "from/a"), b"new", 1_300_000_000, 0o644);
+    fs::create_dir(rig.at(Kind::One, "to")).unwrap();
+    for name in ["a", "b", "c"] {
+        write(&rig.at(Kind::One, &format!("to/{name}")), b"old one", 1_200_000_000, 0o644);
+    }
+    let from = rig.typed(Kind::Here, "from/");
+    let to = rig.typed(Kind::One, "to");
+    let names = |kind, dir: &str| {
+        let all = listing(&rig.at(kind, dir)).into_iter();
+        all.map(|(name, _)| name.display().to_string()).collect::<Vec<_>>().join(" ")
+    };
+    rig.fails(&["-a", "--delete", "--max-delete", "1"], [&from, &to], (25, &["2 names"]));
+    assert_eq!(names(Kind::One, "to"), "a b c");
+    write(&rig.at(Kind::One, "to/a"), b"old one", 1_200_000_000, 0o644);
+    rig.lines(&["-ab", "--delete"], [&from, &to]);
+    assert_eq!(names(Kind::One, "to"), "a a~ b~ c~");
+    assert_eq!(fs::read(rig.at(Kind::One, "to/a~")).unwrap(), b"old one");
+    // One file under another name, into a directory, and back.
+    let file = rig.typed(Kind::One, "to/a");
+    assert_eq!(rig.lines(&["-ai"], [&file, &rig.typed(Kind::Two, "other")]), "<f+++++++++ a\n");
+    assert_eq!(rig.lines(&["-ai"], [&file, &rig.typed(Kind::Two, "other")]), "");
+    let removed = ["-ai", "--remove-source-files"];
+    let target = rig.typed(Kind::Here, "");
+    assert_eq!(
+        rig.lines(&removed, [&rig.typed(Kind::Two, "other"), &target]),
+        ">f+++++++++ other\n"
+    );
+    assert!(!rig.at(Kind::Two, "other").exists());
+    assert_eq!(fs::read(rig.at(Kind::Here, "other")).unwrap(), b"new");
+    // A file of the source is not removed by a copy onto itself.
+    let same = "SRC and DST are one directory";
+    rig.fails(&removed, [&rig.typed(Kind::One, "to/"), &to], (1, &[same]));
+}
+
+#[test]
+fn what_a_daemon_cannot_do_is_refused_before_anything_is_written() {
+    let rig = Rig::up("sync-storages-refused");
+    fs::create_dir_all(rig.at(Kind::One, "a/b")).unwrap();
+    fs::write(rig.at(Kind::One, "a/b/x"), "x").unwrap();
+    let (inner, outer) = (rig.typed(Kind::One, "a/b/"), rig.typed(Kind::One, "a"));
+    let (code, words) = (6, &["the source is in the target", "try: --exclude '/b'"][..]);
+    rig.fails(&["-a", "--delete"], [&inner, &outer], (code, words));
+    assert!(rig.at(Kind::One, "a/b/x").exists());
+    let here = rig.client.at("new").display().to_string();
+    let none = rig.typed(Kind::One, "none");
+    rig.fails(&["-a"], [&none, &here], (6, &["none: no such file or directory"]));
+    rig.fails(&["-a"], [&outer, &rig.typed(Kind::Two, "no/such")], (6, &["no/such", "try: make"]));
+    let [one, two] = &rig.daemons;
+    let both = format!("hikyaku://{},{}/a", one.address, two.address);
+    rig.fails(&["-a"], [&both, &here], (1, &["one server at an end", "try: "]));
+    rig.fails(&["-ac"], [&outer, &here], (1, &["-c is not possible", "try: "]));
+    rig.fails(&["-a"], [&outer, "far:x"], (1, &["reached through ssh", "try: "]));
+    assert!(!rig.client.at("new").exists());
+}

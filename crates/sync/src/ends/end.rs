@@ -1,0 +1,295 @@
+//! One end as the user named it, opened: a path of this machine, of a host behind ssh, or of another storage.
+
+use super::{Found, Links};
+use crate::side::Side;
+use anyhow::{Error, Result, ensure};
+use hikyaku_console::{Scope, Tone, Way, misuse, say};
+use hikyaku_fs::{FsError, Shown, umask};
+use hikyaku_reach::WayPlan;
+use hikyaku_session::ConnectArgs;
+use hikyaku_sftp::{Attributes, Failed, Kind, Request, Status};
+use hikyaku_shell::{Link, Opening as LinkOpening};
+use hikyaku_store::{ErrorKind as StoreErrorKind, Last, StoreError, StorePath};
+use hikyaku_stores::{Ending, Holder, Location, OpenError, Opening, Remote, code_of, open};
+use hikyaku_units::DataSize;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How ends are opened.
+pub(crate) struct Reaching<'a> {
+    /// How hosts behind ssh are reached.
+    pub(crate) way: &'a WayPlan,
+    /// The service that has buckets.
+    pub(crate) endpoint: Option<String>,
+    /// Whether what would make a connection faster is said.
+    pub(crate) is_quiet: bool,
+    /// What this process may take.
+    pub(crate) memory: DataSize,
+    /// Ends ssh while it logs in.
+    pub(crate) scope: Scope,
+}
+
+/// One end.
+pub(crate) struct End {
+    location: Location,
+    ground: Ground,
+    memory: DataSize,
+}
+
+/// What has the files of an end.
+enum Ground {
+    /// This machine.
+    Here,
+    /// A session with another one.
+    Host(Link),
+    /// Another storage, and the path in it as the user wrote it.
+    Storage(Arc<Holder>, Vec<u8>),
+}
+
+impl End {
+    /// Connects.
+    ///
+    /// # Errors
+    ///
+    /// The machine or the storage cannot be reached, or is one of several.
+    pub(crate) fn open(location: Location, reaching: &Reaching<'_>) -> Result<Self> {
+        let ground = match &location {
+            Location::Local(_) => Ground::Here,
+            Location::Remote(remote) => {
+                let opening = LinkOpening::new(remote.login.clone(), reaching.way.clone());
+                let link = Link::connect(&opening, reaching.memory, &reaching.scope)?;
+                if let Some(advice) = link.advice().filter(|_| !reaching.is_quiet) {
+                    say(Tone::Note, advice);
+                }
+                Ground::Host(link)
+            }
+            storage => Self::storage(storage, reaching)?,
+        };
+        Ok(Self { location, ground, memory: reaching.memory })
+    }
+
+    fn storage(location: &Location, reaching: &Reaching<'_>) -> Result<Ground> {
+        let client = match location {
+            Location::Servers(servers) => {
+                ensure!(
+                    servers.servers.len() == 1,
+                    misuse(
+                        format!("'{location}': a synchronization has one server at an end"),
+                        "the same command for each server",
+                    )
+                );
+                let no_udp = reaching.way.typed.udp == Some(false);
+                let args = ConnectArgs { no_udp, ..ConnectArgs::default() };
+                Some(args.client(&servers.servers)?)
+            }
+            _ => None,
+        };
+        let opening = Opening { client, endpoint: reaching.endpoint.clone() };
+        let opened = open(location, &opening).map_err(OpenError::explained)?;
+        let slash: &[u8] = if opened.ending == Ending::Name { b"" } else { b"/" };
+        let path = match opened.path.as_bytes() {
+            b"" => Vec::new(),
+            path => [path, slash].concat(),
+        };
+        let holder = opened.holders.into_iter().next();
+        let holder = holder.ok_or_else(|| Error::msg(format!("{location}: it has no storage")))?;
+        Ok(Ground::Storage(Arc::new(holder), path))
+    }
+
+    /// The session with the host behind ssh, if it is one.
+    pub(crate) const fn link(&self) -> Option<&Link> {
+        match &self.ground {
+            Ground::Host(link) => Some(link),
+            Ground::Here | Ground::Storage(..) => None,
+        }
+    }
+
+    /// How names are reached.
+    pub(crate) fn way(&self) -> Way {
+        self.link().map_or(Way::Here, Link::way)
+    }
+
+    /// Whether it is a path of this machine.
+    pub(crate) const fn is_here(&self) -> bool {
+        matches!(self.ground, Ground::Here)
+    }
+
+    /// Whether it is a storage that is neither this machine nor a host behind ssh.
+    pub(crate) const fn is_storage(&self) -> bool {
+        matches!(self.ground, Ground::Storage(..))
+    }
+
+    /// The path that the user wrote. That of another machine is one for its SFTP server, whose home directory is where
+    /// relative ones begin; that of a storage is below its root.
+    pub(super) fn path(&self) -> Vec<u8> {
+        match (&self.location, &self.ground) {
+            (_, Ground::Storage(_, path)) => path.clone(),
+            (Location::Remote(remote), _) => match &remote.path[..] {
+                b"" | b"~" | b"~/" => b"./".to_vec(),
+                path => path.strip_prefix(b"~/").unwrap_or(path).to_vec(),
+            },
+            (Location::Local(path), _) => path.as_os_str().as_bytes().to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A directory of the end, or a name in it if that is not empty.
+    pub(super) fn location(&self, root: &[u8], name: &[u8]) -> Location {
+        let slash = if name.is_empty() || root.ends_with(b"/") { &b""[..] } else { b"/" };
+        let path = [root, slash, name].concat();
+        match (&self.location, &self.ground) {
+            (location, Ground::Storage(..)) => {
+                let ending = if name.is_empty() { Ending::Slash } else { Ending::Name };
+                location.with_path(inner(&path), ending)
+            }
+            (Location::Remote(Remote { login, .. }), _) => {
+                Location::Remote(Remote { login: login.clone(), path })
+            }
+            _ if path.starts_with(b"/") => Location::Local(OsString::from_vec(path).into()),
+            _ => Location::Local(OsString::from_vec([b"./", &path[..]].concat()).into()),
+        }
+    }
+
+    /// A directory of the end as a side.
+    pub(super) fn side(&self, root: &[u8]) -> Result<Side> {
+        Ok(match &self.ground {
+            Ground::Here => Side::here(Path::new(OsStr::from_bytes(root)))?,
+            Ground::Host(link) => Side::of_server(link.client().clone(), root, self.memory)?,
+            Ground::Storage(holder, _) => {
+                let at = self.store_path(root)?;
+                let at = holder.resolve(&at, Last::Followed);
+                let at = at.map_err(|error| self.unfit(root, &error))?;
+                Side::of_holder(holder.clone(), at, self.memory)
+            }
+        })
+    }
+
+    /// What has a name.
+    pub(super) fn found(&self, path: &[u8], links: Links) -> Result<Found> {
+        let of = |is_dir: bool| if is_dir { Found::Dir } else { Found::Other };
+        match &self.ground {
+            Ground::Here => {
+                let here = OsStr::from_bytes(path);
+                let found = match links {
+                    Links::Followed => fs::metadata(here),
+                    Links::Kept => fs::symlink_metadata(here),
+                };
+                match found {
+                    Ok(found) => Ok(of(found.is_dir())),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
+                    Err(error) => Err(FsError::io("look at", path, &error).into()),
+                }
+            }
+            Ground::Host(link) => {
+                let request = match links {
+                    Links::Followed => Request::Stat(path),
+                    Links::Kept => Request::LStat(path),
+                };
+                match link.client().attributes(&request) {
+                    Ok(found) => Ok(of(found.kind() == Some(Kind::Dir))),
+                    Err(error) if error.is_absent() => Ok(Found::Nothing),
+                    Err(error) => Err(self.refused(&error, path)),
+                }
+            }
+            Ground::Storage(holder, _) => {
+                let last = match links {
+                    Links::Followed => Last::Followed,
+                    Links::Kept => Last::Kept,
+                };
+                let at = self.store_path(path)?;
+                match holder.resolve(&at, last).and_then(|at| holder.store.look(&at)) {
+                    Ok(found) => Ok(of(found.kind == hikyaku_store::Kind::Dir)),
+                    Err(error) if error.kind == StoreErrorKind::NotFound => Ok(Found::Nothing),
+                    Err(error) => Err(self.unfit(path, &error)),
+                }
+            }
+        }
+    }
+
+    /// Makes a directory.
+    pub(super) fn make_dir(&self, path: &[u8]) -> Result<()> {
+        match &self.ground {
+            Ground::Here => {
+                let made = fs::create_dir(OsStr::from_bytes(path));
+                made.map_err(|error| FsError::io("make the directory", path, &error).into())
+            }
+            Ground::Host(link) => {
+                let attributes = Attributes { mode: Some(0o777), ..Attributes::default() };
+                let made = link.client().done(&Request::MakeDir(path, attributes));
+                made.map_err(|error| self.refused(&error, path))
+            }
+            Ground::Storage(holder, _) => {
+                let at = self.store_path(path)?;
+                let made = || {
+                    let Some((dir, name)) = at.split() else { return Ok(()) };
+                    let dir = holder.resolve(&dir, Last::Followed)?;
+                    let bad = |_| StoreError::new("make", &dir, StoreErrorKind::BadName);
+                    holder.store.make_dir(&dir.join(&name).map_err(bad)?, 0o777 & !umask())
+                };
+                made().map_err(|error| self.unfit(path, &error))
+            }
+        }
+    }
+
+    /// How the user makes a directory.
+    pub(super) fn make_it(&self, path: &[u8]) -> String {
+        match (&self.location, &self.ground) {
+            (Location::Remote(remote), _) => {
+                format!("try: ssh {} mkdir -p {}", remote.login, Shown::new(path))
+            }
+            (_, Ground::Storage(..)) => {
+                format!("try: make the directory {} first", self.shown(path))
+            }
+            _ => format!("try: mkdir -p {}", Shown::new(path)),
+        }
+    }
+
+    /// A path of the end, for messages: with the host, if it is another one.
+    fn shown(&self, path: &[u8]) -> String {
+        match (&self.location, &self.ground) {
+            (Location::Remote(remote), _) => format!("{}:{}", remote.login, Shown::new(path)),
+            (location, Ground::Storage(..)) => {
+                location.with_path(inner(path), Ending::Name).to_string()
+            }
+            _ => Shown::new(path).to_string(),
+        }
+    }
+
+    /// A path in the storage.
+    fn store_path(&self, path: &[u8]) -> Result<StorePath> {
+        let text = |error| misuse(format!("{}: {error}", self.shown(path)), "the path of a name");
+        StorePath::new(&inner(path)).map_err(text)
+    }
+
+    /// What a storage says of a path.
+    fn unfit(&self, path: &[u8], error: &StoreError) -> Error {
+        code_of(error.kind).error(format!("{}: {}", self.shown(path), error.kind))
+    }
+
+    /// There is nothing of this name, or no directory.
+    pub(super) fn missing(&self, path: &[u8], what: &str) -> Error {
+        let text = format!("{}: {what}", self.shown(path));
+        io::Error::new(ErrorKind::NotFound, text).into()
+    }
+
+    /// What the far side says of a path, as the error that this machine would have.
+    fn refused(&self, error: &Failed, path: &[u8]) -> Error {
+        let kind = match error {
+            Failed::Refused { status: Status::NoSuchFile, .. } => ErrorKind::NotFound,
+            Failed::Refused { status: Status::Denied, .. } => ErrorKind::PermissionDenied,
+            Failed::Refused { .. } => ErrorKind::Other,
+            _ => ErrorKind::ConnectionAborted,
+        };
+        io::Error::new(kind, format!("{}: {error}", self.shown(path))).into()
+    }
+}
+
+/// A path of a storage without what has no meaning there: the current directory, and slashes at its end.
+fn inner(path: &[u8]) -> Vec<u8> {
+    let path = path.strip_prefix(b"./").unwrap_or(path);
+    path.strip_suffix(b"/").unwrap_or(path).to_vec()
+}
