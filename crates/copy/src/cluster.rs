@@ -147,6 +147,7 @@ fn follow<T: Send>(
             board.finish(id, Ending::Untold, Instant::now());
             let of = counts.is_counted.then_some(counts.total_files);
             bail!(match order.direction {
+                _ if meter.is_continued() => Kept::Everything,
                 _ if meter.is_new_tree() => Kept::NewTree,
                 Direction::In if counts.kept_bytes == 0 => Kept::whole_files(counts.files, of),
                 // Servers may have completed files of an upload that they have not reported.

@@ -2,13 +2,14 @@
 //! daemons, Gfarm file systems and buckets decide both here.
 
 use crate::layout::Meant;
+use crate::session::Origin;
 use hikyaku_fs::dirs_above;
 pub use hikyaku_job::InTheWay;
 use hikyaku_job::{Content, Same, Taken, file_action, link_action};
 pub(crate) use hikyaku_job::{FileAction as Action, LinkAction};
 use hikyaku_remote::Seen;
 use hikyaku_store::{Found, Last, StorePath, Time};
-use hikyaku_transfer::{Depth, Existing, Links, Pass};
+use hikyaku_transfer::{Depth, Existing, Links, Pass, Resume};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -32,6 +33,8 @@ pub struct Choice<'a> {
     pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
+    /// The use of what an earlier run has left; `None` if no run leaves anything unfinished.
+    pub resume: Option<Resume>,
 }
 
 fn nothing(_: &[u8], _: bool) -> bool {
@@ -45,6 +48,11 @@ impl Choice<'_> {
             Links::Kept if !self.dirs.contains(source) => Last::Kept,
             Links::Kept | Links::Followed => Last::Followed,
         }
+    }
+
+    /// The source that the next run of the same command continues, by its name.
+    pub fn origin<'b>(&self, name: &'b str) -> Option<Origin<'b>> {
+        self.resume.map(|resume| Origin { name, resume })
     }
 
     /// What of a source of servers is meant.
@@ -66,6 +74,7 @@ impl Choice<'_> {
         named_links: Links::Followed,
         existing: Existing::Replaced,
         pass: Pass::Copy,
+        resume: None,
     };
     /// The same with directories.
     pub const TREES: Self = Self { depth: Depth::Tree, ..Self::FILES };

@@ -2,7 +2,9 @@
 
 mod dirs;
 mod name;
+pub(crate) mod resume;
 mod run;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -18,6 +20,7 @@ use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::session::Parameters;
 use crate::target::Target;
+use hikyaku_job::Opened;
 use hikyaku_store::{Change, Fetcher, Found, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Existing, Pass};
 use run::Run;
@@ -45,6 +48,8 @@ pub struct Job<'a> {
     pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
+    /// The journal, with what an earlier run has left.
+    pub journal: Option<&'a Opened>,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
     /// How far it is.
@@ -131,15 +136,19 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     if job.pass == Pass::DryRun {
         return Ok(fetched);
     }
+    if resume::is_continued(job) {
+        job.meter.set_continued();
+    }
     let mut fetched = Run::new(job, targets, fetched).all()?;
     if job.taking == Taking::AnyOrder {
         dirs::finish(job, &made, &mut fetched);
     }
+    resume::end(job, &fetched);
     Ok(fetched)
 }
 
 /// Where each file is written; `None` for one that is not.
-fn targets(job: &Job<'_>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<Option<Target>> {
+fn targets<'a>(job: &Job<'a>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<Option<Target<'a>>> {
     let files = &job.plan.files;
     let is_wanted = |file: &&File| !blocked.is_above(&file.to);
     let found = match job.taking {
@@ -174,27 +183,29 @@ fn targets(job: &Job<'_>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<Optio
 }
 
 /// What becomes of a file.
-enum Fate {
-    Written(Box<Target>),
+enum Fate<'a> {
+    Written(Box<Target<'a>>),
     /// It would be written.
     Told,
     Kept,
 }
 
 /// Decides what becomes of a file where `found` has its name. A file that stays may get other permission bits.
-fn decide(
-    job: &Job<'_>,
+fn decide<'a>(
+    job: &Job<'a>,
     file: &File,
     found: Result<Option<Found>, StoreError>,
     changes: &mut Vec<(StorePath, Change)>,
-) -> Result<Fate, FetchError> {
+) -> Result<Fate<'a>, FetchError> {
     let found = found?;
     match action(file.seen, found.as_ref(), job.existing) {
         Action::Write if job.pass == Pass::DryRun => Ok(Fate::Told),
+        Action::Write if resume::is_whole(job, file, found.as_ref()) => Ok(Fate::Kept),
         Action::Write => {
             let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
             let target = Target::new(store, file.to.clone(), (file.seen, mode), job.taking);
-            target.map(|target| Fate::Written(Box::new(target))).ok_or(FetchError::TooLarge)
+            let target = target.ok_or(FetchError::TooLarge)?;
+            Ok(Fate::Written(Box::new(resume::continued(job, file, target))))
         }
         action @ (Action::Stay | Action::Same) => {
             let change = found.filter(|_| action == Action::Same && job.pass == Pass::Copy);

@@ -47,8 +47,8 @@ pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{
     Arriving, ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState,
-    HostStatus, Landed, Landing, Met, Modes, Parameters, ServerParameters, Session, SessionError,
-    Setup, Sources, Streams, Target, Together, Up, Upload, named, remote_path, unfit,
+    HostStatus, Landed, Landing, Met, Modes, Origin, Parameters, ServerParameters, Session,
+    SessionError, Setup, Sources, Streams, Target, Together, Up, Upload, named, remote_path, unfit,
 };
 pub use upload::{UploadError, UploadJob, Uploaded, upload};
 pub use watch::{Direction, Watch};

@@ -26,6 +26,7 @@ pub struct Meter {
     found: (AtomicU64, AtomicU64),
     is_found: AtomicBool,
     is_new_tree: AtomicBool,
+    is_continued: AtomicBool,
 }
 
 /// Counters of one server.
@@ -52,6 +53,7 @@ impl Meter {
             found,
             is_found,
             is_new_tree: AtomicBool::new(false),
+            is_continued: AtomicBool::new(false),
         }
     }
 
@@ -148,6 +150,15 @@ impl Meter {
         self.is_new_tree.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the same command continues also unfinished files, if this one is stopped.
+    pub fn is_continued(&self) -> bool {
+        self.is_continued.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_continued(&self) {
+        self.is_continued.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn add_moved(&self, server: ServerId, bytes: u64) {
         if let Some(server) = self.servers.get(server.0) {
             server.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -169,6 +180,11 @@ impl Meter {
     /// Bytes of a file of which nothing is left do not count any more.
     pub(crate) fn take_back_written(&self, bytes: u64) {
         self.written.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of an earlier run do not count any more.
+    pub(crate) fn take_back_kept(&self, bytes: u64) {
+        self.kept.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add_kept(&self, bytes: u64) {

@@ -6,7 +6,7 @@ use crate::dress::DirMeta;
 use crate::session::{Dirs, Landing};
 use hikyaku_fs::{PeerPath, umask};
 use hikyaku_remote::{RemoteError, Seen};
-use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath};
+use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath, Versions};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub struct Plan {
     pub roots: Vec<StorePath>,
     /// Whether the target is the new name of a directory.
     pub is_new_tree: bool,
+    /// How the source recognizes another content of a file, where a file has no version.
+    pub versions: Versions,
     /// Directories, each before those in it.
     pub dirs: Vec<(StorePath, DirMeta)>,
     /// Symbolic links.
@@ -91,6 +93,7 @@ impl Plan {
         selection: &Selection<'_>,
     ) -> Result<(), StoreError> {
         self.roots.push(to.clone());
+        self.versions = source.abilities().versions;
         let walk = Walk { source, selection, skip: from.as_bytes().len() };
         let mut dirs = VecDeque::new();
         let found = source.look(from)?;

@@ -26,7 +26,7 @@ mod upload;
 pub use destination::{Destination, Together};
 pub use download::{Download, unfit};
 pub use error::{Done, Failed, HostError, SessionError};
-pub use landing::{Arriving, Landing, Streams};
+pub use landing::{Arriving, Landing, Origin, Streams};
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
 pub use sources::{Landed, Sources};

@@ -1,19 +1,24 @@
 //! The files that come of it, at the target.
 
+mod memo;
+
+pub(crate) use memo::{Left, Memo, Stamp, made_version};
+
 use crate::fetch::Taking;
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
-    Draft, ErrorKind, Finish, Latency, Make, Naming, Op, Put, Result, Store, StoreError, StorePath,
-    Writes,
+    Draft, ErrorKind, Finish, Found, Latency, Make, Naming, Op, Put, Result, Store, StoreError,
+    StorePath, Writes,
 };
 use hikyaku_transfer::{Durable, Geometry, Proven, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// A file that is being written. Several threads may write to it.
-pub(crate) struct Target {
+pub(crate) struct Target<'a> {
     store: Arc<dyn Store>,
     path: StorePath,
     finish: Finish,
@@ -26,6 +31,17 @@ pub(crate) struct Target {
     /// Bytes that count as written.
     written: AtomicU64,
     tries: AtomicU32,
+    durable: Durable,
+    /// Where it is recorded for the next run.
+    memo: Option<Memo<'a>>,
+    /// Bytes that an earlier run has left.
+    kept: AtomicU64,
+    /// Segments of an earlier run that are compared with the source.
+    compared: Mutex<BTreeMap<SegmentIndex, SegmentHash>>,
+    /// Whether bytes were written since the last sync.
+    is_unsynced: AtomicBool,
+    /// Whether the draft stays for the next run.
+    is_left: AtomicBool,
 }
 
 /// How the store takes the bytes.
@@ -62,9 +78,11 @@ pub(crate) enum Next {
     Unwanted,
     /// It is whole.
     Whole,
+    /// The source has other bytes than an earlier run fetched: the file begins anew.
+    Differs,
 }
 
-impl Target {
+impl<'a> Target<'a> {
     /// The file at `path` with these permission bits; `None` if it is larger than any file.
     pub(crate) fn new(
         store: Arc<dyn Store>,
@@ -97,6 +115,12 @@ impl Target {
             proven: Mutex::new(Proven::nothing(geometry)),
             written: AtomicU64::new(0),
             tries: AtomicU32::new(1),
+            durable: Durable::Disk,
+            memo: None,
+            kept: AtomicU64::new(0),
+            compared: Mutex::default(),
+            is_unsynced: AtomicBool::new(false),
+            is_left: AtomicBool::new(false),
         })
     }
 
@@ -127,7 +151,9 @@ impl Target {
             if matches!(*stage, Stage::Awaited) {
                 let make =
                     Make { size: Some(self.geometry.size()), modified: self.finish.modified };
-                *stage = Stage::Open(self.store.create(&self.path, &make)?);
+                let draft = self.store.create(&self.path, &make)?;
+                self.record_begin(&*draft);
+                *stage = Stage::Open(draft);
             }
         }
     }
@@ -166,6 +192,12 @@ impl Target {
         let (Stage::Open(draft), Some(range)) = (stage, self.geometry.range(index)) else {
             return Ok(Next::Unwanted);
         };
+        if self.is_left() {
+            return Ok(Next::Unwanted);
+        }
+        if self.differs((index, hash)) {
+            return Ok(Next::Differs);
+        }
         if let Manner::InOrder(order) = &self.manner {
             if self.note((index, hash)) == Next::Unwanted {
                 return Ok(Next::Unwanted);
@@ -181,6 +213,7 @@ impl Target {
         let next = self.note((index, hash));
         if next != Next::Unwanted {
             self.count(bytes);
+            self.record_segment((index, hash));
         }
         Ok(next)
     }
@@ -216,13 +249,16 @@ impl Target {
     }
 
     /// The operation that makes a small file.
-    pub(crate) fn put<'a>(&'a self, bytes: &'a [u8]) -> Op<'a> {
-        let (path, finish, durable) = (&self.path, &self.finish, Durable::Disk);
+    pub(crate) fn put<'b>(&'b self, bytes: &'b [u8]) -> Op<'b> {
+        let (path, finish, durable) = (&self.path, &self.finish, self.durable);
         Op::Put(Put { path, bytes, naming: Naming::Replace, finish, durable })
     }
 
     /// Brings it to the disk and gives it its name. This makes an empty file. A stream has its name.
-    pub(crate) fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<Option<Found>> {
+        if self.is_left() {
+            return Ok(None);
+        }
         if let Stage::Open(draft) = &*self.begun()? {
             if let Manner::InOrder(order) = &self.manner {
                 order.wait()?;
@@ -233,9 +269,9 @@ impl Target {
         }
         match self.end() {
             Some(draft) if self.taking == Taking::AnyOrder => {
-                draft.name(Naming::Replace, &self.finish).map(drop)
+                draft.name(Naming::Replace, &self.finish).map(Some)
             }
-            Some(_) | None => Ok(()),
+            Some(_) | None => Ok(None),
         }
     }
 
@@ -253,18 +289,31 @@ impl Target {
         if !is_lost || is_stream || self.tries() >= TRIES {
             return None;
         }
+        Some(self.anew())
+    }
+
+    /// The file begins anew. Returns the bytes of the lost attempt.
+    pub(crate) fn anew(&self) -> u64 {
         let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
         self.tries.fetch_add(1, Ordering::Relaxed);
         let lost = std::mem::replace(&mut *stage, Stage::Awaited);
         *self.proven() = Proven::nothing(self.geometry);
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner).clear();
         if let Manner::InOrder(order) = &self.manner {
             order.reset();
         }
         // No thread writes while the stage is locked: these are the bytes of the lost attempt.
         let bytes = self.take_back();
         drop(stage);
-        drop(lost);
-        Some(bytes)
+        if let Stage::Open(draft) = lost {
+            draft.discard();
+        }
+        bytes
+    }
+
+    /// Bytes of an earlier run that do not count any more.
+    pub(crate) fn take_back_kept(&self) -> u64 {
+        self.kept.swap(0, Ordering::Relaxed)
     }
 
     /// Bytes that were written and do not count any more.

@@ -113,6 +113,7 @@ pub(crate) fn fetched_with(
         existing: Existing::Replaced,
         pass: Pass::Copy,
         patience: Duration::from_millis(300),
+        journal: None,
         parameters,
         meter,
         stop: &AtomicBool::new(false),

@@ -11,7 +11,7 @@ use rustix::fs::FlockOperation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -45,6 +45,14 @@ pub struct Opened {
     pub attempt: Attempt,
 }
 
+impl Opened {
+    /// No journal.
+    fn nothing(token: Token) -> Self {
+        let (journal, attempt) = (JournalFile::none(token), Attempt::First);
+        Self { journal, remains: BTreeMap::new(), attempt }
+    }
+}
+
 /// Which attempt at a copy this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
@@ -72,17 +80,27 @@ impl JournalFile {
     /// The journal of copies of these sources to `place`, and what there is of earlier ones. If the
     /// same copy is under way it keeps its journal. `from` are the sources for a person.
     pub fn open(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
-        let token = Token::random()?;
-        // No state directory, a full disk, an unreadable file: nothing of it hurts the copy.
-        let opened = Self::try_open(place, from, token).ok().flatten();
-        let (journal, attempt) = (Self::none(token), Attempt::First);
-        Ok(opened.unwrap_or(Opened { journal, remains: BTreeMap::new(), attempt }))
+        match folder() {
+            Some(folder) => Self::open_in(&folder, place, from),
+            None => Ok(Opened::nothing(Token::random()?)),
+        }
     }
 
-    fn try_open(place: &Place<'_>, from: &str, token: Token) -> io::Result<Option<Opened>> {
-        let Some(folder) = folder() else { return Ok(None) };
-        let dir = place.real_dir()?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    /// The same with the journals of this folder.
+    pub fn open_in(folder: &Path, place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+        let token = Token::random()?;
+        // A full disk, an unreadable file: nothing of it hurts the copy.
+        let opened = Self::try_open(folder, place, (from, token)).ok().flatten();
+        Ok(opened.unwrap_or_else(|| Opened::nothing(token)))
+    }
+
+    fn try_open(
+        folder: &Path,
+        place: &Place<'_>,
+        (from, token): (&str, Token),
+    ) -> io::Result<Option<Opened>> {
+        let dir = place.base()?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(place.journal()?);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -149,11 +167,15 @@ impl JournalFile {
         self.open.as_ref().is_some_and(|(_, path)| request(path).exists())
     }
 
+    /// Whether there is a journal that can be written.
+    pub const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// The copy is done: there is nothing to go on with.
-    pub fn remove(self) {
-        if let Some((file, path)) = self.open {
+    pub fn remove(&self) {
+        if let Some((_, path)) = &self.open {
             let _ = fs::remove_file(path);
-            drop(file);
         }
     }
 }
@@ -163,7 +185,7 @@ impl JournalFile {
 fn begin(
     file: &mut File,
     place: &Place<'_>,
-    dir: PathBuf,
+    dir: Vec<u8>,
     from: &str,
     token: Token,
 ) -> io::Result<(Journal, Token)> {
@@ -182,7 +204,7 @@ fn begin(
     let token = earlier.unwrap_or(token);
     let begun = Begun {
         token: token.as_bytes().to_vec(),
-        dir: dir.into_os_string().into_vec(),
+        dir,
         name: place.name.map(<[u8]>::to_vec),
         from: from.chars().take(LONGEST_FROM).collect(),
     };
@@ -205,31 +227,47 @@ fn token_of(journal: &Path) -> Option<Token> {
     Token::parse(&Journal::read(&head).ok()?.begun?.token)
 }
 
+/// What a copy goes into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base<'a> {
+    /// A directory of this machine.
+    Dir(&'a Path),
+    /// A place of another storage, as an address without a slash at its begin. Paths in the journal are those of the storage.
+    Address(&'a str),
+}
+
 /// The copy that a journal belongs to.
 pub struct Place<'a> {
     /// A hash of the sources.
     pub of: [u8; 32],
-    /// The directory that is copied into.
-    pub dir: &'a Path,
+    /// What is copied into.
+    pub base: Base<'a>,
     /// The name of a single source at the destination, if it differs from its own name.
     pub name: Option<&'a [u8]>,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// The copy of a source with this name.
+    pub fn of(source: &str, base: Base<'a>, name: Option<&'a [u8]>) -> Self {
+        Self { of: *blake3::hash(source.as_bytes()).as_bytes(), base, name }
+    }
+
     /// Whether a copy to it was begun and not finished.
     pub fn is_begun(&self) -> bool {
         folder().zip(self.journal().ok()).is_some_and(|(folder, name)| folder.join(name).exists())
     }
 
-    fn real_dir(&self) -> io::Result<PathBuf> {
-        fs::canonicalize(self.dir)
+    fn base(&self) -> io::Result<Vec<u8>> {
+        match self.base {
+            Base::Dir(dir) => Ok(fs::canonicalize(dir)?.into_os_string().into_vec()),
+            Base::Address(address) => Ok(address.as_bytes().to_vec()),
+        }
     }
 
     /// The name of the journal's file.
     fn journal(&self) -> io::Result<String> {
-        let dir = self.real_dir()?;
         let mut hasher = blake3::Hasher::new_keyed(&self.of);
-        hasher.update(dir.as_os_str().as_bytes());
+        hasher.update(&self.base()?);
         // No path has this byte in it.
         hasher.update(b"\0").update(self.name.unwrap_or_default());
         Ok(format!("{}.{SUFFIX}", &hasher.finalize().to_hex()[..32]))

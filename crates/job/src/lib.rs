@@ -25,7 +25,7 @@ pub use choice::{Choice, Patterns};
 pub use claims::{Claim, Claimant, Claims, ClaimsFull, JUST_MADE, just_made};
 pub use failure::{kind_of_errno, kind_of_fs_error};
 pub use journal::{
-    Attempt, Held, JournalFile, Journaled, Known, NotHeld, Opened, Place, Remembered, State,
+    Attempt, Base, Held, JournalFile, Journaled, Known, NotHeld, Opened, Place, Remembered, State,
     Unfinished, live_tokens, unfinished,
 };
 pub use meter::{End, Meter, Tally, Told, TooMany};

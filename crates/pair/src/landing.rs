@@ -5,7 +5,7 @@ use crate::failure::Fatal;
 use hikyaku_fs::{
     Device, Dir, FsError, Name, PathError, Patience, PeerPath, Shown, Spot, Stream, Target,
 };
-use hikyaku_job::Place;
+use hikyaku_job::{Base, Place};
 use hikyaku_transfer::{FailureKind, Sources};
 use std::fs;
 use std::io::ErrorKind;
@@ -156,7 +156,7 @@ impl Landing {
 
     /// The copy that its journal belongs to.
     pub(crate) fn place(&self, of: [u8; 32]) -> Place<'_> {
-        Place { of, dir: &self.path, name: self.name().map(Name::as_bytes) }
+        Place { of, base: Base::Dir(&self.path), name: self.name().map(Name::as_bytes) }
     }
 
     /// The one source's name, if it is not its own.

@@ -5,7 +5,7 @@ use crate::open::read;
 use hikyaku_fs::{Manner, Meta, Zeros};
 use hikyaku_store::{
     Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Note, Result, StoreError,
-    StorePath, Token, doing,
+    StorePath, Time, Token, doing,
 };
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -125,6 +125,15 @@ impl Draft for LocalDraft {
 
     fn sync(&self) -> Result<()> {
         doing("sync", &self.path).or(self.inner.sync())
+    }
+
+    fn modified(&self) -> Result<Option<Time>> {
+        let meta = doing("look at", &self.path).or(self.inner.with(|file| Meta::of(file)))?;
+        Ok(Some(found(&meta).modified))
+    }
+
+    fn forget_cache(&self) -> Result<()> {
+        doing("read", &self.path).or(self.inner.forget_cache())
     }
 
     fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found> {

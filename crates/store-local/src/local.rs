@@ -129,6 +129,13 @@ impl Local {
         Self { recorded, ..self }
     }
 
+    /// The store, whose drafts have this token in their names: that of a journal in which the caller records them.
+    #[must_use]
+    pub const fn with_token(mut self, token: Copy) -> Self {
+        self.group = token;
+        self
+    }
+
     /// Notes a draft that is to be made.
     fn note(&self, dir: &StorePath, partial: &Name) -> Option<Note> {
         let recorded = self.recorded.as_ref()?;

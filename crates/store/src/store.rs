@@ -213,6 +213,17 @@ pub trait Draft: Send + Sync {
     /// operating system reports a lost write only once (fsync(2)).
     fn sync(&self) -> Result<()>;
 
+    /// Its present modification time; `None` if the store does not tell it. A draft that is resumed and is older than it was
+    /// has lost data: its volume was restored from a snapshot.
+    fn modified(&self) -> Result<Option<Time>> {
+        Ok(None)
+    }
+
+    /// Lets later reads come from the storage and not from a cache of this machine, as far as that is possible.
+    fn forget_cache(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Gives the draft its name, mode, time and attributes. For every reader this is one atomic
     /// step (rule R3). The name survives a power failure only after the directory has been synced.
     fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found>;

@@ -63,7 +63,7 @@ pub enum Record {
 pub struct Begun {
     /// The token in the names of its unfinished files.
     pub token: Vec<u8>,
-    /// The absolute path of the target directory.
+    /// The absolute path of the target directory, or the address of a target in another storage.
     pub dir: Vec<u8>,
     /// The name of the single source at the target, if it differs from the source's own name.
     pub name: Option<Vec<u8>>,

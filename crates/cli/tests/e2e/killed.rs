@@ -113,7 +113,7 @@ fn contents() -> Vec<(&'static str, Vec<u8>)> {
         ("a", vec![1; 1_000]),
         ("b", vec![2; 2_000]),
         ("d/c", vec![3; 30]),
-        ("large", vec![4; 2_000_000]),
+        ("large", vec![4; 6_000_000]),
     ]
 }
 
@@ -246,7 +246,7 @@ fn files_of_a_daemon() {
     let daemon = Daemon::start(&client, &client.at("served"), &keys);
     let (from, to) =
         (format!("hikyaku://{}/t", daemon.address), client.at("got").display().to_string());
-    let left = [client.at("state/hikyaku/begun")];
+    let left = ["begun", "copies"].map(|folder| client.at("state/hikyaku").join(folder));
     let command = || client.command(&["cp", "-r", &from, &to]);
     judge(command, &Wanted { got: &client.at("got/t"), files: &contents(), state: &left });
 }

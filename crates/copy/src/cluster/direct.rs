@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use hikyaku_fan::{
     Direction, Done, Job, Meter, Modes, Plan, ServerId, Session, Taking, Watch, fetch,
 };
+use hikyaku_job::Opened;
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub(super) struct Fetching<'a> {
     pub(super) store: Arc<dyn Store>,
     /// In which order the target takes bytes.
     pub(super) taking: Taking,
+    /// The journal, if the next run of the same command may continue what this one leaves.
+    pub(super) journal: Option<&'a Opened>,
     /// Which way they go, seen from the names.
     pub(super) direction: Direction,
     /// Earlier failures.
@@ -61,6 +64,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             patience: GONE_MAX,
             dress: what.modes.dress(),
             taking: what.taking,
+            journal: what.journal,
             existing: order.existing(),
             pass: order.pass(),
             parameters: order.parameters,

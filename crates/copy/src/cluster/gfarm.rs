@@ -77,7 +77,9 @@ fn one(
         .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
     let renamed = together.renamed(sources, choice.meant(&root));
     let streams = &order.streams();
-    let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
+    let (pass, name) = (choice.pass, source.to_string());
+    let origin = choice.origin(&name);
+    let arriving = Arriving { renamed, kind, pass, streams, origin };
     let landing =
         target.destination()?.landing((&root, &root), arriving).map_err(start::of_session)?;
     let mut plan = Plan::of(found, &landing);
@@ -92,6 +94,7 @@ fn one(
         plan: &plan,
         store: landing.store.clone(),
         taking: landing.taking,
+        journal: landing.journal.as_ref(),
         direction: Direction::In,
         done: Done::default(),
         modes: order.modes(),

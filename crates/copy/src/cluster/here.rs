@@ -41,6 +41,7 @@ pub(super) fn copy(
             plan: &one.plan,
             store: one.store,
             taking: one.taking,
+            journal: one.journal.as_ref(),
             direction: if target.is_here() { Direction::In } else { Direction::Out },
             done: std::mem::take(&mut done),
             modes: order.modes(),

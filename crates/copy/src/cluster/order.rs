@@ -76,6 +76,7 @@ impl<'a> Order<'a> {
             named_links: self.options.rules.links,
             existing: self.options.rules.existing,
             pass: self.options.rules.pass,
+            resume: Some(self.options.rules.resume),
         }
     }
 

@@ -71,7 +71,9 @@ fn one(
         .map_err(|error| failed(failure_kind(error.kind), format!("{source}: {}", error.kind)))?;
     let streams = &order.streams();
     let renamed = together.renamed(sources, choice.meant(&root));
-    let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
+    let (pass, name) = (choice.pass, source.to_string());
+    let origin = choice.origin(&name);
+    let arriving = Arriving { renamed, kind, pass, streams, origin };
     let landing =
         target.destination()?.landing((&root, &root), arriving).map_err(start::of_session)?;
     let mut wanted = Plan::of(found, &landing);
@@ -94,6 +96,7 @@ fn one(
         plan: &wanted,
         store: landing.store.clone(),
         taking: landing.taking,
+        journal: landing.journal.as_ref(),
         direction: Direction::In,
         done: Done::default(),
         // A bucket has none.

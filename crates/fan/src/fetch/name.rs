@@ -4,7 +4,7 @@ use super::run::{Run, Stage, State};
 use crate::many;
 use crate::target::Target;
 use hikyaku_run_log::FileStage;
-use hikyaku_store::{Op, Result};
+use hikyaku_store::{Found, Op, Reply, Result};
 use std::sync::PoisonError;
 use std::thread::{self, Scope};
 use std::time::Duration;
@@ -103,15 +103,18 @@ impl Run<'_> {
         }
         self.release(bytes);
         for (number, result) in done.into_iter().zip(results) {
-            self.named(number, result.map(drop));
+            self.named(number, result.map(made));
         }
     }
 
-    fn named(&self, (number, tried): (usize, u32), named: Result<()>) {
+    fn named(&self, (number, tried): (usize, u32), named: Result<Option<Found>>) {
+        if let (Ok(Some(made)), Some(target)) = (&named, &self.targets[number]) {
+            target.record_end(made);
+        }
         let mut state = self.state();
         match named {
-            Ok(()) if state.stages[number] == Stage::Whole => self.count(&mut state, number),
-            Ok(()) => {}
+            Ok(_) if state.stages[number] == Stage::Whole => self.count(&mut state, number),
+            Ok(_) => {}
             Err(error) => self.fail(&mut state, (number, tried), error),
         }
     }
@@ -133,3 +136,11 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests;
+
+/// What a small file has become.
+fn made(reply: Reply) -> Option<Found> {
+    match reply {
+        Reply::Found(found) => Some(found),
+        Reply::Done | Reply::Text(_) => None,
+    }
+}

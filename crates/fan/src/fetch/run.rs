@@ -25,7 +25,7 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 pub(super) struct Run<'a> {
     pub(super) job: &'a Job<'a>,
     /// By the number of the file in the plan; `None` for one that is not wanted.
-    pub(super) targets: Vec<Option<Target>>,
+    pub(super) targets: Vec<Option<Target<'a>>>,
     /// The number in the plan of each file that the scheduler knows, in ascending order: the scheduler counts files in
     /// the order in which they were added.
     pub(super) numbers: Vec<usize>,
@@ -35,6 +35,10 @@ pub(super) struct Run<'a> {
     pub(super) to_name: Condvar,
     /// Small files have got their names: for the threads that bring others.
     pub(super) has_room: Condvar,
+    /// All is over: for the thread that syncs.
+    pub(super) to_sync: Condvar,
+    /// Files that the next run can continue.
+    pub(super) continued: Vec<usize>,
     /// A server has a request, or all is over: for its threads.
     pub(super) to_carry_out: Vec<Condvar>,
     /// Calls of the store under way that write, and calls that have ended.
@@ -92,17 +96,29 @@ pub(super) enum Stage {
 
 impl<'a> Run<'a> {
     /// Files without a target are not wanted.
-    pub(super) fn new(job: &'a Job<'a>, targets: Vec<Option<Target>>, fetched: Fetched) -> Self {
+    pub(super) fn new(
+        job: &'a Job<'a>,
+        targets: Vec<Option<Target<'a>>>,
+        fetched: Fetched,
+    ) -> Self {
         let begin = Instant::now();
         let mut spread = Spread::new(Settings::default());
         spread.handle_ceiling(job.parameters.client.rate);
         let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-        let mut stages = vec![Stage::Over; targets.len()];
+        let (mut stages, mut continued) = (vec![Stage::Over; targets.len()], Vec::new());
         let settings = job.servers.iter().map(|server| settings(server.traits()));
         let servers: Vec<_> = settings.map_while(|one| spread.add_server(one).ok()).collect();
         for (number, file) in job.plan.files.iter().enumerate() {
             let Some(target) = &targets[number] else { continue };
             if file.seen.size == 0 {
+                stages[number] = Stage::Whole;
+                whole.push(number);
+                continue;
+            }
+            if target.is_continued() {
+                continued.push(number);
+            }
+            if target.is_proven() {
                 stages[number] = Stage::Whole;
                 whole.push(number);
                 continue;
@@ -114,6 +130,9 @@ impl<'a> Run<'a> {
                     numbers.push(number);
                     if let Some(window) = target.window() {
                         spread.handle_reach(id, window);
+                    }
+                    for range in target.proven_ranges() {
+                        spread.handle_proven(id, range);
                     }
                 }
                 Err(_) => failed.push((number, FetchError::TooLarge)),
@@ -144,6 +163,7 @@ impl<'a> Run<'a> {
             is_over: false,
         };
         let (changed, to_name, has_room) = (Condvar::new(), Condvar::new(), Condvar::new());
+        let to_sync = Condvar::new();
         let to_carry_out = job.servers.iter().map(|_| Condvar::new()).collect();
         let (state, writes) = (Mutex::new(state), (AtomicUsize::new(0), AtomicU64::new(0)));
         let run = Self {
@@ -154,6 +174,8 @@ impl<'a> Run<'a> {
             changed,
             to_name,
             has_room,
+            to_sync,
+            continued,
             to_carry_out,
             writes,
             begin,
@@ -166,6 +188,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn all(self) -> std::io::Result<Fetched> {
         thread::scope(|scope| self.serve(scope))?;
+        self.sync();
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if self.job.parameters.client.rate.is_some() {
             state.servers.iter().for_each(|server| server.limit(self.job.parameters.servers.rate));
@@ -208,7 +231,10 @@ impl<'a> Run<'a> {
     }
 
     fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
-        let served = self.name(scope).and_then(|()| self.decide(scope));
+        let served = self
+            .begin_sync(scope)
+            .and_then(|()| self.name(scope))
+            .and_then(|()| self.decide(scope));
         let mut state = self.state();
         state.is_over = true;
         if served.is_err() {
@@ -218,6 +244,7 @@ impl<'a> Run<'a> {
         drop(state);
         self.to_name.notify_all();
         self.has_room.notify_all();
+        self.to_sync.notify_all();
         self.to_carry_out.iter().for_each(Condvar::notify_all);
         served
     }
@@ -379,10 +406,25 @@ impl<'a> Run<'a> {
             return;
         }
         let anew = target.filter(|_| !state.is_over).and_then(|target| target.begins_anew(&error));
-        let Some(bytes) = anew else {
-            return self.give_up(state, number, error.into());
-        };
+        match anew {
+            Some(bytes) => self.begins_anew(state, number, bytes),
+            None => self.give_up(state, number, error.into()),
+        }
+    }
+
+    /// A file that an earlier run began has other bytes at its source now. Two contents are not mixed.
+    pub(super) fn differs(&self, state: &mut State, (number, tried): (usize, u32)) {
+        let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
+        if let Some(target) = target.filter(|target| target.tries() == tried) {
+            self.begins_anew(state, number, target.anew());
+        }
+    }
+
+    /// A file begins anew, after so many bytes of it were written.
+    fn begins_anew(&self, state: &mut State, number: usize, bytes: u64) {
+        let target = self.targets[number].as_ref();
         self.job.meter.take_back_written(bytes);
+        self.job.meter.take_back_kept(target.map_or(0, Target::take_back_kept));
         let Some(id) = self.id(number) else {
             state.whole.push(number);
             self.to_name.notify_one();
@@ -420,9 +462,14 @@ impl<'a> Run<'a> {
             }
         }
         self.job.meter.tell_file(FileStage::Failed, file.path.as_bytes(), file.seen.size);
+        let is_continued = matches!(error, FetchError::Stopped | FetchError::OutOfReach);
         state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
-        if let Some(target) = &self.targets[number] {
+        let Some(target) = &self.targets[number] else { return };
+        if is_continued && target.is_continued() {
+            target.leave();
+        } else {
             target.give_up();
+            self.job.meter.take_back_kept(target.take_back_kept());
             self.job.meter.take_back_written(target.take_back());
         }
     }

@@ -1,5 +1,7 @@
 //! Transfers from stores in memory, from channels of several kinds, and the threads that carry them out.
 
+mod continued;
+
 use crate::tests::{cluster_with, get, put, random, same_names};
 use crate::{
     Census, FetchError, Fetched, Job, Meter, Parameters, ServerId, census, fetch, store_census,
@@ -65,6 +67,7 @@ fn fetched_from(
         existing: Existing::Replaced,
         pass: Pass::Copy,
         patience: Duration::from_millis(300),
+        journal: None,
         parameters: Parameters::default(),
         meter: &meter,
         stop: &AtomicBool::new(false),

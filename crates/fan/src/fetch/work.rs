@@ -158,6 +158,11 @@ impl Run<'_> {
             }
             target.write((index, hash), bytes)
         });
+        if written == Ok(Next::Differs) {
+            self.differs(&mut self.state(), (number, tried));
+            self.wake();
+            return;
+        }
         if target.is_whole() && written != Ok(Next::Whole) {
             self.release(bytes.len() as u64);
         }

@@ -58,6 +58,7 @@ fn run_with(
         plan,
         store: Arc::new(store.clone()),
         patience: Duration::from_millis(300),
+        journal: None,
         dress: crate::Dress::Usual { umask: 0o022 },
         taking: Taking::AnyOrder,
         existing,

@@ -101,7 +101,8 @@ impl Session {
         let (together, sources) = (download.together, download.sources.len());
         let renamed = together.renamed(sources, choice.meant(named));
         let streams = download.streams;
-        let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
+        let arriving =
+            Arriving { renamed, kind, pass: choice.pass, streams, origin: choice.origin(&shown) };
         let landing = download.target.landing((root, named), arriving)?;
         let mut plan = Plan::of(found, &landing);
         together.claim(sources, &self.names().join(","), &mut plan);
@@ -128,6 +129,7 @@ impl Session {
             taking: landing.taking,
             existing: choice.existing,
             pass: choice.pass,
+            journal: landing.journal.as_ref(),
             parameters: self.parameters,
             meter,
             stop: download.stop,

@@ -2,12 +2,14 @@
 
 use super::{Dirs, Kind, SessionError, Target as StoreTarget};
 use crate::fetch::Taking;
+use crate::fetch::resume::discard_all;
 use crate::layout::{AtTarget, Renamed, TargetLayout, Written};
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
+use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
-use hikyaku_transfer::Pass;
+use hikyaku_transfer::{Pass, Resume};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,8 @@ pub struct Landing {
     pub store: Arc<dyn Store>,
     /// In which order the target takes bytes.
     pub taking: Taking,
+    /// The journal, if the next run of the same command may continue what this one leaves.
+    pub journal: Option<Opened>,
     /// The path of the source at the servers.
     root: StorePath,
     /// Its place in the store.
@@ -40,6 +44,37 @@ pub struct Arriving<'a> {
     pub pass: Pass,
     /// Whether it may be a stream.
     pub streams: &'a Streams,
+    /// How the next run of the same command finds what this one leaves; `None` if nothing is left.
+    pub origin: Option<Origin<'a>>,
+}
+
+/// The source of a copy that the same command continues.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The source as its user wrote it, with its storage.
+    pub name: &'a str,
+    /// The use of what an earlier run has left.
+    pub resume: Resume,
+}
+
+impl Origin<'_> {
+    /// Whether the same command has begun to make the directory of this name, and has not finished.
+    fn has_begun(&self, spot: &Spot) -> bool {
+        Place::of(self.name, Base::Dir(&spot.path), Some(spot.name.as_bytes())).is_begun()
+    }
+
+    /// Opens the journal.
+    pub(super) fn open(&self, place: &Place<'_>) -> Option<Opened> {
+        JournalFile::open(place, self.name).ok().filter(|opened| opened.journal.is_open())
+    }
+
+    /// Removes what earlier runs have left, if its user does not want it.
+    pub(super) fn begun(&self, mut opened: Opened, store: &dyn Store) -> Opened {
+        if self.resume == Resume::Fresh {
+            discard_all(store, &std::mem::take(&mut opened.remains));
+        }
+        opened
+    }
 }
 
 /// Whether the target may take bytes in order only, as a FIFO, a device and an open descriptor do.
@@ -66,7 +101,7 @@ impl Landing {
         arriving: Arriving<'_>,
     ) -> Result<Self, SessionError> {
         let written = if has_slash(target) { Written::AsDirectory } else { Written::AsName };
-        let (at, spot) = look(target)?;
+        let (at, spot) = found(target, &arriving)?;
         let at = match (at, arriving.streams) {
             (AtTarget::Stream, Streams::Refused) => AtTarget::Special,
             (at, _) => at,
@@ -84,17 +119,26 @@ impl Landing {
                 }
             }
         };
-        let (store, taking): (Arc<dyn Store>, _) = match layout {
-            TargetLayout::Stream => (Arc::new(stream(target, arriving)?), Taking::InOrder),
+        let (store, taking, journal): (Arc<dyn Store>, _, _) = match layout {
+            TargetLayout::Stream => (Arc::new(stream(target, arriving)?), Taking::InOrder, None),
             _ => {
                 let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
                 let modes = NewModes { file: 0o666 & !umask() };
-                let store = Local::open(dir, modes).map_err(cannot_write)?;
-                (Arc::new(store.recorded(begun().as_deref())), Taking::AnyOrder)
+                let mut store = Local::open(dir, modes).map_err(cannot_write)?;
+                let name = Some(base.as_bytes()).filter(|name| !name.is_empty());
+                let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy);
+                let opened = origin
+                    .and_then(|it| Some((it, it.open(&Place::of(it.name, Base::Dir(dir), name))?)));
+                if let Some((_, opened)) = &opened {
+                    store = store.with_token(opened.journal.token());
+                }
+                let store: Arc<dyn Store> = Arc::new(store.recorded(begun().as_deref()));
+                let journal = opened.map(|(origin, opened)| origin.begun(opened, &*store));
+                (store, Taking::AnyOrder, journal)
             }
         };
         let (root, kind, dirs) = (source.0.clone(), arriving.kind, Dirs::Made);
-        Self { store, taking, root, to: base, layout, kind, dirs }.named(source)
+        Self { store, taking, journal, root, to: base, layout, kind, dirs }.named(source)
     }
 
     /// At a place of a store that was looked at.
@@ -111,7 +155,9 @@ impl Landing {
         let (layout, to) = target.layout(come)?;
         let (root, taking) = (source.0.clone(), Taking::AnyOrder);
         let (kind, dirs) = (arriving.kind, target.dirs());
-        Self { store, taking, root, to, layout, kind, dirs }.named(source)
+        let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy);
+        let journal = origin.and_then(|origin| target.journal(&*store, origin));
+        Self { store, taking, journal, root, to, layout, kind, dirs }.named(source)
     }
 
     /// With the source's own name where a directory receives it.
@@ -164,6 +210,19 @@ impl Landing {
 /// What becomes of the name of a source, which the root of a server has none of.
 fn renamed((_, named): (&StorePath, &StorePath), renamed: Renamed) -> Renamed {
     if *named == StorePath::ROOT { Renamed::Contents } else { renamed }
+}
+
+/// The same as [`look`]. A directory that an interrupted run of the same command has begun to make is made by this run.
+fn found(target: &Path, arriving: &Arriving<'_>) -> Result<(AtTarget, Option<Spot>), SessionError> {
+    let found = look(target)?;
+    let is_made = matches!(arriving.renamed, Renamed::Allowed | Renamed::Contents);
+    let origin = arriving.origin.filter(|_| is_made && arriving.kind == FileKind::Dir);
+    match (found.0, origin.zip(Spot::of(target).ok())) {
+        (AtTarget::Dir, Some((origin, spot))) if origin.has_begun(&spot) => {
+            Ok((AtTarget::Nothing, Some(spot)))
+        }
+        _ => Ok(found),
+    }
 }
 
 /// What has the name of a target, links followed, and its name in a directory if that is one of a file or of nothing.

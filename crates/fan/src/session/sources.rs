@@ -7,9 +7,10 @@ use crate::kind::{Kind, failure_kind};
 use crate::layout::Meant;
 use crate::plan::Plan;
 use hikyaku_fs::{Name, Shown};
+use hikyaku_job::Opened;
 use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
-use hikyaku_transfer::{Depth, FailureKind};
+use hikyaku_transfer::{Depth, FailureKind, Pass};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -99,7 +100,12 @@ impl Sources {
     ) -> Result<Vec<Landed>, SessionError> {
         if let Destination::Store(store, target) = destination {
             let plan = target.plan(self, (choice, together), failed)?;
-            return Ok(vec![Landed { store: store.clone(), taking: Taking::AnyOrder, plan }]);
+            let names: Vec<_> = self.all.iter().map(|source| source.from.to_string()).collect();
+            let origin = format!("{}: {}", self.origin(), names.join(", "));
+            let origin = choice.origin(&origin).filter(|_| choice.pass == Pass::Copy);
+            let journal = origin.and_then(|origin| target.journal(&**store, origin));
+            let (store, taking) = (store.clone(), Taking::AnyOrder);
+            return Ok(vec![Landed { store, taking, journal, plan }]);
         }
         let (mut landed, mut first) = (Vec::new(), None);
         for source in &self.all {
@@ -129,13 +135,16 @@ impl Sources {
             None => source.from.clone(),
         };
         let renamed = together.renamed(self.all.len(), source.meant(choice));
-        let arriving = Arriving { renamed, kind: source.kind, pass: choice.pass, streams };
+        let at = self.dir.join(OsStr::from_bytes(source.from.as_bytes()));
+        let at = at.to_string_lossy();
+        let (kind, pass, origin) = (source.kind, choice.pass, choice.origin(&at));
+        let arriving = Arriving { renamed, kind, pass, streams, origin };
         let landing = destination.landing((&source.from, &named), arriving)?;
         let mut plan = Plan { is_new_tree: landing.is_new_tree(), ..Plan::default() };
         let added = plan.add(&self.store, &source.from, landing.place(), &Selection::new(choice));
         added.map_err(|error| SessionError::refused(error.kind, error.to_string()))?;
         together.claim(self.all.len(), &self.origin(), &mut plan);
-        Ok(Landed { store: landing.store.clone(), taking: landing.taking, plan })
+        Ok(Landed { store: landing.store, taking: landing.taking, journal: landing.journal, plan })
     }
 }
 
@@ -155,6 +164,8 @@ pub struct Landed {
     pub store: Arc<dyn Store>,
     /// In which order the target takes bytes.
     pub taking: Taking,
+    /// The journal.
+    pub journal: Option<Opened>,
     /// The files, and their names there.
     pub plan: Plan,
 }

@@ -1,12 +1,13 @@
 //! The place of a store, or of the servers, where the sources go.
 
-use super::{Failed, SessionError, Sources, Together};
+use super::{Failed, Origin, SessionError, Sources, Together};
 use crate::census::{LeftOut, Why};
 use crate::choice::{Choice, Selection};
 use crate::kind::Kind;
 use crate::layout::{AtTarget, Meant, Renamed, TargetLayout, Written};
 use crate::plan::Plan;
-use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, StorePath};
+use hikyaku_job::{Base, Opened, Place};
+use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, Store, StorePath};
 use std::collections::BTreeSet;
 
 /// Tells what each server has of a name.
@@ -91,6 +92,13 @@ impl Target {
     #[must_use]
     pub fn with_implied_dirs(self) -> Self {
         Self { dirs: Dirs::Implied, ..self }
+    }
+
+    /// The journal of a copy from `origin` to this place, if the store keeps unfinished files.
+    pub(crate) fn journal(&self, store: &dyn Store, origin: Origin<'_>) -> Option<Opened> {
+        let place = Place::of(origin.name, Base::Address(&self.shown), None);
+        let opened = store.abilities().take_up.then(|| origin.open(&place))??;
+        Some(origin.begun(opened, store))
     }
 
     /// How the store has directories.

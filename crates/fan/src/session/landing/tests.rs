@@ -9,6 +9,7 @@ const FILE: Arriving<'_> = Arriving {
     kind: FileKind::File,
     pass: Pass::Copy,
     streams: &Streams::Refused,
+    origin: None,
 };
 const DIR: Arriving<'_> = Arriving { kind: FileKind::Dir, ..FILE };
 const LIST: Arriving<'_> = Arriving { renamed: Renamed::Contents, ..DIR };

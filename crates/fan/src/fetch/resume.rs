@@ -1,0 +1,187 @@
+//! What an earlier run of the same command has left of the files, and what this one leaves for the next.
+
+use super::{FetchError, Fetched, Job};
+use crate::census::File;
+use crate::target::{Left, Memo, Target, made_version};
+use hikyaku_job::Opened;
+use hikyaku_store::{Draft, Found, Store, StorePath, Token, Versions};
+use hikyaku_transfer::{
+    FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version,
+};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// Bytes at the end of what is there that are compared with the source, if its version may be that of two contents.
+const COMPARED_BYTES: u64 = 4 << 20;
+
+/// How sure it is that a source has the content that an earlier run fetched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Its version is of one content only.
+    Same,
+    /// It has the same size and time.
+    Alike,
+}
+
+/// The target, recorded in the journal of the transfer, with the part that an earlier run has left.
+pub(super) fn continued<'a>(job: &Job<'a>, file: &File, target: Target<'a>) -> Target<'a> {
+    let (Some(opened), Some(version)) = (job.journal, version(file, job.plan.versions)) else {
+        return target;
+    };
+    let target = target.recorded(Memo { journal: &opened.journal, version });
+    let Some(Remains::Part(part)) = opened.remains.get(file.to.as_bytes()) else { return target };
+    let content = content((&part.record, file), job.plan.versions);
+    let Some(content) = content.filter(|_| target.is_continued()) else {
+        discard(&*job.store, &file.to, &part.record);
+        return target;
+    };
+    match left((job, file), part, content) {
+        Some(left) => {
+            job.meter.add_kept(left.proven.bytes());
+            // What is alike does not become the same by being recorded again.
+            let version = part.record.version;
+            target.recorded(Memo { journal: &opened.journal, version }).continuing(left)
+        }
+        None => target,
+    }
+}
+
+/// Whether the next run continues the files of this one, should it be stopped.
+pub(super) fn is_continued(job: &Job<'_>) -> bool {
+    job.journal.is_some_and(|opened| opened.journal.is_open())
+        && job.store.abilities().take_up
+        && job.plan.versions != Versions::Nothing
+}
+
+/// Whether an earlier run has made the file that is there, from this content.
+pub(super) fn is_whole(job: &Job<'_>, file: &File, found: Option<&Found>) -> bool {
+    let remains = job.journal.and_then(|opened| opened.remains.get(file.to.as_bytes()));
+    let (Some(Remains::Whole(done)), Some(found)) = (remains, found) else { return false };
+    version(file, job.plan.versions) == Some(done.version) && made_version(found) == done.made
+}
+
+/// After a run: its journal stays if the next one continues. Otherwise it goes, with what nothing has continued.
+pub(super) fn end(job: &Job<'_>, fetched: &Fetched) {
+    let Some(Opened { journal, remains, .. }) = job.journal else { return };
+    let is_continued =
+        |error: &FetchError| matches!(error, FetchError::Stopped | FetchError::OutOfReach);
+    let is_stopped = job.stop.load(Ordering::Relaxed);
+    if !is_stopped && !fetched.failed.iter().any(|(_, error)| is_continued(error)) {
+        discard_all(&*job.store, remains);
+        journal.remove();
+    }
+}
+
+/// Removes unfinished files that nothing continues. One that has its name by now is not there any more.
+pub(crate) fn discard_all(store: &dyn Store, remains: &BTreeMap<Vec<u8>, Remains>) {
+    for (path, remains) in remains {
+        if let Remains::Part(Part { record, .. }) | Remains::Void(record) = remains
+            && let Ok(path) = StorePath::new(path)
+        {
+            discard(store, &path, record);
+        }
+    }
+}
+
+fn discard(store: &dyn Store, path: &StorePath, record: &FileRecord) {
+    if let Ok(draft) = store.take_up(path, &Token(record.partial.clone())) {
+        draft.discard();
+    }
+}
+
+/// The version of the content of a file; `None` if another content of the same size would have the same one.
+fn version(file: &File, versions: Versions) -> Option<Version> {
+    strong(file).or_else(|| weak(file, versions))
+}
+
+fn strong(file: &File) -> Option<Version> {
+    let token = &file.content.as_ref()?.0;
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    let parts = [file.seen.size, token.len() as u64].into_iter().chain(token.chunks(8).map(number));
+    Some(Version::of(&parts.collect::<Vec<_>>()))
+}
+
+fn weak(file: &File, versions: Versions) -> Option<Version> {
+    let (size, time) = (file.seen.size, file.seen.modified);
+    let parts = [u64::MAX, size, time.secs.cast_unsigned(), u64::from(time.nanos)];
+    (versions != Versions::Nothing).then(|| Version::of(&parts))
+}
+
+/// Whether a file has the content of a record; `None` if it has another one, or one that cannot be known.
+fn content((record, file): (&FileRecord, &File), versions: Versions) -> Option<Content> {
+    if record.size != file.seen.size {
+        return None;
+    }
+    // A store may know a strong version of a file only when it has not been changed for a while.
+    let is_alike = || weak(file, versions) == Some(record.version);
+    match strong(file) {
+        Some(strong) if strong == record.version => Some(Content::Same),
+        _ => is_alike().then_some(Content::Alike),
+    }
+}
+
+/// The part of a file that is on the disk as it was fetched. What was written after the last sync is read again, and so is all
+/// of a file that is older than its record. `None` if nothing of it can be used.
+fn left((job, file): (&Job<'_>, &File), part: &Part, content: Content) -> Option<Left> {
+    let draft = job.store.take_up(&file.to, &Token(part.record.partial.clone())).ok()?;
+    draft.keep();
+    let modified = draft.modified().ok()?.map(|time| (time.secs, time.nanos));
+    let is_older = part.stamp.zip(modified).is_some_and(|(stamp, modified)| modified < stamp);
+    let nothing = Proven::nothing(part.proven.file());
+    let (mut proven, mut claimed) = (part.proven.clone(), part.claimed.clone());
+    if is_older {
+        add(&mut claimed, &proven);
+        proven = nothing.clone();
+    }
+    // The kernel's copy may be right where the disk's is not. So the disk gets what it lacks first, and is then asked.
+    if draft.sync().and_then(|()| draft.forget_cache()).is_err() {
+        draft.discard();
+        return None;
+    }
+    add(&mut proven, &still_right(job, &*draft, &claimed));
+    let (proven, compared) = match content {
+        Content::Same => (proven, BTreeMap::new()),
+        Content::Alike => split(&proven),
+    };
+    Some(Left { draft, proven, compared })
+}
+
+fn add(to: &mut Proven, other: &Proven) {
+    other.runs().iter().for_each(|(first, hashes)| to.insert_run(*first, hashes));
+}
+
+fn segments(of: &Proven) -> impl Iterator<Item = (SegmentIndex, SegmentHash)> {
+    let numbered = |(first, hashes): (SegmentIndex, Vec<SegmentHash>)| {
+        (first.0..).zip(hashes).map(|(index, hash)| (SegmentIndex(index), hash))
+    };
+    of.runs().into_iter().flat_map(numbered)
+}
+
+/// Those of the segments that a draft still has. The user may end the reading.
+fn still_right(job: &Job<'_>, draft: &dyn Draft, claimed: &Proven) -> Proven {
+    let (file, mut right) = (claimed.file(), Proven::nothing(claimed.file()));
+    let mut bytes = vec![0; SEGMENT as usize];
+    for (index, hash) in segments(claimed) {
+        let Some(range) = file.range(index) else { continue };
+        let bytes = &mut bytes[..(range.end - range.start) as usize];
+        let is_read = draft.read_at(range.start, bytes).is_ok_and(|length| length == bytes.len());
+        if is_read && SegmentHash::new(file, index, bytes) == Some(hash) {
+            right.insert(index, hash);
+        }
+        if job.stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    right
+}
+
+/// What counts, and the last segments, which are compared with the source.
+fn split(proven: &Proven) -> (Proven, BTreeMap<SegmentIndex, SegmentHash>) {
+    let all: Vec<_> = segments(proven).collect();
+    let compared = all.len().saturating_sub((COMPARED_BYTES / SEGMENT) as usize);
+    let mut counted = Proven::nothing(proven.file());
+    for (index, hash) in &all[..compared] {
+        counted.insert(*index, *hash);
+    }
+    (counted, all[compared..].iter().copied().collect())
+}

@@ -1,0 +1,65 @@
+//! The thread that brings unfinished files to the disk while more of them comes, so that a failure of the power costs the next
+//! run no more than the last step. Without a journal there is none.
+
+use super::run::Run;
+use crate::target::{Stamp, Target};
+use std::io;
+use std::sync::PoisonError;
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+/// A sync begins after so many bytes, or after this time if bytes were written.
+const EVERY: (u64, Duration) = (256 << 20, Duration::from_secs(5));
+/// How often the bytes and the time are compared.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Run<'_> {
+    /// Begins the thread, if a later run can continue any of the files.
+    pub(super) fn begin_sync<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> io::Result<()> {
+        if self.continued.is_empty() {
+            return Ok(());
+        }
+        let named = thread::Builder::new().name("fan-sync".to_owned());
+        named.spawn_scoped(scope, || self.sync_until_over()).map(drop)
+    }
+
+    fn sync_until_over(&self) {
+        let (mut written, mut last) = (0, Instant::now());
+        let mut state = self.state();
+        while !state.is_over {
+            state =
+                self.to_sync.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            let now = self.job.meter.written();
+            if now >= written + EVERY.0 || (now != written && last.elapsed() >= EVERY.1) {
+                drop(state);
+                self.sync();
+                (written, last) = (now, Instant::now());
+                state = self.state();
+            }
+        }
+    }
+
+    /// Brings all that was written to the disk, and records that.
+    pub(super) fn sync(&self) {
+        let Some(opened) = self.job.journal else { return };
+        // What is recorded during the sync may not be on the disk after it.
+        let length = opened.journal.length();
+        let mut stamps: Vec<Stamp> = Vec::new();
+        for number in &self.continued {
+            match self.targets[*number].as_ref().and_then(Target::sync) {
+                None => {}
+                Some(Ok(stamp)) => stamps.push(stamp),
+                Some(Err((tried, error))) => {
+                    self.targets[*number].iter().for_each(Target::record_void);
+                    self.fail(&mut self.state(), (*number, tried), error);
+                }
+            }
+        }
+        if !stamps.is_empty() {
+            opened.journal.synced(length, stamps.into_iter().flatten().collect());
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Transfers that are stopped and continued: what the second run fetches is what the first one has not brought.
+
+use super::{get, put, random, same_names};
+use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Taking, fetch, store_census};
+use hikyaku_job::{Base, JournalFile, Opened, Place};
+use hikyaku_store::{
+    Cut, ErrorKind, FetchError as Unfetched, Fetcher, FetcherTraits, Memory, Segment, Store,
+    StorePath, Versions, Wanted, fetchers,
+};
+use hikyaku_transfer::{Existing, Pass, SEGMENT};
+use hikyaku_units::Rate;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Bytes of the large file: more than forty segments.
+const LARGE: usize = (43 << 20) + 11;
+
+/// A channel that counts the bytes that it brings, and stops the transfer after so many.
+struct Counted {
+    fetcher: Arc<dyn Fetcher>,
+    bytes: AtomicU64,
+    stops_after: u64,
+    stop: Arc<AtomicBool>,
+}
+
+impl Fetcher for Counted {
+    fn traits(&self) -> FetcherTraits {
+        self.fetcher.traits()
+    }
+
+    fn ranges(
+        &self,
+        file: &Wanted,
+        ranges: &[Range<u64>],
+        cut: &Cut,
+        arrived: &(dyn Fn(u64) + Sync),
+        each: &mut dyn FnMut(Segment<'_>),
+    ) -> Result<usize, Unfetched> {
+        self.fetcher.ranges(file, ranges, cut, arrived, &mut |segment| {
+            let bytes = segment.bytes.len() as u64;
+            // What comes after the stop is lost on its way.
+            if self.bytes.load(Ordering::SeqCst) < self.stops_after {
+                each(segment);
+                self.bytes.fetch_add(bytes, Ordering::SeqCst);
+            } else {
+                self.stop.store(true, Ordering::SeqCst);
+            }
+        })
+    }
+
+    fn small(
+        &self,
+        files: &[&Wanted],
+        cut: &Cut,
+        arrived: &(dyn Fn(u64) + Sync),
+        each: &mut dyn FnMut(usize, Result<Vec<u8>, ErrorKind>),
+    ) -> Result<(), Unfetched> {
+        self.fetcher.small(files, cut, arrived, each)
+    }
+
+    fn limit(&self, rate: Option<Rate>) {
+        self.fetcher.limit(rate);
+    }
+
+    fn round_trip(&self) -> Duration {
+        self.fetcher.round_trip()
+    }
+
+    fn is_alive(&self) -> bool {
+        self.fetcher.is_alive()
+    }
+
+    fn close(&self, why: &str) {
+        self.fetcher.close(why);
+    }
+}
+
+/// How the version of the source is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    Strong,
+    SizeAndTime,
+    Not,
+}
+
+/// The ends of a transfer, and the folder of its journal.
+struct Scene {
+    source: Memory,
+    target: Arc<Memory>,
+    known: Known,
+    folder: PathBuf,
+}
+
+impl Scene {
+    fn new(name: &str, known: Known) -> Self {
+        let folder = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let source = Memory::default();
+        put(&source, "large", &random(7, LARGE));
+        Self { source, target: Arc::new(Memory::default()), known, folder }
+    }
+
+    /// Runs the transfer until it has brought so many bytes of the large file. Returns the bytes that it brought.
+    fn run(&self, stops_after: u64) -> (Fetched, u64, Meter) {
+        let place = Place::of("memory", Base::Address("memory:"), None);
+        let opened: Opened = JournalFile::open_in(&self.folder, &place, "memory").unwrap();
+        let mut all = BTreeMap::new();
+        for item in self.source.list(&StorePath::ROOT, None, 100).unwrap().items {
+            all.insert(item.name.as_bytes().to_vec(), item.found);
+        }
+        let source: Arc<dyn Store> = Arc::new(self.source.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let counted = Arc::new(Counted {
+            fetcher: fetchers(&source, 1).unwrap().remove(0),
+            bytes: AtomicU64::new(0),
+            stops_after,
+            stop: stop.clone(),
+        });
+        let servers: [Arc<dyn Fetcher>; 1] = [counted.clone()];
+        let mut plan = same_names(store_census(&all, 1));
+        for file in plan.files.iter_mut().filter(|_| self.known != Known::Strong) {
+            file.content = None;
+        }
+        if self.known == Known::Not {
+            plan.versions = Versions::Nothing;
+        }
+        let meter = Meter::new(1);
+        let fetched = fetch(&Job {
+            servers: &servers,
+            redial: &|_| None,
+            plan: &plan,
+            store: self.target.clone(),
+            dress: Dress::Usual { umask: 0 },
+            taking: Taking::AnyOrder,
+            existing: Existing::Replaced,
+            pass: Pass::Copy,
+            patience: Duration::from_millis(300),
+            journal: Some(&opened),
+            parameters: Parameters::default(),
+            meter: &meter,
+            stop: &stop,
+        });
+        (fetched.unwrap(), counted.bytes.load(Ordering::SeqCst), meter)
+    }
+
+    fn journals(&self) -> usize {
+        std::fs::read_dir(&self.folder).into_iter().flatten().count()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn the_second_run_fetches_what_the_first_one_has_not_brought() {
+    for (known, compared) in [(Known::Strong, 0), (Known::SizeAndTime, 4), (Known::Not, 20)] {
+        let scene = Scene::new(&format!("continued-{known:?}"), known);
+        let (stopped, first, meter) = scene.run(20 * SEGMENT);
+        assert_eq!(first, 20 * SEGMENT, "{known:?}");
+        let is_stopped = |(path, error): &(Vec<u8>, FetchError)| {
+            path == b"large" && *error == FetchError::Stopped
+        };
+        assert!(stopped.failed.iter().any(is_stopped), "{known:?}: {stopped:?}");
+        // The words of a stopped command say this.
+        assert_eq!(meter.is_continued(), known != Known::Not, "{known:?}");
+        assert!(get(&scene.target, "large").is_none() && scene.journals() == 1, "{known:?}");
+        let (done, second, meter) = scene.run(u64::MAX);
+        assert!(done.failed.is_empty(), "{known:?}: {done:?}");
+        let kept = (20 - compared) * SEGMENT;
+        assert_eq!(second, LARGE as u64 - kept, "{known:?}");
+        assert!(meter.kept() >= kept, "{known:?}: {}", meter.kept());
+        assert!(get(&scene.target, "large") == Some(random(7, LARGE)), "{known:?}");
+        assert_eq!(scene.journals(), 0, "{known:?}");
+    }
+}
+
+#[test]
+fn other_bytes_of_the_same_size_and_time_are_not_mixed_with_those_of_the_first_run() {
+    let scene = Scene::new("continued-other", Known::SizeAndTime);
+    scene.run(20 * SEGMENT);
+    let path = StorePath::new(b"large").unwrap();
+    let modified = Some(scene.source.look(&path).unwrap().modified);
+    let other = random(8, LARGE);
+    put(&scene.source, "large", &other);
+    scene.source.change(&path, &hikyaku_store::Change { modified, ..Default::default() }).unwrap();
+    let (done, second, meter) = scene.run(u64::MAX);
+    assert!(done.failed.is_empty(), "{done:?}");
+    assert!(get(&scene.target, "large") == Some(other));
+    assert!(second >= LARGE as u64, "{second}");
+    assert!(meter.kept() < LARGE as u64, "what did not count was taken back");
+    assert_eq!(scene.journals(), 0);
+}
+
+#[test]
+fn bytes_that_are_not_there_any_more_are_fetched_again() {
+    let scene = Scene::new("continued-lost", Known::Strong);
+    scene.run(20 * SEGMENT);
+    // The machine crashed, and the file with it.
+    let (crashed, known) = (Arc::new(Memory::default()), scene.known);
+    let after = Scene {
+        target: crashed,
+        known,
+        source: scene.source.clone(),
+        folder: scene.folder.clone(),
+    };
+    let (done, second, _) = after.run(u64::MAX);
+    assert!(done.failed.is_empty(), "{done:?}");
+    assert!(second >= LARGE as u64);
+    assert!(get(&after.target, "large") == Some(random(7, LARGE)));
+}

@@ -1,0 +1,191 @@
+//! Files that the next run of the same command continues: what a journal records of them, and what an earlier run has left.
+
+use super::{Manner, Stage, Target};
+use hikyaku_job::{JournalFile, Remembered};
+use hikyaku_store::{Draft, Found, Time};
+use hikyaku_transfer::{
+    Done, Durable, FileRecord, Proven, Reached, Record, SegmentHash, SegmentIndex, Version,
+};
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// A smaller file is fetched again as a whole: it is hardly larger than the part that is compared.
+const CONTINUED_BYTES: u64 = 4 << 20;
+
+/// Hashes in one record.
+const HASHES_MAX: usize = 8192;
+
+/// Where a file is recorded, and the version of its source.
+#[derive(Clone, Copy)]
+pub(crate) struct Memo<'a> {
+    pub(crate) journal: &'a JournalFile,
+    pub(crate) version: Version,
+}
+
+/// The part of a file that an earlier run has left.
+pub(crate) struct Left {
+    pub(crate) draft: Box<dyn Draft>,
+    /// Segments that are on the disk as they were fetched.
+    pub(crate) proven: Proven,
+    /// The last segments: they are fetched again. If one differs, the source has other bytes now.
+    pub(crate) compared: BTreeMap<SegmentIndex, SegmentHash>,
+}
+
+impl<'a> Target<'a> {
+    /// The file, recorded in a journal. Small files, files of a store whose drafts end with this process, and files that
+    /// take their bytes in order are recorded when they are complete.
+    pub(crate) fn recorded(self, memo: Memo<'a>) -> Self {
+        Self { memo: Some(memo), ..self }
+    }
+
+    /// Whether the next run can continue it.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.memo.is_some()
+            && matches!(self.manner, Manner::Anywhere)
+            && self.store.abilities().take_up
+            && self.geometry.size() > CONTINUED_BYTES
+    }
+
+    /// The file with the part that an earlier run has left.
+    pub(crate) fn continuing(self, left: Left) -> Self {
+        let Left { draft, proven, compared } = left;
+        self.record_left(&*draft, (&proven, &compared));
+        self.kept.store(proven.bytes(), Ordering::Relaxed);
+        Self {
+            stage: Stage::Open(draft).into(),
+            proven: proven.into(),
+            compared: compared.into(),
+            ..self
+        }
+    }
+
+    /// The runs of segments that are proven, as ranges of bytes.
+    pub(crate) fn proven_ranges(&self) -> Vec<std::ops::Range<u64>> {
+        let range = |(first, hashes): (SegmentIndex, Vec<SegmentHash>)| {
+            let last = SegmentIndex(first.0 + (hashes.len() as u32).saturating_sub(1));
+            Some(self.geometry.range(first)?.start..self.geometry.range(last)?.end)
+        };
+        self.proven().runs().into_iter().filter_map(range).collect()
+    }
+
+    /// Whether all of it is proven.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.proven().is_whole()
+    }
+
+    /// Whether a segment has other bytes than an earlier run fetched. A segment that is equal is not compared again.
+    pub(super) fn differs(&self, (index, hash): (SegmentIndex, SegmentHash)) -> bool {
+        let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        compared.remove(&index).is_some_and(|earlier| earlier != hash)
+    }
+
+    /// Records that the draft was begun. It then outlives this process.
+    pub(super) fn record_begin(&self, draft: &dyn Draft) {
+        let Some(memo) = self.memo.filter(|_| self.is_continued()) else { return };
+        if memo.journal.append(&[self.file_record(draft, memo.version)]) == Remembered::Yes {
+            draft.keep();
+        }
+    }
+
+    /// Records a segment that was written.
+    pub(super) fn record_segment(&self, (first, hash): (SegmentIndex, SegmentHash)) {
+        if let Some(memo) = self.memo.filter(|_| self.is_continued()) {
+            let (path, hashes) = (self.path_bytes(), vec![hash]);
+            memo.journal.append(&[Record::Segments { path, first, hashes }]);
+            self.is_unsynced.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Records that the file is complete and has its name.
+    pub(crate) fn record_end(&self, made: &Found) {
+        if let Some(memo) = self.memo {
+            let done = Done {
+                path: self.path_bytes(),
+                size: self.geometry.size(),
+                version: memo.version,
+                made: made_version(made),
+                hash: self.proven().hash(),
+                reached: match self.durable {
+                    Durable::Disk => Reached::Disk,
+                    Durable::Cache => Reached::Kernel,
+                },
+            };
+            memo.journal.append(&[Record::Done(done)]);
+        }
+    }
+
+    /// Nothing more is written in this run, and the draft stays for the next one.
+    pub(crate) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Relaxed)
+    }
+
+    /// Brings what was written to the disk. Returns its path and the modification time, or the error and the try of the
+    /// file that has it; `None` if nothing was written since the last call.
+    pub(crate) fn sync(&self) -> Option<Result<Stamp, (u32, hikyaku_store::StoreError)>> {
+        let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
+        let Stage::Open(draft) = &*stage else { return None };
+        if !self.is_unsynced.swap(false, Ordering::Relaxed) {
+            return None;
+        }
+        let tried = self.tries();
+        Some(draft.sync().and_then(|()| draft.modified()).map_err(|error| (tried, error)).map(
+            |modified| modified.map(|Time { secs, nanos }| (self.path_bytes(), (secs, nanos))),
+        ))
+    }
+
+    /// Records what is there of the file, as it was found. Records of the earlier run may tell of bytes that are lost.
+    fn record_left(
+        &self,
+        draft: &dyn Draft,
+        (proven, compared): (&Proven, &BTreeMap<SegmentIndex, SegmentHash>),
+    ) {
+        let Some(memo) = self.memo else { return };
+        let mut all = proven.clone();
+        compared.iter().for_each(|(index, hash)| all.insert_run(*index, &[*hash]));
+        let mut records = vec![self.file_record(draft, memo.version)];
+        for (first, hashes) in all.runs() {
+            for (number, hashes) in hashes.chunks(HASHES_MAX).enumerate() {
+                let first = SegmentIndex(first.0 + (number * HASHES_MAX) as u32);
+                let (path, hashes) = (self.path_bytes(), hashes.to_vec());
+                records.push(Record::Segments { path, first, hashes });
+            }
+        }
+        if memo.journal.append(&records) == Remembered::Yes {
+            memo.journal.synced(memo.journal.length(), Vec::new());
+        }
+    }
+
+    fn file_record(&self, draft: &dyn Draft, version: Version) -> Record {
+        Record::File(FileRecord {
+            path: self.path_bytes(),
+            partial: draft.token().0,
+            size: self.geometry.size(),
+            version,
+        })
+    }
+
+    fn path_bytes(&self) -> Vec<u8> {
+        self.path.as_bytes().to_vec()
+    }
+
+    /// A sync failed: none of the written bytes count for the next run.
+    pub(crate) fn record_void(&self) {
+        if let Some(memo) = self.memo {
+            memo.journal.append(&[Record::Void { path: self.path_bytes() }]);
+        }
+    }
+}
+
+/// The path of a file and its modification time, if the store tells it.
+pub(crate) type Stamp = Option<(Vec<u8>, (i64, u32))>;
+
+/// The version of a file of this program's making: its size and time. A store guarantees no version of a file as young as that.
+pub(crate) fn made_version(made: &Found) -> Version {
+    let Time { secs, nanos } = made.modified;
+    Version::of(&[made.size, secs.cast_unsigned(), u64::from(nanos)])
+}
