@@ -5,7 +5,7 @@ use hikyaku_store::{Ability, ErrorKind, Found, Identity, Kind, Owner, StorePath,
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The metadata of an entry. `modified` is its time in seconds since 1970 where that is known better than from
-/// `attributes`. `None` if the server has sent no kind, time, or size of a file.
+/// `attributes`. `None` if the server has sent no kind, mode, or size of a file.
 pub(crate) fn found(
     path: &StorePath,
     attributes: &Attributes,
@@ -15,7 +15,8 @@ pub(crate) fn found(
     let size = if kind == Kind::Dir { 0 } else { attributes.size? };
     let secs = match modified {
         Some(secs) => secs,
-        None => attributes.times?.1.into(),
+        // A server may have no times.
+        None => attributes.times.map_or(0, |(_, modified)| modified.into()),
     };
     let (user, group) = attributes.owner.unwrap_or_default();
     Some(Found {

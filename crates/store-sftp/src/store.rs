@@ -9,12 +9,12 @@ use crate::listing::Kept;
 use crate::open::SftpOpen;
 use crate::reading::Block;
 use crate::{batch, walk};
-use hikyaku_fs::Token as Partial;
+use hikyaku_fs::{Name, Token as Partial};
 use hikyaku_sftp::{Attributes, Client, Extension, Request};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
-    Fetcher, Found, Identities, Kind, Latency, Make, Op, Open, Owner, Page, Place, Replace, Reply,
-    Result, Space, Store, StorePath, Token, Versions, Writes, doing,
+    Fetcher, Found, Identities, Kind, Last, Latency, Make, Op, Open, Owner, Page, Place, Replace,
+    Reply, Result, Root, Space, Store, StorePath, Token, Versions, Writes, doing, follow_by_names,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -106,6 +106,43 @@ impl Sftp {
             }
             opened => Ok(opened.ok()),
         }
+    }
+
+    /// The path in this store of a path as the server takes it: a relative one begins at the user's home directory. Links
+    /// on it are followed, that of its last name only if `last` says so. The file itself need not exist.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot resolve it, or it is not below the root of the store (`BadName`).
+    pub fn path_of(&self, typed: &[u8], last: Last) -> std::result::Result<StorePath, ErrorKind> {
+        let resolved = |path: &[u8]| {
+            let real = self.inner.client.name(&Request::RealPath(path));
+            let real = real.map_err(|failed| reason(&failed))?;
+            self.of_server(&real).ok_or(ErrorKind::BadName)
+        };
+        let named = typed.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+        let (dir, name) = typed.split_at(named);
+        match Name::new(name) {
+            Ok(name) if last == Last::Kept => {
+                let dir = resolved(if dir.is_empty() { b"." } else { dir })?;
+                dir.join(&name).map_err(|_| ErrorKind::BadName)
+            }
+            _ => resolved(typed),
+        }
+    }
+
+    /// The path in this store of a path that the server has resolved: no directory on it is a link. `None` if it is not
+    /// below the root.
+    fn of_server(&self, real: &[u8]) -> Option<StorePath> {
+        let is_root = self.inner.root.strip_suffix(b"/") == Some(real);
+        let below = if is_root { Some(&b""[..]) } else { real.strip_prefix(&self.inner.root[..]) };
+        let path = StorePath::new(below?).ok()?;
+        let mut dir = StorePath::ROOT;
+        for (name, _) in path.names().zip(1..path.names().count()) {
+            dir = dir.join(&Name::new(name).ok()?).ok()?;
+            self.inner.known.add(&dir);
+        }
+        Some(path)
     }
 
     /// The server's path of a path of the store. That of the root ends with a slash: a link is followed there.
@@ -377,6 +414,25 @@ impl Store for Sftp {
 
     fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
         batch::run(self, ops, each);
+    }
+
+    /// The server resolves the path. One that does not resolve links is asked name by name.
+    fn follow(&self, path: &StorePath) -> Result<(StorePath, Found)> {
+        let doing = doing("follow", path);
+        match self.inner.client.name(&Request::RealPath(&self.at(path))) {
+            Ok(real) => {
+                if let Some(real) = self.of_server(&real) {
+                    let found = doing.or(self.meta(&real))?;
+                    if found.kind != Kind::Link {
+                        return Ok((real, found));
+                    }
+                }
+            }
+            Err(failed) if failed.is_end() => return doing.fail(reason(&failed)),
+            Err(_) => {}
+        }
+        let root = if self.inner.root == b"/" { Root::OfAll } else { Root::Somewhere };
+        follow_by_names(self, path, root)
     }
 
     /// One channel for the one connection: many requests of it are under way.

@@ -8,7 +8,9 @@ mod packets;
 use crate::Sftp;
 use hikyaku_sftp::Client;
 use hikyaku_store::testing::{Rig, failures};
-use hikyaku_store::{Ability, Change, ErrorKind, Finish, Make, Naming, Store, StorePath, Time};
+use hikyaku_store::{
+    Ability, Change, ErrorKind, Finish, Last, Make, Naming, Store, StorePath, Time,
+};
 use packets::{Counted, Counts};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -88,6 +90,43 @@ fn a_directory_of_a_server_conforms() {
     }
     let failed = failures(|| Server::start(&[]).unwrap());
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn a_path_is_followed_by_the_server_and_stays_below_the_root() {
+    let Some(server) = Server::start(&[]) else { return };
+    let dir = server.dir.canonicalize().unwrap();
+    fs::create_dir_all(dir.join("d/e")).unwrap();
+    fs::write(dir.join("d/e/f"), "12345").unwrap();
+    for (at, text) in [("l", "d/e"), ("d/up", ".."), ("none", "nothing"), ("self", "self")] {
+        symlink(text, dir.join(at)).unwrap();
+    }
+    symlink("/etc", dir.join("away")).unwrap();
+    let store = Sftp::open(server.client.clone(), dir.as_os_str().as_encoded_bytes()).unwrap();
+    let follow =
+        |at: &str| store.follow(&path(at)).map(|(path, found)| (path.to_string(), found.size));
+    assert_eq!(follow("l/f").unwrap(), ("d/e/f".to_owned(), 5));
+    assert_eq!(follow("d/up").unwrap().0, ".");
+    assert_eq!(follow("d/up/l/f").unwrap().0, "d/e/f");
+    for (at, kind) in
+        [("none", ErrorKind::NotFound), ("self", ErrorKind::Link), ("away", ErrorKind::Link)]
+    {
+        assert_eq!(why(follow(at)), Some(kind), "{at}");
+    }
+    let typed = |below: &str| [dir.as_os_str().as_encoded_bytes(), below.as_bytes()].concat();
+    let of = |below: &str, last| store.path_of(&typed(below), last).map(|path| path.to_string());
+    for (below, last, wanted) in [
+        ("/l", Last::Followed, "d/e"),
+        ("/l", Last::Kept, "l"),
+        ("/d/up/l", Last::Kept, "l"),
+        ("/d/up/new", Last::Kept, "new"),
+        ("/d/e/new", Last::Followed, "d/e/new"),
+        ("/d/..", Last::Kept, "."),
+    ] {
+        assert_eq!(of(below, last), Ok(wanted.to_owned()), "{below}");
+    }
+    assert_eq!(of("/no/new", Last::Kept), Err(ErrorKind::NotFound));
+    assert_eq!(store.path_of(b"/etc", Last::Kept), Err(ErrorKind::BadName));
 }
 
 /// Such a server neither replaces a file by a rename nor sets the time of a link. All else conforms.

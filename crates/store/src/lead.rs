@@ -1,7 +1,10 @@
 //! Where a path leads that a user has named: stores follow no symbolic links, so that nothing below a root is reached
 //! through a link of another user. This module follows a path that its user has named, name by name.
 
+use crate::error::{ErrorKind, Result as StoreResult, doing};
+use crate::found::{Found, Kind};
 use crate::path::StorePath;
+use crate::store::Store;
 use std::collections::VecDeque;
 
 /// Links that are followed for one path, as Linux has it (path_resolution(7)).
@@ -112,6 +115,30 @@ pub fn lead<E>(
     }
     let Ok(path) = StorePath::new(&done.join(&b'/')) else { return Ok(away) };
     Ok(Led { path, end })
+}
+
+/// Follows the links on a path of a store: the default of [`Store::follow`].
+///
+/// # Errors
+///
+/// Those of [`Store::follow`].
+pub fn follow_by_names(
+    store: &(impl Store + ?Sized),
+    path: &StorePath,
+    root: Root,
+) -> StoreResult<(StorePath, Found)> {
+    let doing = doing("follow", path);
+    let led = lead(path, (root, Last::Followed), |at| match store.look(at) {
+        Ok(found) if found.kind == Kind::Link => store.read_link(at).map(Step::Link),
+        Ok(_) => Ok(Step::Other),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(Step::Nothing),
+        Err(error) => Err(error),
+    })?;
+    match led.end {
+        End::There => store.look(&led.path).map(|found| (led.path, found)),
+        End::Nothing | End::Dangling => doing.fail(ErrorKind::NotFound),
+        End::Away => doing.fail(ErrorKind::Link),
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub use fetch::{
     Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments, Wanted, fetchers,
 };
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
-pub use lead::{End, Last, Led, Root, Step, lead};
+pub use lead::{End, Last, Led, Root, Step, follow_by_names, lead};
 pub use memory::Memory;
 pub use path::StorePath;
 pub use store::{

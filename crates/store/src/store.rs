@@ -5,6 +5,7 @@ use crate::batch::{Op, Reply, do_one};
 use crate::error::Result;
 use crate::fetch::Fetcher;
 use crate::found::{Found, Kind, Owner, Space, Time, Version};
+use crate::lead::{Root, follow_by_names};
 use crate::path::StorePath;
 use crate::walk::{Entry, walk_by_listing};
 use hikyaku_fs::Name;
@@ -110,6 +111,17 @@ pub trait Store: Send + Sync {
     /// Those of [`Store::look`] for `root`, or the store is lost during the walk.
     fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
         walk_by_listing(self, root, each)
+    }
+
+    /// The place to which a path leads, with all symbolic links on it followed, and its metadata. Default: name by name
+    /// ([`follow_by_names`]), where absolute links lead nowhere, because the root may be any directory. A server that resolves
+    /// paths itself is asked once.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if nothing is at the end of the path, `Link` if links lead out of the store, or back to themselves.
+    fn follow(&self, path: &StorePath) -> Result<(StorePath, Found)> {
+        follow_by_names(self, path, Root::Somewhere)
     }
 
     /// Independent operations. `each` is called exactly once for every operation with its index, in any order, on the calling

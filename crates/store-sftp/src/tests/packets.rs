@@ -35,6 +35,8 @@ impl<W> Counted<W> {
 
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The answer to a request may come before this call returns: the numbers are complete when they are taken.
+        let mut counts = self.counts.0.lock().unwrap();
         let written = self.inner.write(bytes)?;
         self.rest.extend(&bytes[..written]);
         while let Some((length, body)) = self.rest.split_first_chunk::<4>() {
@@ -42,7 +44,7 @@ impl<W: Write> Write for Counted<W> {
             if body.len() < length {
                 break;
             }
-            *self.counts.0.lock().unwrap().entry(body[0]).or_default() += 1;
+            *counts.entry(body[0]).or_default() += 1;
             self.rest.drain(..4 + length);
         }
         Ok(written)
