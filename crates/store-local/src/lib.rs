@@ -8,6 +8,7 @@
 //! is younger than two seconds: a second write within the resolution of the clock would not change it.
 #![forbid(unsafe_code)]
 
+mod change;
 mod convert;
 mod draft;
 mod listing;

@@ -10,8 +10,8 @@ use hikyaku_fs::{
 };
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, Entry, ErrorKind,
-    Found, Kind, Make, Note, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token,
-    doing, left_here,
+    Found, Kind, Make, Note, Op, Open, Page, Place, Replace, Reply, Result, Space, Store,
+    StorePath, Token, doing, left_here,
 };
 use rustix::io::Errno;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// A directory of this machine as a store.
 #[derive(Debug)]
 pub struct Local {
-    root: Dir,
+    pub(crate) root: Dir,
     modes: NewModes,
     /// The token in the names of this store's drafts.
     group: Copy,
@@ -235,7 +235,7 @@ impl Local {
     }
 
     /// The directory that holds `path`, and its name there. Names of drafts are not found.
-    fn parent(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
+    pub(crate) fn parent(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
         let Some((dir, name)) = doing.path().split() else {
             return doing.fail(ErrorKind::IsDir);
         };
@@ -257,7 +257,7 @@ impl Local {
         }
     }
 
-    fn meta(&self, doing: Doing<'_>) -> Result<Found> {
+    pub(crate) fn meta(&self, doing: Doing<'_>) -> Result<Found> {
         if doing.path().below_root().is_none() {
             return doing.or(Meta::of(&self.root)).map(|meta| found(&meta));
         }
@@ -454,44 +454,15 @@ impl Store for Local {
         self.walk_beneath(root, each)
     }
 
+    fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
+        self.do_all(ops, each);
+    }
+
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {
         dirs.iter().try_for_each(|path| {
             let doing = doing("sync", path);
             doing.or(self.dir(path).and_then(|dir| dir.sync()))
         })
-    }
-}
-
-impl Local {
-    /// Sets all twelve permission bits of a file or directory: set-user-id, set-group-id and sticky bit, too. A caller
-    /// with a mode from a peer uses [`Store::change`].
-    ///
-    /// # Errors
-    ///
-    /// There is no such file or directory, or it is another's.
-    pub fn set_mode(&self, path: &StorePath, mode: u32) -> Result<()> {
-        let doing = doing("change", path);
-        let opened = match (self.meta(doing)?.kind, path.below_root()) {
-            (Kind::File, Some(below)) => self.root.read(below).or_else(|_| self.root.write(below)),
-            (Kind::Dir, _) => {
-                return doing.or(self.dir(path).and_then(|dir| Meta::set_all_bits(&dir, mode)));
-            }
-            _ => return doing.fail(ErrorKind::Unsupported(Ability::Modes)),
-        };
-        doing.or(opened.and_then(|file| Meta::set_all_bits(&file, mode)))
-    }
-
-    fn change_link(&self, doing: Doing<'_>, change: &Change) -> Result<()> {
-        if change.mode.is_some() {
-            return doing.fail(ErrorKind::Unsupported(Ability::Modes));
-        }
-        let (dir, name) = self.parent(doing)?;
-        if let Some(new) = change.owner {
-            doing.or(Meta::set_link_owner(&dir, &name, owner(new)))?;
-        }
-        change
-            .modified
-            .map_or(Ok(()), |new| doing.or(Meta::set_link_modified(&dir, &name, time(new))))
     }
 }
 
