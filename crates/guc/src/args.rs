@@ -7,6 +7,7 @@ use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
 use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
@@ -26,11 +27,18 @@ pub struct GucArgs {
     #[command(flatten)]
     pub(crate) given: Given,
     // As an attribute, because rustdoc would take the brackets for links.
-    #[arg(value_name = "SOURCE", help = SOURCE)]
-    pub(crate) source: OsString,
+    #[arg(value_name = "SOURCE", help = SOURCE, required_unless_present_any = ["list", "file_of_urls"])]
+    pub(crate) source: Option<OsString>,
     /// Where to: the same forms
-    #[arg(value_name = "TARGET")]
-    pub(crate) target: OsString,
+    #[arg(value_name = "TARGET", required_unless_present_any = ["list", "file_of_urls"])]
+    pub(crate) target: Option<OsString>,
+    /// Copy the pairs of this file, one on each line: a source and a target, in double quotes if they have spaces. A line that
+    /// begins with # is a comment; - is standard input
+    #[arg(short, long = "file-of-urls", value_name = "FILE", conflicts_with_all = ["source", "target"])]
+    pub(crate) file_of_urls: Option<PathBuf>,
+    /// Print the names in a directory of a server, below each other; with -r those of its directories as well
+    #[arg(long, value_name = "URL", conflicts_with_all = ["source", "target", "file_of_urls"])]
+    pub(crate) list: Option<OsString>,
     /// Use N data connections, and do not tune their number
     #[arg(short = 'p', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=512))]
     pub(crate) parallel: Option<u32>,
@@ -78,6 +86,13 @@ pub struct GucArgs {
     /// Make missing directories of the target
     #[arg(long, visible_alias = "create-dest")]
     pub(crate) cd: bool,
+    /// Copy only files that the target does not have, or has in another version (--sync-level)
+    #[arg(long)]
+    pub(crate) sync: bool,
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, value_name = "LEVEL", help = LEVEL, requires = "sync",
+          value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) sync_level: Option<u8>,
     /// Go on with the next file if one cannot be copied
     #[arg(short, long)]
     pub(crate) continue_on_error: bool,
@@ -130,6 +145,8 @@ pub struct GucArgs {
 
 const SOURCE: &str = "What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH";
 
+const LEVEL: &str = "What another version is: 0, no file; 1, another size; 2, another size or an older time; 3, another size or checksum (CKSM, sha256 unless -cksm says) [default: 2]";
+
 const MOST: &str = "Never use more data connections than this [default: 128, or what -p says]";
 
 /// Data connections that the tuner uses at most, if the user does not say how many.
@@ -147,7 +164,10 @@ Examples:
   hikyaku guc -cc 4 'ftp://data.example.org/run7/*.h5' file:///tmp/run7/
   hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/
   hikyaku guc -dcpriv gsiftp://data.example.org/big.tar file:///tmp/big.tar
-  hikyaku guc -cksm sha256 ftp://a.example.org/b.tar ftp://b.example.org/";
+  hikyaku guc -cksm sha256 ftp://a.example.org/b.tar ftp://b.example.org/
+  hikyaku guc -sync -r -cd ftp://data.example.org/set/ file:///tmp/set/
+  hikyaku guc -f list-of-pairs
+  hikyaku guc -list ftp://data.example.org/set/";
 
 impl GucArgs {
     /// Data connections of the tuner at most.

@@ -94,7 +94,26 @@ impl Session<'_> {
         range: Range<u64>,
         supply: &Supply<'_>,
     ) -> Result<()> {
-        let Some(how) = self.checksum().filter(|_| !range.is_empty()) else { return Ok(()) };
+        match self.checksum() {
+            Some(how) => self.compare_by(how, path, range, supply),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares them by this checksum.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn compare_by(
+        &mut self,
+        how: Checksum,
+        path: &[u8],
+        range: Range<u64>,
+        supply: &Supply<'_>,
+    ) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
         let length = range.end - range.start;
         let theirs = self.ask(|channel| channel.checksum(how.name(), path, range.start, length))?;
         compare(how, &how.of(range, supply)?, &theirs)
@@ -107,10 +126,29 @@ impl Session<'_> {
     pub(crate) fn compare_with(
         &mut self,
         path: &[u8],
+        to: (&Sink<'_>, &[u8]),
+        range: Range<u64>,
+    ) -> Result<()> {
+        match self.checksum() {
+            Some(how) => self.compare_with_by(how, path, to, range),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares them by this checksum.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn compare_with_by(
+        &mut self,
+        how: Checksum,
+        path: &[u8],
         (sink, there): (&Sink<'_>, &[u8]),
         range: Range<u64>,
     ) -> Result<()> {
-        let Some(how) = self.checksum().filter(|_| !range.is_empty()) else { return Ok(()) };
+        if range.is_empty() {
+            return Ok(());
+        }
         let (start, length) = (range.start, range.end - range.start);
         let one = self.ask(|channel| channel.checksum(how.name(), path, start, length))?;
         let other = sink.ask(|channel| channel.checksum(how.name(), there, start, length))?;

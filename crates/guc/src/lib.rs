@@ -27,6 +27,7 @@ mod third;
 mod tuning;
 mod upload;
 mod url;
+mod walk;
 
 pub use args::{GucArgs, with_long_options};
 pub use outcome::exit_code;

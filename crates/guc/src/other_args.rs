@@ -22,8 +22,6 @@ const NO_MODULE: Role = Refused("", "the server's own storage module, without it
 const NO_STACK: Role = Refused("data go by TCP from and to files", "without it");
 const NO_ASSERTION: Role = Refused("assertions are not sent", "a certificate that may log in");
 const NO_PIPE: Role = Refused("no command is run on a server", "a file");
-const NO_SYNC: Role =
-    Refused("each file is copied, whatever the target has", "the names of those that are missing");
 const NO_DUMP: Role = Refused("no list of files is written", "-c, and the errors it tells");
 
 /// An option by its names: the long one, another long one, a short one, and as its users know it.
@@ -45,11 +43,6 @@ const OPTIONS: &[Other] = &[
         ("ascii", &[], Some('a'), "-a (-ascii)"),
         No,
         Refused("files are copied as they are", "without it"),
-    ),
-    option(
-        ("file-of-urls", &[], Some('f'), "-f"),
-        One,
-        Refused("", "while read -r FROM TO; do hikyaku guc \"$FROM\" \"$TO\"; done <FILE"),
     ),
     option(
         ("time", &[], Some('t'), "-t"),
@@ -78,11 +71,6 @@ const OPTIONS: &[Other] = &[
             "data of two servers never pass this host",
             "two copies, the first one to this host",
         ),
-    ),
-    option(
-        ("list", &[], None, "-list"),
-        One,
-        Refused("no listing is printed", "-r, to copy all files of a directory"),
     ),
     option(
         ("sbs", &["striped-block-size"], None, "-sbs (-striped-block-size)"),
@@ -198,8 +186,6 @@ const OPTIONS: &[Other] = &[
         One,
         Refused("", "one command for each host"),
     ),
-    option(("sync", &[], None, "-sync"), No, NO_SYNC),
-    option(("sync-level", &[], None, "-sync-level"), One, NO_SYNC),
     option(
         ("checksum-alg", &[], None, "-checksum-alg"),
         One,

@@ -2,6 +2,9 @@
 
 mod between;
 mod down;
+mod list;
+mod newer;
+mod pairs;
 mod up;
 
 use crate::args::GucArgs;
@@ -11,29 +14,30 @@ use crate::download::Wanted;
 use crate::finished::{Finished, When};
 use crate::glob::Pattern;
 use crate::outcome::{Record, exit_code, lasting, of_several, part_of_several};
-use crate::session::Session;
+use crate::session::{Session, Shared};
 use crate::several::{File, Task, queue};
-use crate::table::{TABLE, way};
+use crate::table::TABLE;
 use crate::third::Sink;
 use crate::upload::Manner;
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Totals, causes, headline, misuse,
-    print_end, printed, with_remedy,
+    Audience, ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, causes,
+    headline, misuse, print_end, printed, with_remedy,
 };
 use hikyaku_fs::Shown;
-use hikyaku_gridftp::{Credentials, FtpError, Guard, Login, Server};
+use hikyaku_gridftp::{Credentials, FtpError, Guard, Kind, Login, Server};
+use hikyaku_store_ftp::{Enter, Item};
 use hikyaku_units::DataSize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
-/// Directories within each other that a server may make this end walk.
-const DEPTH_MAX: usize = 256;
+use list::list;
+use pairs::{Pair, pairs, servers};
 
 /// Why an entry of a tree is left out.
 const ODD: &str = "is neither a file nor a directory";
@@ -47,33 +51,72 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
     let show = Totals::new(args.audience(), args.cc as usize + 1);
-    let place = |word| Place::parse(word).map_err(mistake);
-    let (source, target) = (place(&args.source)?, place(&args.target)?);
-    let (Some(way), Some((server, other))) = (way(&source, &target), servers(&source, &target))
-    else {
-        return Err(misuse(
-            "one of the two has to be on a server",
-            "ftp://HOST/PATH or gsiftp://HOST/PATH",
-        ));
+    let pairs = match args.list {
+        Some(_) => Vec::new(),
+        None => checked_pairs(args, &show)?,
     };
-    for note in TABLE.check(&args.given, &[way])? {
+    let done = match &args.list {
+        Some(url) => list(args, url, (&scope, &show)),
+        None => copy_pairs(args, &pairs, (&scope, &show)),
+    };
+    if args.audience() == Audience::Program {
+        let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
+        let error = done.as_ref().err().map(headline);
+        let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
+        printed(print_end(&show.counts(), show.elapsed(), exit, error.as_deref()))?;
+    }
+    done.map(|()| ExitCode::Success)
+}
+
+/// The pairs of the command line, whose ways honour all given options.
+fn checked_pairs(args: &GucArgs, show: &Totals) -> Result<Vec<Pair>> {
+    let pairs = pairs(args)?;
+    let ways: Vec<Way> = pairs.iter().map(Pair::way).collect::<Result<_>>()?;
+    for note in TABLE.check(&args.given, &ways)? {
         show.remark(note);
     }
+    Ok(pairs)
+}
+
+/// Copies all pairs, one after the other.
+fn copy_pairs(args: &GucArgs, pairs: &[Pair], (scope, show): (&Scope, &Arc<Totals>)) -> Result<()> {
+    let screen = Screen::new(Arc::clone(show));
+    warn_of_passwords(show, pairs.iter().flat_map(Pair::servers));
+    let plain = Once::new();
+    let mut failed = None;
+    for pair in pairs {
+        let done = copy_pair(args, pair, (scope, show, &plain));
+        let Err(error) = done else { continue };
+        let is_last = !args.continue_on_error || Kept::of(&error).is_some();
+        failed.get_or_insert(error);
+        if is_last {
+            break;
+        }
+    }
+    screen.finish();
+    failed.map_or(Ok(()), Err)
+}
+
+/// Copies the source of a pair to its target.
+fn copy_pair(
+    args: &GucArgs,
+    Pair { source, target }: &Pair,
+    (scope, show, plain): (&Scope, &Arc<Totals>, &Once),
+) -> Result<()> {
+    let Some((server, other)) = servers(source, target) else { return Ok(()) };
     let keys = keys(args, std::iter::once(server).chain(other))?;
-    let notes = match &target {
+    let notes = match target {
         Place::Local(_) => Notes::here(),
         Place::Remote(to) => {
             Notes::there(&Remote { path: b"/".to_vec(), ..to.clone() }.to_string())
         }
     };
-    let session = Session::new(args, server, keys, (&scope, &show, &notes));
+    let session = Session::new(args, server, keys, Shared { scope, show, notes: &notes, plain });
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
-    let screen = Screen::new(Arc::clone(&show));
-    warn_of_passwords(&show, std::iter::once(server).chain(other));
     let sink = other.map(|server| Sink::new(server, session.settings()));
     let small = batch::Waiting::new(args.cc);
-    let finished = finished(args, &source, &target)?.map(Arc::new);
+    let finished = finished(args, source, target)?.map(Arc::new);
     let mut copy = Copy {
         args,
         session,
@@ -94,7 +137,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         });
     }
     let done = copy.with_helpers(|copy| {
-        match (&source, &target) {
+        match (source, target) {
             (Place::Remote(from), Place::Local(to)) => copy.down(from, to)?,
             (Place::Local(from), Place::Remote(to)) => copy.up(from, to)?,
             (Place::Remote(from), Place::Remote(to)) => copy.between(from, &to.path)?,
@@ -117,14 +160,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if let Some(sink) = &sink {
         sink.quit();
     }
-    screen.finish();
-    if args.audience() == Audience::Program {
-        let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
-        let error = done.as_ref().err().map(headline);
-        let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
-        printed(print_end(&show.counts(), show.elapsed(), exit, error.as_deref()))?;
-    }
-    done.map(|()| ExitCode::Success)
+    done
 }
 
 /// The record of a copy of several files between this machine and a server.
@@ -148,20 +184,6 @@ fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Fin
     Finished::of(&names.0, &names.1).map(Some)
 }
 
-/// The server of a copy, and the one that receives if it is between two.
-const fn servers<'p>(
-    source: &'p Place,
-    target: &'p Place,
-) -> Option<(&'p Server, Option<&'p Server>)> {
-    match (source, target) {
-        (Place::Remote(from), Place::Remote(to)) => Some((&from.server, Some(&to.server))),
-        (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
-            Some((&remote.server, None))
-        }
-        (Place::Local(_), Place::Local(_)) => None,
-    }
-}
-
 /// What logs in to servers of `gsiftp://`, and what guards their data connections.
 fn keys<'s>(
     args: &GucArgs,
@@ -178,14 +200,6 @@ fn keys<'s>(
         ));
     }
     Ok(Some((credentials()?, args.privacy().map(Guard::new).transpose()?)))
-}
-
-/// A word of the command line that cannot be read.
-fn mistake(error: anyhow::Error) -> anyhow::Error {
-    match ExitCode::of(&error, &[]) {
-        ExitCode::Usage => error,
-        _ => ExitCode::Usage.error(causes(&error)),
-    }
 }
 
 /// The user's certificate.
@@ -291,8 +305,17 @@ impl Copy<'_> {
         done
     }
 
-    /// Copies a file, or hands it to a helper. A small one of several waits until there are more of them.
+    /// Copies a file, or hands it to a helper. A small one of several waits until there are more of them. One that the target
+    /// has already is left out, if the user wants that.
     fn carry_out(&mut self, file: File, of: Of) -> Result<()> {
+        if self.args.sync && self.is_current(&file, of)? {
+            let bytes = file.bytes();
+            self.session.show.count(|counts| {
+                counts.files += 1;
+                counts.kept_bytes += bytes;
+            });
+            return Ok(());
+        }
         let is_small = file.bytes_of_whole().is_some_and(|bytes| bytes <= SMALL_BYTES_MAX);
         if of == Of::Several && is_small && self.session.depth().is_some() {
             return self.small.add(file).map_or(Ok(()), |files| self.hand(Task::Batch(files)));
@@ -320,7 +343,25 @@ impl Copy<'_> {
         }
     }
 
-    /// Walks a directory, which is told from all others by `unique`, if that is known.
+    /// The entries of a directory of the server that are copied, which are counted. The others are not entered.
+    fn meant<'e>(&self, entries: &'e mut [Item], only: Option<&Pattern>) -> Vec<&'e mut Item> {
+        let is_meant = |item: &Item| {
+            let has_kind = self.args.recurse || item.facts.kind != Kind::Directory;
+            only.is_none_or(|pattern| has_kind && pattern.matches(item.name.as_bytes()))
+        };
+        let (meant, others): (Vec<_>, Vec<_>) = entries.iter_mut().partition(|item| is_meant(item));
+        others.into_iter().for_each(|item| item.enter = Enter::No);
+        let files = meant.iter().filter(|item| item.facts.kind == Kind::File);
+        let bytes = files.clone().filter_map(|item| item.facts.size).fold(0, u64::saturating_add);
+        let count = files.count() as u64;
+        self.session.show.count(|counts| {
+            counts.total_files += count;
+            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
+        });
+        meant
+    }
+
+    /// Walks a local directory, which `unique` identifies, if that is known.
     fn within<T>(
         &mut self,
         unique: Option<String>,

@@ -5,15 +5,17 @@ use crate::batch::Batch;
 use crate::begun::Notes;
 use crate::checksum::Checksum;
 use crate::chunks::Missing;
-use crate::outcome::{of_server, remedy};
+use crate::outcome::{lasting, of_server, remedy};
 use crate::plan::{Chunks, Foresight, Parts, Tools};
 use crate::tuning::Tuning;
 use anyhow::Result;
 use hikyaku_console::{Kept, Message, Scope, Totals, causes, with_remedy};
+use hikyaku_fs::Shown;
 use hikyaku_gridftp::{
     Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Plan, Server, Settings, Spoken,
     Stripes, Trace,
 };
+use hikyaku_store_ftp::Ftp;
 use hikyaku_tcp::Options;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +39,17 @@ pub(crate) struct Session<'a> {
     /// How data connections carry files, once the server has been reached.
     mode: Option<Mode>,
     /// Done when a session of the command has found a server in stream mode.
-    noted: Arc<Once>,
+    plain: &'a Once,
+}
+
+/// What the sessions of a command share.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) show: &'a Totals,
+    pub(crate) notes: &'a Notes,
+    /// Done when a server in stream mode has been told of.
+    pub(crate) plain: &'a Once,
 }
 
 /// Whether the server has been reached.
@@ -105,7 +117,7 @@ impl<'a> Session<'a> {
         args: &'a GucArgs,
         server: &'a Server,
         keys: Option<(Credentials, Option<Guard>)>,
-        (scope, show, notes): (&'a Scope, &'a Totals, &'a Notes),
+        Shared { scope, show, notes, plain }: Shared<'a>,
     ) -> Self {
         let (credentials, guard) = keys.unzip();
         let settings = Settings {
@@ -120,7 +132,7 @@ impl<'a> Session<'a> {
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
         let (channel, contact, tuning, ahead) = (None, Contact::None, None, Ahead::Untried);
-        let (number, mode, noted) = (0, None, Arc::new(Once::new()));
+        let (number, mode) = (0, None);
         Self {
             args,
             server,
@@ -134,14 +146,14 @@ impl<'a> Session<'a> {
             notes,
             number,
             mode,
-            noted,
+            plain,
         }
     }
 
     /// Another session with the same server.
     pub(crate) fn another(&self, number: u32) -> Self {
-        let (settings, noted) = (self.settings.clone(), Arc::clone(&self.noted));
-        Self { settings, noted, channel: None, tuning: None, number, ..*self }
+        let settings = self.settings.clone();
+        Self { settings, channel: None, tuning: None, number, ..*self }
     }
 
     /// The server.
@@ -182,6 +194,26 @@ impl<'a> Session<'a> {
                 Err(error) => self.after(error, &mut left)?,
             }
         }
+    }
+
+    /// The directory at `path` as a store, over the channel of this session, and its facts.
+    pub(crate) fn store(&mut self, path: &[u8]) -> Result<(Ftp, Facts)> {
+        let facts = self.ask(|channel| channel.facts(path))?;
+        let facts =
+            facts.ok_or_else(|| lasting(format!("{}: no such directory", Shown::new(path))))?;
+        self.channel()?;
+        let channel = self.channel.take().ok_or(Kept::Nothing)?;
+        Ok((Ftp::over(channel, (self.server, &self.settings), (path, &facts)), facts))
+    }
+
+    /// Takes a channel of a store for which none waits in this session.
+    pub(crate) fn borrow_from(&mut self, store: &Ftp) {
+        self.channel = store.take_idle();
+    }
+
+    /// Returns it.
+    pub(crate) fn return_to(&mut self, store: &Ftp) {
+        self.channel.take().into_iter().for_each(|channel| store.add_idle(channel));
     }
 
     /// Moves what is missing of a file, chunk by chunk. `done` is called with each chunk.
@@ -321,7 +353,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    const fn retries(&self) -> u32 {
+    pub(crate) const fn retries(&self) -> u32 {
         match self.args.rst_retries {
             Some(retries) => retries,
             None => RETRIES_DEFAULT,
@@ -371,7 +403,7 @@ impl<'a> Session<'a> {
                 channel.measure_rtt()?;
                 (self.contact, self.mode) = (Contact::Made, Some(channel.mode()));
                 if channel.mode() == Mode::Stream {
-                    self.noted.call_once(|| self.show.remark(in_stream_mode(self.server)));
+                    self.plain.call_once(|| self.show.remark(in_stream_mode(self.server)));
                 }
                 channel
             }
@@ -380,7 +412,7 @@ impl<'a> Session<'a> {
     }
 
     /// Waits before another attempt, or returns the error.
-    fn after(&mut self, error: FtpError, left: &mut u32) -> Result<()> {
+    pub(crate) fn after(&mut self, error: FtpError, left: &mut u32) -> Result<()> {
         if matches!(error, FtpError::Stopped) {
             return Err(Kept::Nothing.into());
         }

@@ -54,6 +54,8 @@ pub(crate) struct Up {
     pub(crate) path: Vec<u8>,
     /// The mode of the file that is replaced.
     pub(crate) mode: Option<u32>,
+    /// What the server has told of the path, if it is one of a tree.
+    pub(crate) before: Option<Facts>,
     /// Where a file of a tree is recorded when it is complete.
     pub(crate) finished: Option<Arc<Finished>>,
     pub(crate) names: (String, String),
@@ -68,6 +70,8 @@ pub(crate) struct Between {
     pub(crate) to: Vec<u8>,
     /// The mode of the file that is replaced.
     pub(crate) mode: Option<u32>,
+    /// What the receiving server has told of the path, if it is one of a tree.
+    pub(crate) before: Option<Facts>,
     pub(crate) names: (String, String),
     pub(crate) wanted: Wanted,
     pub(crate) manner: Manner,
@@ -98,6 +102,25 @@ impl File {
             (Self::Up(file), _) => file.carry_out(session),
             (Self::Between(file), Some(sink)) => file.carry_out(session, sink),
             (Self::Between(_), None) => Ok(()),
+        }
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Down(Down { facts, .. }) | Self::Between(Between { facts, .. }) => {
+                facts.size.unwrap_or(0)
+            }
+            Self::Up(file) => file.bytes,
+        }
+    }
+
+    /// The place that an error names: the source.
+    pub(crate) fn failure(&self) -> String {
+        match self {
+            Self::Down(file) => file.failure(),
+            Self::Up(file) => file.failure(),
+            Self::Between(file) => file.failure(),
         }
     }
 

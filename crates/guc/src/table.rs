@@ -5,7 +5,7 @@ use crate::url::Place;
 use hikyaku_console::Class::{Convenience, Protects};
 use hikyaku_console::Effect::{Honoured as Y, Nothing as N, Refused as R};
 use hikyaku_console::{Others, Row, Table, Way, row};
-use hikyaku_gridftp::Login;
+use hikyaku_gridftp::{Login, Server};
 
 /// The options of `hikyaku guc`.
 pub const TABLE: Table = Table {
@@ -20,7 +20,7 @@ pub const TABLE: Table = Table {
     ],
     rows: ROWS,
     others: GlobusUrlCopy::OPTIONS,
-    apart: &["source", "target"],
+    apart: &["source", "target", "file_of_urls", "list"],
 };
 
 /// The way of a copy between these places; `None` if no server is one of them. Between two servers of which one takes no
@@ -39,6 +39,14 @@ pub(crate) fn way(source: &Place, target: &Place) -> Option<Way> {
         (None, Some(false)) => Way::ToFtp,
         (None, None) => return None,
     })
+}
+
+/// The way of what comes from this server.
+pub(crate) fn way_from(server: &Server) -> Way {
+    match server.login {
+        Login::Certificate => Way::FromGridFtp,
+        Login::Anonymous | Login::Password { .. } => Way::FromFtp,
+    }
 }
 
 const LEAVE: (&str, &str) = ("", "leave it out");
@@ -65,6 +73,8 @@ const ROWS: &[Row] = &[
     row(("pp", "-pp"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("recurse", "-r"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("cd", "-cd"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
+    row(("sync", "-sync"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
+    row(("sync_level", "-sync-level"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("continue_on_error", "-c"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("inplace", "-inplace"), Protects, &[R, Y, Y, R, Y, Y], BESIDE),
     row(("cksm", "-cksm"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),

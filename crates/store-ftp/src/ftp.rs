@@ -83,25 +83,21 @@ impl Ftp {
     ) -> std::result::Result<Self, OpenError> {
         let mut channel = Channel::open(server, settings)?;
         channel.measure_rtt()?;
-        Self::over(channel, (server, settings), root)
-    }
-
-    /// The same over an open channel, of whose round-trip time it has a measurement.
-    ///
-    /// # Errors
-    ///
-    /// As above.
-    pub fn over(
-        mut channel: Channel,
-        (server, settings): (&Server, &Settings),
-        root: &[u8],
-    ) -> std::result::Result<Self, OpenError> {
         let shown = || Shown::new(root).to_string();
         let facts = channel.facts(root)?.ok_or_else(|| OpenError::NotFound(shown()))?;
         // The root may be a link: the user has named it.
         if !matches!(kind(&Facts { link: None, ..facts.clone() }), Kind::Dir) {
             return Err(OpenError::NotDir(shown()));
         }
+        Ok(Self::over(channel, (server, settings), (root, &facts)))
+    }
+
+    /// A store over an open channel, of whose round-trip time it has a measurement. The directory `root` has these facts.
+    pub fn over(
+        channel: Channel,
+        (server, settings): (&Server, &Settings),
+        (root, facts): (&[u8], &Facts),
+    ) -> Self {
         let traits = Traits {
             mode: channel.mode(),
             modes: facts.mode.map_or(Modes::Unknown, |_| Modes::Shown),
@@ -118,7 +114,7 @@ impl Ftp {
         }
         let idle = Mutex::new(vec![Idle { channel, since: Instant::now() }]);
         let (server, settings, rest) = (server.clone(), settings.clone(), Mutex::default());
-        Ok(Self(Arc::new(Inner { server, settings, root, traits, idle, rest })))
+        Self(Arc::new(Inner { server, settings, root, traits, idle, rest }))
     }
 
     /// A session that waits for work; `None` if none does.

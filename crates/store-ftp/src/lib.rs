@@ -21,4 +21,4 @@ mod store;
 mod visit;
 
 pub use ftp::{Ftp, OpenError};
-pub use visit::{Next, Visited};
+pub use visit::{Enter, Item, Next, Visited};

@@ -245,16 +245,30 @@ impl Store for Ftp {
     }
 
     fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
-        self.visit(root, Links::Kept, &mut |path, visited| {
-            let entry = |found| Entry::new(path.clone(), found, None);
-            let flow = each(match visited {
-                Visited::Entry(facts) => entry(Ok(self.found(&facts, path))),
-                Visited::Circle => return Next::Skip,
-                Visited::Unlisted(error) => entry(self.not_listed(path, &error)),
-                Visited::BadName => Entry::of_bad_name(path),
+        let facts = self.facts(doing("look at", root))?;
+        let found = self.found(&facts, root);
+        if each(Entry::new(root.clone(), Ok(found), None)).is_break() || found.kind != Kind::Dir {
+            return Ok(());
+        }
+        self.visit((root, &facts), Links::Kept, &mut |dir, visited| {
+            let (entries, skipped) = match visited {
+                Visited::Listed { entries, skipped } => (entries, skipped),
+                Visited::Unlisted(error) => {
+                    let found = self.not_listed(dir, &error);
+                    let flow = each(Entry::new(dir.clone(), found, None));
+                    return if flow.is_break() { Next::Stop } else { Next::Go };
+                }
+            };
+            let found = entries.iter().map(|item| {
+                Entry::new(item.path.clone(), Ok(self.found(&item.facts, &item.path)), None)
             });
-            if flow.is_break() { Next::Stop } else { Next::Go }
-        })
+            let bad = (skipped > 0).then(|| Entry::of_bad_name(dir));
+            match found.chain(bad).try_for_each(&mut *each) {
+                ControlFlow::Continue(()) => Next::Go,
+                ControlFlow::Break(()) => Next::Stop,
+            }
+        });
+        Ok(())
     }
 
     /// Each operation is a few commands, and several sessions send them at once.

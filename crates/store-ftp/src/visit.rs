@@ -6,8 +6,9 @@
 use crate::convert::kind;
 use crate::ftp::Ftp;
 use crate::listing::Listing;
+use hikyaku_fs::Name;
 use hikyaku_gridftp::{Facts, FtpError, Kind as Theirs};
-use hikyaku_store::{Kind, Result, StorePath, doing};
+use hikyaku_store::{Kind, StorePath};
 use hikyaku_transfer::Links;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,26 +21,49 @@ const DIRS_OF_THREAD: usize = 4;
 /// Directories that are listed before the walk comes to them.
 const AHEAD_MAX: usize = 64;
 
-/// An event of a walk, for the path that it is about.
+/// An event of a walk, for the directory that it is about.
 #[derive(Debug)]
-pub enum Visited {
-    /// The path has these facts.
-    Entry(Facts),
-    /// The path is a directory that leads back to one above it, by a link. It is not entered.
-    Circle,
-    /// The path is a directory that was not listed, for this reason.
+pub enum Visited<'v> {
+    /// The directory has these entries, in the order of their names, and as many as `skipped` whose names cannot be used.
+    Listed {
+        /// The entries.
+        entries: &'v mut [Item],
+        /// The number of other entries.
+        skipped: u64,
+    },
+    /// The directory was not listed, for this reason.
     Unlisted(FtpError),
-    /// The path is a directory with an entry whose name cannot be part of a path.
-    BadName,
+}
+
+/// An entry of a directory.
+#[derive(Debug)]
+pub struct Item {
+    /// Its name.
+    pub name: Name,
+    /// Its path below the root of the store.
+    pub path: StorePath,
+    /// Its facts.
+    pub facts: Facts,
+    /// Whether it is entered. The caller may change [`Enter::Yes`] to [`Enter::No`].
+    pub enter: Enter,
+}
+
+/// Whether a walk enters an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Enter {
+    /// It is a directory.
+    Yes,
+    /// It is no directory, or the caller does not want it.
+    No,
+    /// It is a directory that leads back to one above it, by a link.
+    Circle,
 }
 
 /// The decision of the caller after an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// The walk goes on, also into this entry if it is a directory.
+    /// The walk goes on.
     Go,
-    /// The entry is not entered.
-    Skip,
     /// A directory that was not listed is listed again.
     Again,
     /// The walk ends.
@@ -61,72 +85,52 @@ impl Above {
 }
 
 impl Ftp {
-    /// Walks the tree at and below `root`: a directory comes before its entries, all entries of a directory come together in
-    /// the order of their names, and before those of its subdirectories.
-    ///
-    /// # Errors
-    ///
-    /// `root` does not exist, or the server cannot be asked for it.
+    /// Walks the tree below the directory `root`, which has these facts: a directory comes before its subdirectories.
     pub fn visit(
         &self,
-        root: &StorePath,
+        (root, facts): (&StorePath, &Facts),
         links: Links,
-        each: &mut dyn FnMut(&StorePath, Visited) -> Next,
-    ) -> Result<()> {
-        let facts = self.facts(doing("look at", root))?;
-        let is_dir = *root == StorePath::ROOT || is_dir(&facts, links);
-        let unique = facts.unique.clone();
-        if each(root, Visited::Entry(facts)) != Next::Go || !is_dir {
-            return Ok(());
-        }
+        each: &mut dyn FnMut(&StorePath, Visited<'_>) -> Next,
+    ) {
         let lister = Lister { ftp: self, state: Mutex::default(), changed: Condvar::new() };
-        let mut dirs = vec![(root.clone(), Above { unique, above: None })];
+        let above = Above { unique: facts.unique.clone(), above: None };
+        let mut dirs = vec![(root.clone(), Arc::new(above))];
         thread::scope(|scope| {
             while let Some((dir, above)) = dirs.pop() {
-                let first = dirs.len();
-                if visit_dir(&lister, (&dir, above), links, (each, &mut dirs)) == Next::Stop {
+                let Listing { entries, skipped } = match lister.take(&dir) {
+                    Ok(listing) => listing,
+                    Err(error) => match each(&dir, Visited::Unlisted(error)) {
+                        Next::Go => continue,
+                        Next::Again => {
+                            dirs.push((dir, above));
+                            continue;
+                        }
+                        Next::Stop => break,
+                    },
+                };
+                let item = |(name, path, facts): (Name, StorePath, Facts)| {
+                    let enter = match is_dir(&facts, links) {
+                        false => Enter::No,
+                        true if above.has(facts.unique.as_ref()) => Enter::Circle,
+                        true => Enter::Yes,
+                    };
+                    Item { name, path, facts, enter }
+                };
+                let mut entries: Vec<Item> = entries.into_iter().map(item).collect();
+                let visited = Visited::Listed { entries: &mut entries, skipped };
+                if each(&dir, visited) == Next::Stop {
                     break;
                 }
+                let first = dirs.len();
+                let below = |unique| Arc::new(Above { unique, above: Some(Arc::clone(&above)) });
                 // Subdirectories leave the list in the order of their names.
-                dirs[first..].reverse();
+                let entered = entries.into_iter().rev().filter(|item| item.enter == Enter::Yes);
+                dirs.extend(entered.map(|item| (item.path, below(item.facts.unique))));
                 lister.add(dirs[first..].iter().map(|(dir, _)| dir.clone()), scope);
             }
             lister.end();
         });
-        Ok(())
     }
-}
-
-/// Reports the entries of a directory, and adds its subdirectories to `dirs`.
-fn visit_dir(
-    lister: &Lister<'_>,
-    (dir, above): (&StorePath, Above),
-    links: Links,
-    (each, dirs): (&mut dyn FnMut(&StorePath, Visited) -> Next, &mut Vec<(StorePath, Above)>),
-) -> Next {
-    let Listing { entries, skipped } = loop {
-        match lister.take(dir) {
-            Ok(listing) => break listing,
-            Err(error) => match each(dir, Visited::Unlisted(error)) {
-                Next::Again => {}
-                next => return next,
-            },
-        }
-    };
-    let above = Arc::new(above);
-    for (_, path, facts) in entries {
-        let (is_dir, unique) = (is_dir(&facts, links), facts.unique.clone());
-        let is_circle = is_dir && above.has(unique.as_ref());
-        let visited = if is_circle { Visited::Circle } else { Visited::Entry(facts) };
-        match each(&path, visited) {
-            Next::Stop => return Next::Stop,
-            Next::Go if is_dir && !is_circle => {
-                dirs.push((path, Above { unique, above: Some(Arc::clone(&above)) }));
-            }
-            Next::Go | Next::Skip | Next::Again => {}
-        }
-    }
-    if skipped > 0 { each(dir, Visited::BadName) } else { Next::Go }
 }
 
 /// Whether an entry is a directory that a walk may enter.
@@ -192,7 +196,7 @@ impl Lister<'_> {
     }
 
     /// A directory. The caller lists it if no thread has done or begun that, or if a thread has failed.
-    fn take(&self, dir: &StorePath) -> std::result::Result<Listing, FtpError> {
+    fn take(&self, dir: &StorePath) -> Result<Listing, FtpError> {
         let mut state = self.state();
         while state.under_way.contains(dir) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod guarded;
+mod store;
 mod striped;
 
 use hikyaku_bench_servers::{Scene, events, is_same, said, write_file};

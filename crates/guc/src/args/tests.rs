@@ -37,6 +37,8 @@ fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
         &["-nogridftp2"],
         &["-ipv6"],
         &["-vb", "-fast", "-rst", "-p", "8"],
+        &["-sync"],
+        &["-sync", "-sync-level", "1"],
     ];
     for words in taken {
         let notes = line(words);
@@ -45,10 +47,6 @@ fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
     let refused = [
         &["-a"][..],
         &["-ascii"],
-        &["-f", "list"],
-        &["-sync"],
-        &["-sync-level", "1"],
-        &["-list", "ftp://h/"],
         &["-dp"],
         &["-delayed-pasv"],
         &["-rst-timeout", "5"],
@@ -81,4 +79,33 @@ fn options_with_one_dash_become_long_ones() {
     let words = ["-p", "4", "-tcp-bs", "65536", "-vb", "-n0", "8", "-p4", "--", "-vb", "-"];
     let want = ["-p", "4", "--tcp-bs", "65536", "--vb", "--n0", "8", "-p4", "--", "-vb", "-"];
     assert_eq!(with_long_options(words.map(OsString::from)), want);
+}
+
+/// The names of all options of globus-url-copy that are not above, by the text of its `-help`.
+const NAMES: &str = "c continue-on-error f cd create-dest r recurse q quiet vb verbose-perf dbg debugftp rst-retries \
+    rst-interval stall-timeout st dumpfile dump-only relative-paths subject source-subject dest-subject tcp-bs \
+    tcp-buffer-size bs block-size p parallel no-third-party-transfers nodcau no-data-channel-authentication dcsafe \
+    data-channel-safe dcpriv data-channel-private off partial-offset len partial-length list stripe striped-block-size mn \
+    module-name mp module-parameters smn src-module-name smp src-module-parameters dmn dst-module-name dmp \
+    dst-module-parameters aa authz-assert saa src-authz-assert daa dst-authz-assert cache-aa cache-authz-assert cache-saa \
+    cache-src-authz-assert cache-daa cache-dst-authz-assert pipeline pp concurrency cc nl-bottleneck nlb src-pipe dst-pipe DP \
+    pipe dcstack data-channel-stack fsstack file-system-stack src-dcstack source-data-channel-stack src-fsstack \
+    source-file-system-stack dst-dcstack dest-data-channel-stack dst-fsstack dest-file-system-stack src-cred sc dst-cred dc \
+    data-cred alias-file usage versions";
+
+#[test]
+fn every_option_of_globus_url_copy_has_a_row_or_a_meaning() {
+    let command = Line::augment_args(clap::Command::new("guc"));
+    let is_known = |name: &str| {
+        let mut options = command.get_arguments();
+        options.any(|option| {
+            let aliases = option.get_all_aliases().unwrap_or_default();
+            let letter = option.get_short().map(|letter| letter.to_string());
+            option.get_long() == Some(name)
+                || letter.as_deref() == Some(name)
+                || aliases.contains(&name)
+        })
+    };
+    let unknown: Vec<&str> = NAMES.split_whitespace().filter(|name| !is_known(name)).collect();
+    assert_eq!(unknown, [""; 0]);
 }

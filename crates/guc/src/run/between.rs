@@ -1,6 +1,6 @@
 //! Copies between two servers.
 
-use super::{CIRCLE, Copy, DEPTH_MAX, ODD, Of};
+use super::{CIRCLE, Copy, ODD, Of};
 use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
@@ -9,26 +9,22 @@ use crate::there::{GROUP, check_file, meant, mode_of};
 use crate::third::Sink;
 use crate::upload::split;
 use crate::url::Remote;
-use anyhow::{Context, Result, bail, ensure};
-use hikyaku_fs::{Name, Shown};
-use hikyaku_gridftp::{Facts, Kind, Listed, Made, Server};
+use crate::walk::{Seen, walk};
+use anyhow::{Result, bail};
+use hikyaku_gridftp::{Facts, Kind, Made, Server};
+use hikyaku_store::StorePath;
+use hikyaku_store_ftp::{Enter, Item};
+use std::collections::HashSet;
 
-/// A directory of the sending server, and where its contents go.
-struct Folder<'a> {
+/// A directory of the sending server, and the one for its contents.
+struct Tree<'a> {
     /// Both with a slash at their end.
     from: &'a [u8],
     to: &'a [u8],
     /// Whether `to` is new.
     made: Made,
-    depth: usize,
-    /// Which entries are meant; `None`: all of them.
+    /// Which entries are copied; `None`: all of them.
     only: Option<&'a Pattern>,
-}
-
-/// The name of an entry; empty if it cannot be used, which is told when the entry is copied.
-// fuzz: none, `ftp_replies` has read it
-fn name(entry: &Listed) -> &[u8] {
-    entry.name.as_ref().map_or(&[], Name::as_bytes)
 }
 
 /// A server that writes a file while it reads it would destroy it, and a directory that is copied into itself has no end.
@@ -88,10 +84,8 @@ impl Copy<'_> {
             Some(pattern) if pattern.folder.is_empty() => b"./",
             Some(pattern) => pattern.folder.as_slice(),
         };
-        let folder = Folder { from: path, to, made, depth: 0, only: pattern.as_ref() };
-        let facts = self.session.ask(|channel| channel.facts(path))?;
-        let unique = facts.and_then(|facts| facts.unique);
-        let meant = self.within(unique, |copy| copy.tree_between(sink, &folder))?;
+        let tree = Tree { from: path, to, made, only: pattern.as_ref() };
+        let meant = self.tree_between(sink, &tree)?;
         if meant == 0 && pattern.is_some() {
             bail!(lasting(format!("{from}: no such file")));
         }
@@ -115,94 +109,82 @@ impl Copy<'_> {
         let look = |path: &[u8]| Ok(sink.ask(|channel| channel.facts(path))?);
         let (to, mode) = meant(to, split(&from.path).1, look)?;
         check_apart(from, sink, &to)?;
-        self.file_between((&from.path, facts), (&to, mode), Of::One)
+        self.file_between((&from.path, facts), (&to, mode, None), Of::One)
     }
 
-    /// Returns the number of entries that are meant.
-    fn tree_between(&mut self, sink: &Sink<'_>, folder: &Folder<'_>) -> Result<usize> {
-        ensure!(
-            folder.depth < DEPTH_MAX,
-            "{}: the server has more than {DEPTH_MAX} directories in each other",
-            Shown::new(folder.from)
-        );
-        let mut entries = self.session.ask(|channel| channel.list(folder.from))?;
-        if let Some(pattern) = folder.only {
-            let is_recursive = self.args.recurse;
-            entries.retain(|entry| {
-                let has_kind = is_recursive || entry.facts.kind != Kind::Directory;
-                has_kind && entry.name.as_ref().is_ok_and(|name| pattern.matches(name.as_bytes()))
-            });
+    /// Copies a directory. Returns the number of its entries that are copied.
+    fn tree_between(&mut self, sink: &Sink<'_>, tree: &Tree<'_>) -> Result<usize> {
+        let (mut top, mut new_dirs) = (0, HashSet::new());
+        if tree.made == Made::New {
+            new_dirs.insert(StorePath::ROOT);
         }
-        let files = entries.iter().filter(|entry| entry.facts.kind == Kind::File);
-        let sizes = files.clone().filter_map(|entry| entry.facts.size);
-        let (count, bytes) = (files.count() as u64, sizes.fold(0, u64::saturating_add));
-        self.session.show.count(|counts| {
-            counts.total_files += count;
-            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
-        });
-        let meant = entries.len();
-        let (mut entries, at_once) = (entries.into_iter(), self.session.questions());
-        loop {
-            let some: Vec<Listed> = entries.by_ref().take(GROUP).collect();
-            if some.is_empty() {
-                break;
-            }
-            let paths = some.iter().map(|entry| [folder.to, name(entry)].concat());
-            let paths: Vec<Vec<u8>> = paths.collect();
-            let before = match folder.made {
-                Made::New => vec![None; paths.len()],
-                Made::Before => sink.ask(|channel| channel.facts_of_each(&paths, at_once))?,
-            };
-            for (entry, before) in some.into_iter().zip(before) {
-                let done = self.entry_between(sink, folder, (entry, before.as_ref()));
-                self.after(done)?;
-            }
-        }
-        Ok(meant)
+        walk(
+            self,
+            |copy| &mut copy.session,
+            tree.from,
+            |copy, below, seen| {
+                let is_top = *below == StorePath::ROOT;
+                let mut entries = match seen {
+                    Seen::Entries(entries) => copy.meant(entries, tree.only.filter(|_| is_top)),
+                    Seen::Failed(error) if is_top => return Err(error),
+                    Seen::Failed(error) => return copy.after(Err(error)),
+                };
+                top += if is_top { entries.len() } else { 0 };
+                let is_new = new_dirs.remove(below);
+                let at_once = copy.session.questions();
+                for some in entries.chunks_mut(GROUP) {
+                    let to = |entry: &&mut Item| [tree.to, entry.path.as_bytes()].concat();
+                    let paths: Vec<_> = some.iter().map(to).collect();
+                    let before = match is_new {
+                        true => vec![None; paths.len()],
+                        false => sink.ask(|channel| channel.facts_of_each(&paths, at_once))?,
+                    };
+                    for ((entry, to), before) in some.iter_mut().zip(paths).zip(before) {
+                        let made = copy.entry_between((sink, tree), entry, (&to, before.as_ref()));
+                        match &made {
+                            Ok(Some(Made::New)) => drop(new_dirs.insert(entry.path.clone())),
+                            Ok(_) => {}
+                            Err(_) => entry.enter = Enter::No,
+                        }
+                        copy.after(made.map(drop))?;
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(top)
     }
 
+    /// Copies an entry. Returns whether its directory is new, if it is one that is entered.
     fn entry_between(
         &mut self,
-        sink: &Sink<'_>,
-        folder: &Folder<'_>,
-        (entry, before): (Listed, Option<&Facts>),
-    ) -> Result<()> {
-        let name = entry.name.context("the server tells a name that cannot be used")?;
-        let from = [folder.from, name.as_bytes()].concat();
-        let to = [folder.to, name.as_bytes()].concat();
+        (sink, tree): (&Sink<'_>, &Tree<'_>),
+        entry: &mut Item,
+        (to, before): (&[u8], Option<&Facts>),
+    ) -> Result<Option<Made>> {
+        let from = [tree.from, entry.path.as_bytes()].concat();
         match entry.facts.kind {
-            Kind::Directory if self.is_above(entry.facts.unique.as_ref()) => {
-                self.leave_out(&from, CIRCLE);
-                Ok(())
-            }
-            Kind::Directory if sink.is(self.session.server()) && is_below(&to, &from) => {
+            Kind::Directory if entry.enter == Enter::Circle => self.leave_out(&from, CIRCLE),
+            Kind::Directory if sink.is(self.session.server()) && is_below(to, &from) => {
+                entry.enter = Enter::No;
                 self.leave_out(&from, "would be copied into itself");
-                Ok(())
             }
-            Kind::Directory => {
-                let made = sink.ask(|channel| channel.make_dir(&to))?;
-                let (from, to) = ([&from, &b"/"[..]].concat(), [&to, &b"/"[..]].concat());
-                let depth = folder.depth + 1;
-                let folder = Folder { from: &from, to: &to, made, depth, only: None };
-                let unique = entry.facts.unique;
-                self.within(unique, |copy| copy.tree_between(sink, &folder)).map(drop)
-            }
+            Kind::Directory => return Ok(Some(sink.ask(|channel| channel.make_dir(to))?)),
             Kind::File => {
-                check_file(&to, before)?;
+                check_file(to, before)?;
                 let mode = before.and_then(mode_of);
-                self.file_between((&from, entry.facts), (&to, mode), Of::Several)
+                let facts = entry.facts.clone();
+                self.file_between((&from, facts), (to, mode, before), Of::Several)?;
             }
-            Kind::Listed | Kind::Link | Kind::Other => {
-                self.leave_out(&from, ODD);
-                Ok(())
-            }
+            Kind::Listed | Kind::Link | Kind::Other => self.leave_out(&from, ODD),
         }
+        Ok(None)
     }
 
     fn file_between(
         &mut self,
         (from, facts): (&[u8], Facts),
-        (to, mode): (&[u8], Option<u32>),
+        (to, mode, before): (&[u8], Option<u32>, Option<&Facts>),
         of: Of,
     ) -> Result<()> {
         let (wanted, manner) = (self.wanted(), self.manner());
@@ -211,8 +193,8 @@ impl Copy<'_> {
             Remote { server: server.clone(), path: path.to_owned() }.to_string()
         };
         let names = (name(self.session.server(), from), name(sink.server(), to));
-        let (from, to) = (from.to_owned(), to.to_owned());
-        let file = Between { from, facts, to, mode, names, wanted, manner };
+        let (from, to, before) = (from.to_owned(), to.to_owned(), before.cloned());
+        let file = Between { from, facts, to, mode, before, names, wanted, manner };
         self.carry_out(File::Between(file), of)
     }
 }

@@ -1,6 +1,6 @@
 //! Copies from a server.
 
-use super::{CIRCLE, Copy, DEPTH_MAX, ODD, Of};
+use super::{CIRCLE, Copy, ODD, Of};
 use crate::download::{Wanted, discard};
 use crate::glob::Pattern;
 use crate::local::directory;
@@ -8,24 +8,26 @@ use crate::outcome::{lasting, part_of_several};
 use crate::several::{Down, File};
 use crate::upload::split;
 use crate::url::Remote;
-use anyhow::{Context, Result, bail, ensure};
+use crate::walk::{Seen, walk};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::misuse;
-use hikyaku_fs::{Dir, FilePlace, Name, Shown};
-use hikyaku_gridftp::{Facts, Kind, Listed};
+use hikyaku_fs::{Dir, FilePlace, PeerPath};
+use hikyaku_gridftp::Kind;
+use hikyaku_store::StorePath;
+use hikyaku_store_ftp::{Enter, Item};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A directory of the server, and where its contents go.
-struct Folder<'a> {
+/// A directory of the server, and the local directory for its contents.
+struct Tree<'a> {
     /// With a slash at its end.
     path: &'a [u8],
     dir: &'a Arc<Dir>,
     /// The path of `dir` for messages and journals.
     shown: &'a Path,
-    depth: usize,
-    /// Which entries are meant; `None`: all of them.
+    /// Which entries are copied; `None`: all of them.
     only: Option<&'a Pattern>,
 }
 
@@ -42,8 +44,8 @@ impl Copy<'_> {
                     .with_context(|| format!("cannot make {}", to.display()))?;
             }
             let dir = Arc::new(Dir::open(to)?);
-            let folder = Folder { path: &from.path, dir: &dir, shown: to, depth: 0, only: None };
-            self.root_down(from, &folder)?;
+            let tree = Tree { path: &from.path, dir: &dir, shown: to, only: None };
+            self.tree_down(from, &tree)?;
             self.session.show.count(|counts| counts.is_counted = true);
             return Ok(());
         }
@@ -93,81 +95,72 @@ impl Copy<'_> {
         }
         let dir = Arc::new(Dir::open(to)?);
         let path = if pattern.folder.is_empty() { b"./" } else { pattern.folder.as_slice() };
-        let folder = Folder { path, dir: &dir, shown: to, depth: 0, only: Some(pattern) };
-        if self.root_down(from, &folder)? == 0 {
+        let tree = Tree { path, dir: &dir, shown: to, only: Some(pattern) };
+        if self.tree_down(from, &tree)? == 0 {
             bail!(lasting(format!("{from}: no such file")));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
     }
 
-    fn root_down(&mut self, from: &Remote, folder: &Folder<'_>) -> Result<usize> {
-        let facts = self.session.ask(|channel| channel.facts(folder.path))?;
-        let unique = facts.and_then(|facts| facts.unique);
-        self.within(unique, |copy| copy.tree_down(from, folder))
-    }
-
     /// Copies a directory of the server. Only names that pass `Name` reach the file system. Returns the number of its
-    /// entries that are meant.
-    fn tree_down(&mut self, from: &Remote, folder: &Folder<'_>) -> Result<usize> {
-        ensure!(
-            folder.depth < DEPTH_MAX,
-            "{}: the server has more than {DEPTH_MAX} directories in each other",
-            Shown::new(folder.path)
-        );
-        let mut entries = self.session.ask(|channel| channel.list(folder.path))?;
-        if let Some(pattern) = folder.only {
-            let is_recursive = self.args.recurse;
-            let is_meant = |entry: &Listed| {
-                let has_kind = is_recursive || entry.facts.kind != Kind::Directory;
-                has_kind && entry.name.as_ref().is_ok_and(|name| pattern.matches(name.as_bytes()))
-            };
-            entries.retain(is_meant);
-        }
-        let meant = entries.len();
-        let files = entries.iter().filter(|entry| entry.facts.kind == Kind::File);
-        let bytes: u64 =
-            files.clone().filter_map(|entry| entry.facts.size).fold(0, u64::saturating_add);
-        let count = files.count() as u64;
-        self.session.show.count(|counts| {
-            counts.total_files += count;
-            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
-        });
-        for entry in entries {
-            let done = match entry.name {
-                Ok(name) => self.entry_down(from, folder, &name, &entry.facts),
-                Err(error) => Err(error).context("the server tells a name that cannot be used"),
-            };
-            self.after(done)?;
-        }
-        Ok(meant)
+    /// entries that are copied.
+    fn tree_down(&mut self, from: &Remote, tree: &Tree<'_>) -> Result<usize> {
+        let mut top = 0;
+        walk(
+            self,
+            |copy| &mut copy.session,
+            tree.path,
+            |copy, below, seen| {
+                let is_top = *below == StorePath::ROOT;
+                let entries = match seen {
+                    Seen::Entries(entries) => copy.meant(entries, tree.only.filter(|_| is_top)),
+                    Seen::Failed(error) if is_top => return Err(error),
+                    Seen::Failed(error) => return copy.after(Err(error)),
+                };
+                let dir = match is_top {
+                    true => Arc::clone(tree.dir),
+                    false => match tree.dir.dir(&PeerPath::new(below.as_bytes())?) {
+                        Ok(dir) => Arc::new(dir),
+                        Err(error) => {
+                            entries.into_iter().for_each(|entry| entry.enter = Enter::No);
+                            return copy.after(Err(error.into()));
+                        }
+                    },
+                };
+                top += if is_top { entries.len() } else { 0 };
+                for entry in entries {
+                    let done = copy.entry_down(from, tree, &dir, entry);
+                    if done.is_err() {
+                        entry.enter = Enter::No;
+                    }
+                    copy.after(done)?;
+                }
+                Ok(())
+            },
+        )?;
+        Ok(top)
     }
 
     fn entry_down(
         &mut self,
         from: &Remote,
-        folder: &Folder<'_>,
-        name: &Name,
-        facts: &Facts,
+        tree: &Tree<'_>,
+        dir: &Arc<Dir>,
+        Item { name, path, facts, enter }: &Item,
     ) -> Result<()> {
-        let path = [folder.path, name.as_bytes()].concat();
-        let shown = folder.shown.join(name.as_os_str());
+        let shown = tree.shown.join(OsStr::from_bytes(path.as_bytes()));
+        let path = [tree.path, path.as_bytes()].concat();
         match facts.kind {
-            Kind::Directory if self.is_above(facts.unique.as_ref()) => {
+            Kind::Directory if *enter == Enter::Circle => {
                 self.leave_out(&path, CIRCLE);
                 Ok(())
             }
-            Kind::Directory => {
-                let dir = Arc::new(directory(folder.dir, name)?);
-                let path = [&path, &b"/"[..]].concat();
-                let depth = folder.depth + 1;
-                let folder = Folder { path: &path, dir: &dir, shown: &shown, depth, only: None };
-                self.within(facts.unique.clone(), |copy| copy.tree_down(from, &folder)).map(drop)
-            }
+            Kind::Directory => directory(dir, name).map(drop),
             Kind::File => {
                 let remote = Remote { path: path.clone(), ..from.clone() };
                 let names = (remote.to_string(), shown.display().to_string());
-                let spot = FilePlace { dir: Arc::clone(folder.dir), name: name.clone() };
+                let spot = FilePlace { dir: Arc::clone(dir), name: name.clone() };
                 let (facts, wanted) = (facts.clone(), Wanted::Whole);
                 let finished = self.finished.clone();
                 let down = Down { path, facts, spot, finished, names, wanted };

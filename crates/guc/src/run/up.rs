@@ -190,7 +190,19 @@ impl Copy<'_> {
         let names = (full.display().to_string(), to.to_string());
         let version = version_here(&meta.into());
         let (from, path, finished) = (from.to_owned(), to.path.clone(), self.finished.clone());
-        let up = Up { from, bytes, version, path, mode, finished, names, wanted, manner };
+        let before_it = before.cloned();
+        let up = Up {
+            from,
+            bytes,
+            version,
+            path,
+            mode,
+            before: before_it,
+            finished,
+            names,
+            wanted,
+            manner,
+        };
         let is_there =
             |finished: &Arc<Finished>| before.is_some_and(|before| finished.has_there(&up, before));
         if self.finished.as_ref().is_some_and(is_there) {

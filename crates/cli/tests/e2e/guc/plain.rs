@@ -12,41 +12,41 @@ const STYLES: [Style; 2] = [Style::Facts, Style::Bare];
 const NOTE: &str = "speaks plain FTP: a file goes through one data connection";
 
 /// A folder for a client, and a server.
-struct Stage {
+pub(super) struct Stage {
     folder: PathBuf,
     server: PlainFtp,
 }
 
 impl Stage {
-    fn new(name: &str, style: Style) -> Self {
+    pub(super) fn new(name: &str, style: Style) -> Self {
         let folder = scratch(&format!("{name}-{style:?}"));
         fs::create_dir_all(folder.join("here")).unwrap();
         let server = PlainFtp::start(&folder.join("there"), style).unwrap();
         Self { folder, server }
     }
 
-    fn guc(&self, words: &[&str]) -> Output {
+    pub(super) fn guc(&self, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
         command.arg("guc").args(["-rst-interval", "0.01"]).args(words);
         command.current_dir(self.here("")).env("XDG_STATE_HOME", self.folder.join("state"));
         command.output().unwrap()
     }
 
-    fn does(&self, words: &[&str]) -> Output {
+    pub(super) fn does(&self, words: &[&str]) -> Output {
         let output = self.guc(words);
         assert!(output.status.success(), "{words:?}: {}", said(&output));
         output
     }
 
-    fn here(&self, path: &str) -> PathBuf {
+    pub(super) fn here(&self, path: &str) -> PathBuf {
         self.folder.join("here").join(path)
     }
 
-    fn there(&self, path: &str) -> PathBuf {
+    pub(super) fn there(&self, path: &str) -> PathBuf {
         self.server.data.join(path)
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         format!("{}/{path}", self.server.url())
     }
 
