@@ -5,6 +5,8 @@ use crate::other_args::GlobusUrlCopy;
 use clap::Args;
 use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
+use hikyaku_store_ftp::Connections;
+use hikyaku_tuner::PaperOptions;
 use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -170,13 +172,23 @@ Examples:
   hikyaku guc -list ftp://data.example.org/set/";
 
 impl GucArgs {
-    /// Data connections of the tuner at most.
-    pub(crate) fn cap(&self) -> u32 {
-        self.max_connections.unwrap_or(CONNECTIONS_MAX)
+    /// The rule for the number of data connections.
+    pub(crate) fn connections(&self) -> Connections {
+        if let Some(n) = self.fixed() {
+            return Connections::Fixed { n, chunk: self.apt_delta };
+        }
+        let default = PaperOptions::default();
+        Connections::Tuned(PaperOptions {
+            first: self.apt_n0,
+            alpha: self.apt_alpha,
+            chunk: self.apt_delta,
+            window: self.tcp_bs.unwrap_or(default.window),
+            cap: self.max_connections.unwrap_or(CONNECTIONS_MAX),
+        })
     }
 
-    /// How many data connections there are, if the user says it.
-    pub(crate) fn fixed(&self) -> Option<u32> {
+    /// The number of data connections, if the user has chosen it.
+    fn fixed(&self) -> Option<u32> {
         let wanted = self.parallel.or_else(|| self.noapt.then_some(1))?;
         Some(wanted.min(self.max_connections.unwrap_or(u32::MAX)))
     }

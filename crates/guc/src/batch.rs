@@ -14,8 +14,6 @@ use crate::several::File;
 use crate::third::Sink;
 use crate::upload::partial_name;
 use anyhow::{Error, Result};
-use hikyaku_gridftp::{Plan, Progress, Transferred, Wanted};
-use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 /// The largest file of a batch. Larger ones are worth connections of their own.
@@ -79,79 +77,6 @@ impl Waiting {
     pub(crate) fn take(&mut self) -> Vec<File> {
         self.bytes = 0;
         std::mem::take(&mut self.files)
-    }
-}
-
-/// The plan of a batch, whose files are called by their numbers.
-pub(crate) struct Batch<'b, 'p, F, T> {
-    files: usize,
-    asked: usize,
-    under_way: VecDeque<UnderWay<T>>,
-    /// How many files may be under way.
-    depth: usize,
-    steps: Steps<'b, 'p, F, T>,
-    done_bytes: u64,
-    has_worked_ahead: bool,
-}
-
-/// What is done with a file here.
-struct Steps<'b, 'p, F, T> {
-    /// Prepares a file. `None` if there is nothing to transfer, or if it fails, which it has recorded.
-    prepare: &'b mut dyn FnMut(usize) -> Option<(Wanted<'p, F>, T)>,
-    /// The server has sent or stored a file.
-    done: &'b mut dyn FnMut(usize, T),
-}
-
-struct UnderWay<T> {
-    number: usize,
-    bytes: u64,
-    kept: T,
-    /// It was asked for before the end of the file before.
-    is_ahead: bool,
-}
-
-impl<'b, 'p, F, T> Batch<'b, 'p, F, T> {
-    fn new(files: usize, depth: usize, steps: Steps<'b, 'p, F, T>) -> Self {
-        let (under_way, has_worked_ahead) = (VecDeque::new(), false);
-        Self { files, asked: 0, under_way, depth, steps, done_bytes: 0, has_worked_ahead }
-    }
-
-    /// Bytes of the files that are done.
-    pub(crate) const fn done_bytes(&self) -> u64 {
-        self.done_bytes
-    }
-
-    /// Whether more than one file is under way.
-    pub(crate) fn is_ahead(&self) -> bool {
-        self.under_way.len() > 1
-    }
-
-    /// Whether a file that was asked for before the end of another one is done.
-    pub(crate) const fn has_worked_ahead(&self) -> bool {
-        self.has_worked_ahead
-    }
-}
-
-impl<'p, F, T> Plan<'p, F> for Batch<'_, 'p, F, T> {
-    fn next(&mut self, _: Option<&Progress>) -> Option<Wanted<'p, F>> {
-        while self.under_way.len() < self.depth && self.asked < self.files {
-            let number = self.asked;
-            self.asked += 1;
-            if let Some((wanted, kept)) = (self.steps.prepare)(number) {
-                let (bytes, is_ahead) = (wanted.part.length, !self.under_way.is_empty());
-                self.under_way.push_back(UnderWay { number, bytes, kept, is_ahead });
-                return Some(wanted);
-            }
-        }
-        None
-    }
-
-    fn done(&mut self, _: &Transferred) {
-        if let Some(file) = self.under_way.pop_front() {
-            self.done_bytes += file.bytes;
-            self.has_worked_ahead |= file.is_ahead;
-            (self.steps.done)(file.number, file.kept);
-        }
     }
 }
 

@@ -1,15 +1,14 @@
 //! A file from a server.
 
 use crate::checksum::Differs;
-use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::local::{Made, finish, in_place, remove_made, store};
 use crate::outcome::{Changed, of_unfinished};
-use crate::plan::{Foresight, Parts};
 use crate::session::{Known, Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Draft, FilePlace};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
+use hikyaku_store_ftp::{Foresight, Missing, Parts};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;

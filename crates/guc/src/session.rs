@@ -1,24 +1,24 @@
 //! A session with a server: its channel, the tuner, and the chunks of a file.
 
 use crate::args::GucArgs;
-use crate::batch::Batch;
 use crate::begun::Notes;
 use crate::checksum::Checksum;
-use crate::chunks::Missing;
 use crate::outcome::{lasting, of_server, remedy};
-use crate::plan::{Chunks, Foresight, Parts, Tools};
-use crate::tuning::Tuning;
+use crate::show::chunk;
 use anyhow::Result;
 use hikyaku_console::{Kept, Message, Scope, Totals, causes, with_remedy};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Plan, Server, Settings, Spoken,
-    Stripes, Trace,
+    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Server, Settings, Spoken,
+    Stripes, Trace, Transferred,
 };
-use hikyaku_store_ftp::Ftp;
+use hikyaku_store_ftp::{
+    Attempt, Batch, Chunker, Counters, Foresight, Ftp, Missing, Move, Moving, Parts, parts_from,
+};
 use hikyaku_tcp::Options;
+use hikyaku_tuner::Decision;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -29,8 +29,7 @@ pub(crate) struct Session<'a> {
     settings: Settings,
     channel: Option<Channel>,
     contact: Contact,
-    tuning: Option<Tuning>,
-    ahead: Ahead,
+    chunker: Chunker,
     scope: &'a Scope,
     pub(crate) show: &'a Totals,
     pub(crate) notes: &'a Notes,
@@ -42,13 +41,13 @@ pub(crate) struct Session<'a> {
     plain: &'a Once,
 }
 
-/// What the sessions of a command share.
+/// The common state of the sessions of a command.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) show: &'a Totals,
     pub(crate) notes: &'a Notes,
-    /// Done when a server in stream mode has been told of.
+    /// Done when the user knows of a server in stream mode.
     pub(crate) plain: &'a Once,
 }
 
@@ -66,15 +65,6 @@ const RETRIES_DEFAULT: u32 = 5;
 
 /// Questions that are at a server at once, if it takes more than one.
 const QUESTIONS: usize = 64;
-
-/// Whether the server can be asked for a part while it sends or stores another one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ahead {
-    /// It has not been asked for two parts at once, or not successfully.
-    Untried,
-    Works,
-    Fails,
-}
 
 /// How the chunks of a file are moved.
 pub(crate) struct Way<'w, 'p, F> {
@@ -108,10 +98,6 @@ pub(crate) enum Sender {
     Server,
 }
 
-/// Moves the parts of a plan through a channel, and counts their bytes.
-pub(crate) type Move<'m, 'p, F> =
-    dyn Fn(&mut Channel, &mut dyn Plan<'p, F>, &AtomicU64) -> Result<(), FtpError> + 'm;
-
 impl<'a> Session<'a> {
     pub(crate) fn new(
         args: &'a GucArgs,
@@ -131,16 +117,15 @@ impl<'a> Session<'a> {
             guard: guard.flatten(),
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
-        let (channel, contact, tuning, ahead) = (None, Contact::None, None, Ahead::Untried);
-        let (number, mode) = (0, None);
+        let (channel, contact, number, mode) = (None, Contact::None, 0, None);
+        let chunker = Chunker::new(args.connections());
         Self {
             args,
             server,
             settings,
             channel,
             contact,
-            tuning,
-            ahead,
+            chunker,
             scope,
             show,
             notes,
@@ -153,7 +138,8 @@ impl<'a> Session<'a> {
     /// Another session with the same server.
     pub(crate) fn another(&self, number: u32) -> Self {
         let settings = self.settings.clone();
-        Self { settings, channel: None, tuning: None, number, ..*self }
+        let chunker = Chunker::new(self.args.connections());
+        Self { settings, channel: None, chunker, number, ..*self }
     }
 
     /// The server.
@@ -168,7 +154,7 @@ impl<'a> Session<'a> {
 
     /// In which parts the server can send a file.
     pub(crate) const fn parts(&self) -> Parts {
-        parts(self.args)
+        parts_from(Mode::Extended, self.settings.stripes)
     }
 
     /// How sessions of this command behave.
@@ -271,46 +257,33 @@ impl<'a> Session<'a> {
         way: &Way<'_, 'p, F>,
         done: &mut dyn FnMut(&Range<u64>),
     ) -> Result<(), FtpError> {
-        let rtt = self.channel()?.rtt().unwrap_or_default();
-        let args = self.args;
-        let mode = self.mode.unwrap_or(Mode::Extended);
-        let tuning = self.tuning.get_or_insert_with(|| Tuning::new(args, mode, rtt));
+        let mode = self.channel()?.mode();
         let Some(channel) = &mut self.channel else { return Ok(()) };
-        let foresight = if self.ahead == Ahead::Fails { Foresight::None } else { way.foresight };
-        let counted = self.show.counted(self.number as usize);
-        let before = counted.load(Ordering::Relaxed);
         let parts = match (mode, way.sender) {
-            (Mode::Extended, Sender::Server) => parts(args),
-            (Mode::Extended, Sender::Here) | (Mode::Stream, Sender::Server) => Parts::Chunks,
+            (_, Sender::Server) => parts_from(mode, self.settings.stripes),
+            (Mode::Extended, Sender::Here) => Parts::Chunks,
             // The file ends with the part.
             (Mode::Stream, Sender::Here) => Parts::Whole,
         };
-        let with = way.with.clone();
-        let tools = Tools { path, with, tuning, foresight, parts, rtt, show: self.show };
-        let mut chunks = Chunks::new(tools, missing, done);
-        let moved = (way.by)(channel, &mut chunks, counted);
-        let (done_bytes, is_ahead) = (chunks.done_bytes(), chunks.is_ahead());
-        if chunks.has_worked_ahead() {
-            self.ahead = Ahead::Works;
-        }
-        let Err(error) = moved else { return Ok(()) };
-        // All of the chunks that are not done are transferred again.
-        counted.store(before + done_bytes, Ordering::Relaxed);
-        let is_own = matches!(error, FtpError::Stopped | FtpError::Local(_));
-        if is_ahead && self.ahead == Ahead::Untried && !is_own {
-            // If two parts at once are not what the server fails with, the same error comes again.
-            self.ahead = Ahead::Fails;
+        let (with, foresight) = (way.with.clone(), way.foresight);
+        let moving = Moving { path, with, foresight, parts };
+        let report = |asked: &Decision, bytes, done: &Transferred| {
+            chunk(self.show, asked, bytes, done);
+        };
+        let bytes = self.show.counted(self.number as usize);
+        let counters = Counters { bytes, report: &report };
+        let file = (&moving, missing);
+        if self.chunker.attempt(channel, file, way.by, &counters, done)? == Attempt::OneByOne {
             self.channel = None;
-            return Ok(());
         }
-        Err(error)
+        Ok(())
     }
 
     /// How many small files may be asked for at once; `None`: one.
     pub(crate) fn depth(&self) -> Option<usize> {
         let can_be = self.mode != Some(Mode::Stream);
         let is_wanted = can_be && self.args.pp > 1 && self.args.cksm.is_none();
-        (is_wanted && self.ahead != Ahead::Fails).then_some(self.args.pp as usize)
+        (is_wanted && self.chunker.works_ahead()).then_some(self.args.pp as usize)
     }
 
     /// Whether the next file is copied after one that cannot be copied.
@@ -330,18 +303,11 @@ impl<'a> Session<'a> {
         by: &Move<'_, 'p, F>,
     ) {
         let counted = self.show.counted(self.number as usize);
-        let before = counted.load(Ordering::Relaxed);
-        let moved = self.channel().and_then(|channel| by(channel, batch, counted));
-        if batch.has_worked_ahead() {
-            self.ahead = Ahead::Works;
+        let opened = self.channel().map(drop);
+        let Some(channel) = self.channel.as_mut().filter(|_| opened.is_ok()) else { return };
+        if self.chunker.batch(channel, batch, by, counted).ok() != Some(Attempt::Whole) {
+            self.channel = None;
         }
-        let Err(error) = moved else { return };
-        let is_own = matches!(error, FtpError::Stopped | FtpError::Local(_));
-        if batch.is_ahead() && self.ahead == Ahead::Untried && !is_own {
-            self.ahead = Ahead::Fails;
-        }
-        counted.store(before + batch.done_bytes(), Ordering::Relaxed);
-        self.channel = None;
     }
 
     /// Asks whether the server takes these paths for what they are, while nothing else is under way. What it answers is
@@ -422,7 +388,7 @@ impl<'a> Session<'a> {
             && self.contact == Contact::None
             && self.args.rst_retries.is_none();
         if !error.may_pass() || *left == 0 || is_absent {
-            let of_stripes = match (&error, parts(self.args)) {
+            let of_stripes = match (&error, self.parts()) {
                 (FtpError::Lie(_), Parts::Whole) => {
                     Some("without -stripe: some servers' data nodes send whole files only")
                 }
@@ -465,12 +431,6 @@ fn in_stream_mode(server: &Server) -> String {
     format!(
         "{host}:{port} speaks plain FTP: a file goes through one data connection, whatever -p says"
     )
-}
-
-/// The data nodes of Globus send what belongs to them of a whole file. Of a part that begins later, some send nothing, or
-/// more than that.
-const fn parts(args: &GucArgs) -> Parts {
-    if args.stripe { Parts::Whole } else { Parts::Chunks }
 }
 
 fn trace(spoken: Spoken<'_>) {

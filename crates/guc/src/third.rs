@@ -1,11 +1,9 @@
 //! A file from one server to another.
 
 use crate::checksum::Differs;
-use crate::chunks::Missing;
 use crate::download::{Wanted, check_unchanged, version};
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::outcome::{Changed, of_unfinished, remedy};
-use crate::plan::{Foresight, Parts};
 use crate::session::{Known, Sender, Session, Way};
 use crate::upload::{Begun, Left, Manner, earlier};
 use anyhow::{Context, Result, ensure};
@@ -13,6 +11,7 @@ use hikyaku_console::{Kept, with_remedy};
 use hikyaku_gridftp::{
     Channel, Facts, FtpError, Kind, Mode, Part, Plan, Rename, Server, Settings, Target,
 };
+use hikyaku_store_ftp::{Foresight, Missing, Parts};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,16 +1,15 @@
 //! A file to a server.
 
 use crate::checksum::Differs;
-use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal, Recorder};
 use crate::outcome::{Changed, lasting, of_unfinished};
-use crate::plan::Foresight;
 use crate::session::{Known, Sender, Session, Way};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{At, Kept, with_remedy};
 use hikyaku_fs::{Meta, Name, Token};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Mode, Part, Plan, Rename, Supply, Upload};
+use hikyaku_store_ftp::{Foresight, Missing};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;

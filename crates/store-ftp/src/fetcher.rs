@@ -1,85 +1,128 @@
 //! A session as a channel of requests for bytes of files.
 //!
-//! Ranges of a request go as parts over the same data connections. With extended block mode the next part is asked for
-//! before the last one is complete; in stream mode consecutive parts come by one command.
+//! Ranges of a request go in chunks over data connections whose number the tuner searches. In stream mode consecutive parts
+//! come by one command.
 
+mod small;
+
+use crate::chunker::{Attempt, Chunker, Counters, Moving, parts_from};
+use crate::chunks::{Foresight, Parts};
 use crate::convert::{kind, reason};
 use crate::ftp::Ftp;
+use crate::missing::Missing;
+use crate::tuning::Connections;
 use hikyaku_gridftp::{
-    Channel, FtpError, Mode, Part, Plan, Progress, Settings, Store, Transferred,
+    Channel, Facts, FtpError, Mode, Plan, Progress, Settings, Store, Transferred,
     Wanted as WantedPart,
 };
 use hikyaku_store::{
     Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced, Segment, Segments,
     Wanted,
 };
-use hikyaku_transfer::{Geometry, SEGMENT};
+use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Data connections of a session with extended block mode.
-const CONNECTIONS: u32 = 4;
-/// Bytes of a part with extended block mode: a cut is followed at its end.
-const PART_BYTES: u64 = 16 << 20;
+/// Bytes of a request in extended block mode. The tuner has room in it for many chunks.
+const REQUEST_BYTES: u64 = 1 << 30;
+/// Bytes of a request in stream mode: several sessions share a large file.
+const STREAM_REQUEST_BYTES: u64 = 64 << 20;
 /// Pieces that wait to be put together into segments.
 const PIECES_MAX: usize = 64;
 
 /// A session that reads files.
 pub(crate) struct FtpFetcher {
-    ftp: Ftp,
+    pub(crate) ftp: Ftp,
     settings: Settings,
-    /// Opened with the first request, and after a failure.
-    channel: Mutex<Option<Channel>>,
+    session: Mutex<Session>,
     is_closed: Arc<AtomicBool>,
-    pace: Paced,
+    pub(crate) pace: Paced,
+}
+
+struct Session {
+    /// Opened with the first request, and after a failure.
+    channel: Option<Channel>,
+    chunker: Chunker,
 }
 
 impl FtpFetcher {
     pub(crate) fn new(ftp: &Ftp) -> Self {
         let is_closed: Arc<AtomicBool> = Arc::default();
         let settings = Settings { stop: Arc::clone(&is_closed), ..ftp.settings().clone() };
-        let (channel, pace) = (Mutex::default(), Paced::default());
-        Self { ftp: ftp.clone(), settings, channel, is_closed, pace }
-    }
-
-    fn channel(&self) -> MutexGuard<'_, Option<Channel>> {
-        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
+        let session = Session { channel: None, chunker: Chunker::new(Connections::default()) };
+        let (session, pace) = (Mutex::new(session), Paced::default());
+        Self { ftp: ftp.clone(), settings, session, is_closed, pace }
     }
 
     /// Does something in the session.
-    fn with<T>(
+    pub(crate) fn with<T>(
         &self,
-        what: impl FnOnce(&mut Channel) -> Result<T, FtpError>,
+        what: impl FnOnce(&mut Channel, &mut Chunker) -> Result<T, FtpError>,
     ) -> Result<T, FtpError> {
-        let mut open = self.channel();
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let Session { channel: open, chunker } = &mut *session;
         let mut channel = match open.take() {
             Some(channel) => channel,
-            None => Channel::open(self.ftp.server(), &self.settings)?,
+            None => {
+                let mut channel = Channel::open(self.ftp.server(), &self.settings)?;
+                channel.measure_rtt()?;
+                channel
+            }
         };
-        let done = what(&mut channel);
+        let done = what(&mut channel, chunker);
         let is_usable = done.as_ref().err().is_none_or(FtpError::leaves_channel);
         *open = (is_usable && channel.is_in_step()).then_some(channel);
         done
     }
 
+    /// Moves ranges of a file, up to a cut.
+    fn move_ranges<'p>(
+        &self,
+        moving: &Moving<'p, Arc<Store<'p>>>,
+        ranges: &[Range<u64>],
+        cut: &Cut,
+    ) -> Result<(), FtpError> {
+        let mut missing = Missing::of(ranges);
+        let all = missing.bytes();
+        let counted = AtomicU64::new(0);
+        let counters = Counters { bytes: &counted, report: &|_, _, _| () };
+        loop {
+            let before = all - missing.bytes();
+            let by = |channel: &mut Channel, plan: &mut dyn Plan<'p, _>, counted: &AtomicU64| {
+                channel.download(&mut UpTo { plan, cut, before }, counted)
+            };
+            let attempt = self.with(|channel, chunker| {
+                chunker.attempt(channel, (moving, &mut missing), &by, &counters, &mut |_| ())
+            })?;
+            if attempt == Attempt::Whole {
+                return Ok(());
+            }
+        }
+    }
+
     /// Checks that a file is the one that a walk has found.
     fn check(&self, file: &Wanted) -> Result<(), FetchError> {
         let full = self.ftp.full(&file.path);
-        let facts = self.with(|channel| channel.facts(&full)).map_err(|error| fate(&error))?;
-        let facts = facts.ok_or(FetchError::File(ErrorKind::NotFound))?;
-        let is_same_time = facts.time().is_none_or(|(secs, _)| secs == file.modified.secs);
-        let is_same = kind(&facts) == Kind::File && facts.size == Some(file.size) && is_same_time;
-        if is_same { Ok(()) } else { Err(FetchError::File(ErrorKind::Changed)) }
+        let facts = self.with(|channel, _| channel.facts(&full)).map_err(|error| fate(&error))?;
+        compare(file, facts.as_ref()).map_err(FetchError::File)
     }
 }
 
+/// Compares the facts of a path with the file that a walk has found.
+pub(crate) fn compare(file: &Wanted, facts: Option<&Facts>) -> Result<(), ErrorKind> {
+    let facts = facts.ok_or(ErrorKind::NotFound)?;
+    let is_same_time = facts.time().is_none_or(|(secs, _)| secs == file.modified.secs);
+    let is_same = kind(facts) == Kind::File && facts.size == Some(file.size) && is_same_time;
+    if is_same { Ok(()) } else { Err(ErrorKind::Changed) }
+}
+
 /// The effect of a failure on the channel.
-fn fate(error: &FtpError) -> FetchError {
+pub(crate) fn fate(error: &FtpError) -> FetchError {
     match error {
         FtpError::Refused { code: 500.., .. } | FtpError::BadPath | FtpError::LosesName { .. } => {
             FetchError::File(reason(error))
@@ -92,8 +135,11 @@ impl Fetcher for FtpFetcher {
     fn traits(&self) -> FetcherTraits {
         FetcherTraits {
             requests_max: 1,
-            request_bytes: None,
-            small_bytes: 0,
+            request_bytes: Some(match self.ftp.traits().mode {
+                Mode::Extended => REQUEST_BYTES,
+                Mode::Stream => STREAM_REQUEST_BYTES,
+            }),
+            small_bytes: small::SMALL_BYTES,
             cutting: Cutting::ClosesConnection,
         }
     }
@@ -106,7 +152,6 @@ impl Fetcher for FtpFetcher {
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError> {
-        self.check(file)?;
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
         let mut segments = Segments::new(geometry);
         let full = self.ftp.full(&file.path);
@@ -121,18 +166,23 @@ impl Fetcher for FtpFetcher {
                     let sent = pieces.send((at, bytes.to_vec()));
                     sent.map_err(|_| std::io::ErrorKind::BrokenPipe.into())
                 };
-                let mode = self.ftp.traits().mode;
-                let mut plan = Parts::new((&full, ranges), mode, cut, Arc::new(store));
-                self.with(|channel| channel.download(&mut plan, &AtomicU64::new(0)))
+                let (mode, stripes) = (self.ftp.traits().mode, self.settings.stripes);
+                let parts = match mode {
+                    Mode::Extended => parts_from(mode, stripes),
+                    Mode::Stream => Parts::Segments,
+                };
+                let with: Arc<Store<'_>> = Arc::new(store);
+                let moving = Moving { path: &full, with, foresight: Foresight::Measured, parts };
+                self.move_ranges(&moving, ranges, cut)
             });
             for (at, piece) in from {
                 segments.add(at, &piece, each);
             }
             transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        moved.map_err(|error| fate(&error))?;
-        // Bytes that were read after a change belong to another file.
+        // Bytes that were read after a change belong to another file, and a transfer may fail by it.
         self.check(file)?;
+        moved.map_err(|error| fate(&error))?;
         segments.end(each);
         Ok(0)
     }
@@ -144,32 +194,14 @@ impl Fetcher for FtpFetcher {
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<(), FetchError> {
-        let mut before = 0;
-        for (index, file) in files.iter().enumerate() {
-            if cut.is_reached(before) {
-                break;
-            }
-            before += file.size;
-            let content = Mutex::new(vec![0; usize::try_from(file.size).unwrap_or(0)]);
-            let full = self.ftp.full(&file.path);
-            let part = Part { path: &full, offset: 0, length: file.size };
-            let store = |at: u64, bytes: &[u8]| {
-                arrived(bytes.len() as u64);
-                self.pace.wait(bytes.len() as u64);
-                let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
-                content[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
-                Ok(())
-            };
-            let get = |channel: &mut Channel| channel.get(&part, 1, &AtomicU64::new(0), store);
-            let got = match file.size {
-                0 => Ok(()),
-                _ => self.with(get).map(drop).map_err(|error| fate(&error)),
-            };
-            match got.and_then(|()| self.check(file)) {
-                Ok(()) => each(index, Ok(content.into_inner().unwrap_or_default())),
-                Err(FetchError::File(kind)) => each(index, Err(kind)),
-                Err(lost) => return Err(lost),
-            }
+        let (mut first, mut before) = (0, 0);
+        while first < files.len() && !cut.is_reached(before) {
+            let count = small::batch_of(&files[first..]);
+            let batch = &files[first..first + count];
+            self.batch(batch, (cut, &mut before), arrived, &mut |at, content| {
+                each(first + at, content);
+            })?;
+            first += count;
         }
         Ok(())
     }
@@ -184,68 +216,38 @@ impl Fetcher for FtpFetcher {
 
     fn is_alive(&self) -> bool {
         // A session that is busy is watched by its request.
-        let is_busy = self.channel.try_lock().is_err();
-        is_busy || self.with(Channel::measure_rtt).is_ok()
+        let is_busy = self.session.try_lock().is_err();
+        is_busy || self.with(|channel, _| channel.measure_rtt()).is_ok()
     }
 
     fn close(&self, _: &str) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.pace.close();
-        if let Ok(mut open) = self.channel.try_lock()
-            && let Some(channel) = open.take()
+        if let Ok(mut session) = self.session.try_lock()
+            && let Some(channel) = session.channel.take()
         {
             channel.quit();
         }
     }
 }
 
-/// The parts of the ranges of a request, up to a cut.
-struct Parts<'p> {
-    path: &'p [u8],
-    /// In reverse order.
-    left: Vec<Range<u64>>,
+/// A plan up to a cut.
+struct UpTo<'c, 'p, F> {
+    plan: &'c mut dyn Plan<'p, F>,
+    cut: &'c Cut,
     /// Bytes of the request before the next part.
     before: u64,
-    mode: Mode,
-    cut: &'p Cut,
-    store: Arc<Store<'p>>,
-    under_way: usize,
 }
 
-impl<'p> Parts<'p> {
-    fn new(
-        (path, ranges): (&'p [u8], &[Range<u64>]),
-        mode: Mode,
-        cut: &'p Cut,
-        store: Arc<Store<'p>>,
-    ) -> Self {
-        let left = ranges.iter().rev().filter(|range| !range.is_empty()).cloned().collect();
-        Self { path, left, before: 0, mode, cut, store, under_way: 0 }
-    }
-}
-
-impl<'p> Plan<'p, Arc<Store<'p>>> for Parts<'p> {
-    fn next(&mut self, _: Option<&Progress>) -> Option<WantedPart<'p, Arc<Store<'p>>>> {
-        if self.under_way > 1 || self.cut.is_reached(self.before) {
-            return None;
-        }
-        let range = self.left.last_mut()?;
-        let (most, connections) = match self.mode {
-            Mode::Extended => (PART_BYTES, CONNECTIONS),
-            Mode::Stream => (SEGMENT, 1),
-        };
-        let length = most.min(range.end - range.start);
-        let part = Part { path: self.path, offset: range.start, length };
-        range.start += length;
-        if range.is_empty() {
-            self.left.pop();
-        }
-        self.before += length;
-        self.under_way += 1;
-        Some(WantedPart { part, connections, with: Arc::clone(&self.store) })
+impl<'p, F> Plan<'p, F> for UpTo<'_, 'p, F> {
+    fn next(&mut self, under_way: Option<&Progress>) -> Option<WantedPart<'p, F>> {
+        let is_over = self.cut.is_reached(self.before);
+        let wanted = if is_over { None } else { self.plan.next(under_way) };
+        self.before += wanted.as_ref().map_or(0, |wanted| wanted.part.length);
+        wanted
     }
 
-    fn done(&mut self, _: &Transferred) {
-        self.under_way -= 1;
+    fn done(&mut self, done: &Transferred) {
+        self.plan.done(done);
     }
 }

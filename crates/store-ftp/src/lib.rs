@@ -9,16 +9,26 @@
 //! for after a failure. A file is recognized by its size and time, and by its identity if the server sends one.
 #![forbid(unsafe_code)]
 
+mod batch;
+mod chunker;
+mod chunks;
 mod convert;
 mod draft;
 mod fetcher;
 mod ftp;
 mod held;
 mod listing;
+mod missing;
 mod open;
 mod sending;
 mod store;
+mod tuning;
 mod visit;
 
+pub use batch::{Batch, Steps};
+pub use chunker::{Attempt, Chunker, Counters, Move, Moving, parts_from};
+pub use chunks::{Foresight, Parts, Report};
 pub use ftp::{Ftp, OpenError};
+pub use missing::Missing;
+pub use tuning::Connections;
 pub use visit::{Enter, Item, Next, Visited};

@@ -2,13 +2,15 @@
 
 use super::{LOOPBACK, is_there};
 use hikyaku_bench_servers::Scene;
-use hikyaku_gridftp::{Login, Server, Settings};
+use hikyaku_gridftp::{Login, Server, Settings, Spoken, Trace};
 use hikyaku_store::testing::{self, Rig};
-use hikyaku_store::{Finish, Make, Naming, Store, StorePath, Writes};
+use hikyaku_store::{Cut, ErrorKind, Finish, Make, Naming, Store, StorePath, Wanted, Writes};
 use hikyaku_store_ftp::Ftp;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use xtask::servers::gridftp::{self, GridFtp};
 
 /// A server that ends with the test.
@@ -24,11 +26,16 @@ impl Running {
     }
 
     fn ftp(&self, folder: &std::path::Path) -> Ftp {
+        self.traced(folder, None)
+    }
+
+    fn traced(&self, folder: &std::path::Path, trace: Option<Trace>) -> Ftp {
         let address = self.1.url.trim_start_matches("ftp://");
         let (host, port) = address.split('/').next().unwrap().split_once(':').unwrap();
         let (host, port) = (host.to_owned(), port.parse().unwrap());
         let server = Server { host, port, login: Login::Anonymous };
-        Ftp::open(&server, &Settings::default(), folder.to_str().unwrap().as_bytes()).unwrap()
+        let settings = Settings { trace, ..Settings::default() };
+        Ftp::open(&server, &settings, folder.to_str().unwrap().as_bytes()).unwrap()
     }
 }
 
@@ -90,4 +97,77 @@ fn a_large_draft_goes_in_any_order() {
     let stored = fs::read(running.1.data.join("f")).unwrap();
     assert!(stored[..content.len()] == content && stored[content.len()..].iter().all(|b| *b == 0));
     assert_eq!(fs::read_dir(&running.1.data).unwrap().count(), 1);
+}
+
+/// The largest number of files that were requested and not complete.
+fn most_at_once(spoken: &[String]) -> usize {
+    let mut now: usize = 0;
+    let count = |line: &String| {
+        now = match line {
+            line if line.starts_with("> ERET") => now + 1,
+            line if line.starts_with("< 226") => now.saturating_sub(1),
+            _ => now,
+        };
+        now
+    };
+    spoken.iter().map(count).max().unwrap_or(0)
+}
+
+#[test]
+fn small_files_are_requested_together_and_large_ones_come_whole() {
+    const FILES: usize = 300;
+    let Some(running) = Running::new("store-ftp-fetches") else { return };
+    let content = |number: usize, bytes: usize| -> Vec<u8> {
+        (0..bytes).map(|at| ((at + number) % 251) as u8).collect()
+    };
+    let size = |number: usize| if number == 7 { 0 } else { 100 * number + 1 };
+    for number in 0..FILES {
+        fs::write(running.1.data.join(number.to_string()), content(number, size(number))).unwrap();
+    }
+    fs::write(running.1.data.join("large"), content(0, 70_000_003)).unwrap();
+    let spoken = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&spoken);
+    let trace = move |line: Spoken<'_>| {
+        all.lock().unwrap().push(match line {
+            Spoken::Command(command) => format!("> {command}"),
+            Spoken::Reply(reply) => format!("< {}", reply.code),
+        });
+    };
+    let store = running.traced(&running.1.data, Some(Arc::new(trace)));
+    let wanted = |name: &str| {
+        let path = StorePath::new(name.as_bytes()).unwrap();
+        let found = store.look(&path).unwrap();
+        Wanted { path, size: found.size, modified: found.modified, content: None }
+    };
+    let mut files: Vec<Wanted> = (0..FILES).map(|number| wanted(&number.to_string())).collect();
+    fs::remove_file(running.1.data.join("11")).unwrap();
+    // The time of another second.
+    files[13].modified.secs -= 100;
+    let fetcher = store.own_fetchers(1).unwrap().remove(0);
+    let mut got = vec![None; FILES];
+    let all: Vec<&Wanted> = files.iter().collect();
+    let fetched = fetcher.small(&all, &Cut::default(), &|_| (), &mut |at, content| {
+        assert!(got[at].replace(content).is_none(), "{at} comes twice");
+    });
+    fetched.unwrap();
+    for (number, got) in got.into_iter().enumerate() {
+        let wanted = match number {
+            11 => Err(ErrorKind::NotFound),
+            13 => Err(ErrorKind::Changed),
+            _ => Ok(content(number, size(number))),
+        };
+        assert!(got == Some(wanted), "{number}");
+    }
+    assert!(most_at_once(&spoken.lock().unwrap()) > 10);
+
+    let large = wanted("large");
+    let (bytes, ranges) = (content(0, 70_000_003), [3 << 20..large.size]);
+    let mut segments = BTreeSet::new();
+    let fetched = fetcher.ranges(&large, &ranges, &Cut::default(), &|_| (), &mut |segment| {
+        let at = segment.index.0 as usize * (1 << 20);
+        assert!(segment.bytes == &bytes[at..bytes.len().min(at + (1 << 20))]);
+        assert!(segments.insert(segment.index.0));
+    });
+    assert_eq!(fetched, Ok(0));
+    assert_eq!(segments, (3..67).collect());
 }

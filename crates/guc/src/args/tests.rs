@@ -11,12 +11,6 @@ struct Line {
     args: GucArgs,
 }
 
-/// The arguments of a command line.
-pub(crate) fn parse(words: &[&str]) -> GucArgs {
-    let words = std::iter::once("guc").chain(words.iter().copied()).map(OsString::from);
-    Line::parse_from(with_long_options(words)).args
-}
-
 #[test]
 fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
     let line = |words: &[&str]| {

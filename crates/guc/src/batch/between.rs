@@ -1,12 +1,13 @@
 //! Small files from one server to another.
 
-use super::{Batch, Fates, Steps, partials};
+use super::{Fates, partials};
 use crate::outcome::Changed;
 use crate::session::Session;
 use crate::several::Between;
 use crate::third::{Sink, to_sink};
 use anyhow::Error;
 use hikyaku_gridftp::{Part, Rename, Wanted};
+use hikyaku_store_ftp::{Batch, Steps};
 
 pub(super) fn relay_all(
     session: &mut Session<'_>,
@@ -39,7 +40,7 @@ pub(super) fn relay_all(
         let steps = Steps { prepare: &mut prepare, done: &mut done };
         let mut batch = Batch::new(files.len(), depth, steps);
         session.try_batch(&mut batch, &to_sink(sink));
-        let left: Vec<usize> = batch.under_way.iter().map(|file| file.number).collect();
+        let left: Vec<usize> = batch.left().collect();
         let mut unnamed = rename_all(session, sink, (&files, &partials), (stored, &fates));
         unnamed.extend(left);
         for number in unnamed {

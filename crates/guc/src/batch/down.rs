@@ -1,6 +1,6 @@
 //! Small files from a server.
 
-use super::{Batch, Fates, Steps};
+use super::Fates;
 use crate::download::get;
 use crate::local::store;
 use crate::outcome::Changed;
@@ -9,6 +9,7 @@ use crate::several::Down;
 use anyhow::{Context, Error};
 use hikyaku_fs::{Draft, Name, Replace};
 use hikyaku_gridftp::{Part, Store, Wanted};
+use hikyaku_store_ftp::{Batch, Steps};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;

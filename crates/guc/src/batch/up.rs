@@ -1,12 +1,13 @@
 //! Small files to a server.
 
-use super::{Batch, Fates, Steps, partials};
+use super::{Fates, partials};
 use crate::finished::When;
 use crate::session::Session;
 use crate::several::Up;
 use crate::upload::{Source, put, version_here};
 use anyhow::{Context, Error};
 use hikyaku_gridftp::{Part, Rename, Upload, Wanted};
+use hikyaku_store_ftp::{Batch, Steps};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub(super) fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error
         let steps = Steps { prepare: &mut prepare, done: &mut done };
         let mut batch = Batch::new(files.len(), depth, steps);
         session.try_batch(&mut batch, &put);
-        let under_way: Vec<usize> = batch.under_way.iter().map(|file| file.number).collect();
+        let under_way: Vec<usize> = batch.left().collect();
         let named = |&at: &usize| {
             let Up { path, mode, .. } = &files[at];
             Rename { from: &partials[at], to: path, mode: *mode }
