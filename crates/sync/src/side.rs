@@ -337,7 +337,7 @@ fn look_at_files(tree: &Tree, paths: &[StorePath], all: &mut [Item]) -> Done {
         Ok(_) => {}
         // It was removed meanwhile: what is done to it will fail.
         Err(error) if error.kind == ErrorKind::NotFound => {}
-        Err(error) => drop(failed.get_or_insert(why(&error))),
+        Err(error) => drop(failed.get_or_insert_with(|| why(&error))),
     });
     failed.map_or(Ok(()), Err)
 }

@@ -45,7 +45,7 @@ enum Ground {
     /// This machine.
     Here,
     /// A session with another one.
-    Host(Link),
+    Host(Box<Link>),
     /// Another storage, and the path in it as the user wrote it.
     Storage(Arc<Holder>, Vec<u8>),
 }
@@ -65,7 +65,7 @@ impl End {
                 if let Some(advice) = link.advice().filter(|_| !reaching.is_quiet) {
                     say(Tone::Note, advice);
                 }
-                Ground::Host(link)
+                Ground::Host(Box::new(link))
             }
             storage => Self::storage(storage, reaching)?,
         };
@@ -101,7 +101,7 @@ impl End {
     }
 
     /// The session with the host behind ssh, if it is one.
-    pub(crate) const fn link(&self) -> Option<&Link> {
+    pub(crate) fn link(&self) -> Option<&Link> {
         match &self.ground {
             Ground::Host(link) => Some(link),
             Ground::Here | Ground::Storage(..) => None,
@@ -261,7 +261,9 @@ impl End {
 
     /// A path in the storage.
     fn store_path(&self, path: &[u8]) -> Result<StorePath> {
-        let text = |error| misuse(format!("{}: {error}", self.shown(path)), "the path of a name");
+        let text = |error| {
+            misuse(format!("{}: {error}", self.shown(path)), "a path of names, without '..'")
+        };
         StorePath::new(&inner(path)).map_err(text)
     }
 
