@@ -153,7 +153,7 @@ pub(crate) fn relay(
         return Err(error);
     }
     if manner == Manner::Renamed {
-        sink.ask(|channel| channel.rename(&Rename { from: &target, to, mode }))
+        sink.ask(|channel| channel.rename(&Rename { from: &target, to, mode, modified: None }))
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
     journal.remove()

@@ -140,7 +140,9 @@ pub(crate) fn upload(
     }
     if manner == Manner::Renamed {
         session
-            .ask(|channel| channel.rename(&Rename { from: &partial, to: path, mode }))
+            .ask(|channel| {
+                channel.rename(&Rename { from: &partial, to: path, mode, modified: None })
+            })
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
     journal.remove()

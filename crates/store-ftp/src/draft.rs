@@ -345,7 +345,7 @@ impl Draft for FtpDraft {
         }
         self.attempt("name", &mut self.state(), Self::finish)?;
         self.set_metadata(finish)?;
-        let rename = Rename { from: &self.partial, to: &full, mode: None };
+        let rename = Rename { from: &self.partial, to: &full, mode: None, modified: None };
         let renamed = self.ftp.with(|channel| channel.rename(&rename));
         doing.or(renamed.map_err(|error| reason(&error)))?;
         self.state().there = There::Over;

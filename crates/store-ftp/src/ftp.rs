@@ -6,11 +6,15 @@ use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Channel, Facts, FtpError, Mode, Server, Settings};
 use hikyaku_store::{Doing, ErrorKind, Identities, Kind, Result, StorePath};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A session that has waited for longer than this is asked whether it is alive: servers end idle ones.
 const TRUSTED_TIME: Duration = Duration::from_secs(20);
+
+/// Batches that are under way at once, each over sessions of its own.
+const TURNS_MAX: usize = 4;
 
 /// A directory of a server. Clones share its sessions.
 #[derive(Clone)]
@@ -24,6 +28,20 @@ struct Inner {
     traits: Traits,
     idle: Mutex<Vec<Idle>>,
     rest: Mutex<Option<Rest>>,
+    turns: Mutex<usize>,
+    has_turn: Condvar,
+    /// The server has failed with two parts at once.
+    is_one_by_one: AtomicBool,
+}
+
+/// The right to send a batch, until it is dropped.
+pub(crate) struct Turn<'f>(&'f Inner);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.turns.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.has_turn.notify_one();
+    }
 }
 
 /// Properties of the server, found when the store was opened.
@@ -113,8 +131,36 @@ impl Ftp {
             root.push(b'/');
         }
         let idle = Mutex::new(vec![Idle { channel, since: Instant::now() }]);
-        let (server, settings, rest) = (server.clone(), settings.clone(), Mutex::default());
-        Self(Arc::new(Inner { server, settings, root, traits, idle, rest }))
+        Self(Arc::new(Inner {
+            server: server.clone(),
+            settings: settings.clone(),
+            root,
+            traits,
+            idle,
+            rest: Mutex::default(),
+            turns: Mutex::default(),
+            has_turn: Condvar::new(),
+            is_one_by_one: AtomicBool::new(false),
+        }))
+    }
+
+    /// Waits until fewer than [`TURNS_MAX`] batches are under way.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        let Inner { turns, has_turn, .. } = &*self.0;
+        let turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = has_turn.wait_while(turns, |turns| *turns >= TURNS_MAX);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Turn(&self.0)
+    }
+
+    /// Whether the server takes the command for a file before it has stored another one.
+    pub(crate) fn works_ahead(&self) -> bool {
+        !self.0.is_one_by_one.load(Ordering::Relaxed)
+    }
+
+    /// The server does not.
+    pub(crate) fn works_one_by_one(&self) {
+        self.0.is_one_by_one.store(true, Ordering::Relaxed);
     }
 
     /// A session that waits for work; `None` if none does.

@@ -9,6 +9,7 @@
 //! for after a failure. A file is recognized by its size and time, and by its identity if the server sends one.
 #![forbid(unsafe_code)]
 
+mod at_once;
 mod batch;
 mod chunker;
 mod chunks;

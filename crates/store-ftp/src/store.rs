@@ -12,18 +12,18 @@ use hikyaku_gridftp::{Facts, Mode, Rename};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
     Fetcher, Found, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space,
-    Store, StorePath, Token, Versions, Writes, do_at_once, doing, runs,
+    Store, StorePath, Token, Versions, Writes, doing, runs,
 };
 use hikyaku_transfer::Links;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Sessions that read files at once, or do the operations of a batch.
+/// Sessions that read files at once.
 const SESSIONS_MAX: usize = 4;
 
 impl Ftp {
     /// The metadata of a path.
-    fn found(&self, facts: &Facts, path: &StorePath) -> Found {
+    pub(crate) fn found(&self, facts: &Facts, path: &StorePath) -> Found {
         match *path == StorePath::ROOT {
             true => Found { kind: Kind::Dir, ..found(facts, path) },
             false => found(facts, path),
@@ -36,7 +36,7 @@ impl Ftp {
     }
 
     /// Whether a new name can be made: its directory exists.
-    fn spot(&self, doing: Doing<'_>) -> Result<()> {
+    pub(crate) fn spot(&self, doing: Doing<'_>) -> Result<()> {
         let Some((dir, name)) = doing.path().split() else { return doing.fail(ErrorKind::Exists) };
         if Partial::of(&name).is_some() {
             return doing.fail(ErrorKind::BadName);
@@ -205,7 +205,7 @@ impl Store for Ftp {
             (_, Some(Kind::Dir)) => return doing.fail(ErrorKind::IsDir),
             (_, Some(_)) => {}
         }
-        let rename = Rename { from: &full, to: &full_to, mode: None };
+        let rename = Rename { from: &full, to: &full_to, mode: None, modified: None };
         let Err(error) = self.with(|channel| channel.rename(&rename)) else { return Ok(()) };
         doing.fail(match there {
             Some(Kind::Dir) => ErrorKind::NotEmpty,
@@ -271,11 +271,11 @@ impl Store for Ftp {
         Ok(())
     }
 
-    /// Each operation is a few commands, and several sessions send them at once.
     fn batch(&self, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
+        let _turn = self.turn();
         for run in runs(ops) {
             let of_run: Vec<(usize, Op<'_>)> = run.clone().zip(ops[run].iter().copied()).collect();
-            do_at_once(self, &of_run, SESSIONS_MAX, each);
+            self.at_once(&of_run, each);
         }
     }
 

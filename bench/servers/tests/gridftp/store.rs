@@ -4,8 +4,11 @@ use super::{LOOPBACK, is_there};
 use hikyaku_bench_servers::Scene;
 use hikyaku_gridftp::{Login, Server, Settings, Spoken, Trace};
 use hikyaku_store::testing::{self, Rig};
-use hikyaku_store::{Cut, ErrorKind, Finish, Make, Naming, Store, StorePath, Wanted, Writes};
+use hikyaku_store::{
+    Cut, ErrorKind, Finish, Make, Naming, Op, Put, Reply, Store, StorePath, Time, Wanted, Writes,
+};
 use hikyaku_store_ftp::Ftp;
+use hikyaku_transfer::Durable;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -99,12 +102,25 @@ fn a_large_draft_goes_in_any_order() {
     assert_eq!(fs::read_dir(&running.1.data).unwrap().count(), 1);
 }
 
-/// The largest number of files that were requested and not complete.
+/// The commands and codes of replies of all sessions, and the function that records them.
+fn recorded() -> (Arc<Mutex<Vec<String>>>, Trace) {
+    let spoken = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&spoken);
+    let trace = move |line: Spoken<'_>| {
+        all.lock().unwrap().push(match line {
+            Spoken::Command(command) => format!("> {command}"),
+            Spoken::Reply(reply) => format!("< {}", reply.code),
+        });
+    };
+    (spoken, Arc::new(trace))
+}
+
+/// The largest number of files that were requested, or announced, and not complete.
 fn most_at_once(spoken: &[String]) -> usize {
     let mut now: usize = 0;
     let count = |line: &String| {
         now = match line {
-            line if line.starts_with("> ERET") => now + 1,
+            line if line.starts_with("> ERET") || line.starts_with("> ESTO") => now + 1,
             line if line.starts_with("< 226") => now.saturating_sub(1),
             _ => now,
         };
@@ -125,15 +141,8 @@ fn small_files_are_requested_together_and_large_ones_come_whole() {
         fs::write(running.1.data.join(number.to_string()), content(number, size(number))).unwrap();
     }
     fs::write(running.1.data.join("large"), content(0, 70_000_003)).unwrap();
-    let spoken = Arc::new(Mutex::new(Vec::new()));
-    let all = Arc::clone(&spoken);
-    let trace = move |line: Spoken<'_>| {
-        all.lock().unwrap().push(match line {
-            Spoken::Command(command) => format!("> {command}"),
-            Spoken::Reply(reply) => format!("< {}", reply.code),
-        });
-    };
-    let store = running.traced(&running.1.data, Some(Arc::new(trace)));
+    let (spoken, trace) = recorded();
+    let store = running.traced(&running.1.data, Some(trace));
     let wanted = |name: &str| {
         let path = StorePath::new(name.as_bytes()).unwrap();
         let found = store.look(&path).unwrap();
@@ -161,13 +170,59 @@ fn small_files_are_requested_together_and_large_ones_come_whole() {
     assert!(most_at_once(&spoken.lock().unwrap()) > 10);
 
     let large = wanted("large");
-    let (bytes, ranges) = (content(0, 70_000_003), [3 << 20..large.size]);
+    let (bytes, ranges) = (content(0, 70_000_003), 3 << 20..large.size);
     let mut segments = BTreeSet::new();
-    let fetched = fetcher.ranges(&large, &ranges, &Cut::default(), &|_| (), &mut |segment| {
-        let at = segment.index.0 as usize * (1 << 20);
-        assert!(segment.bytes == &bytes[at..bytes.len().min(at + (1 << 20))]);
-        assert!(segments.insert(segment.index.0));
-    });
+    let fetched = fetcher.ranges(
+        &large,
+        std::slice::from_ref(&ranges),
+        &Cut::default(),
+        &|_| (),
+        &mut |segment| {
+            let at = segment.index.0 as usize * (1 << 20);
+            assert!(segment.bytes == &bytes[at..bytes.len().min(at + (1 << 20))]);
+            assert!(segments.insert(segment.index.0));
+        },
+    );
     assert_eq!(fetched, Ok(0));
     assert_eq!(segments, (3..67).collect());
+}
+
+#[test]
+fn small_files_are_stored_together() {
+    const FILES: usize = 100;
+    let Some(running) = Running::new("store-ftp-puts") else { return };
+    let (spoken, trace) = recorded();
+    let store = running.traced(&running.1.data, Some(trace));
+    fs::write(running.1.data.join("5"), "old").unwrap();
+    fs::create_dir(running.1.data.join("7")).unwrap();
+    let path = |number: usize| StorePath::new(number.to_string().as_bytes()).unwrap();
+    let paths: Vec<_> = (0..FILES).map(path).collect();
+    let contents: Vec<Vec<u8>> = (0..FILES).map(|number| vec![number as u8; number]).collect();
+    let modified = Some(Time { secs: 1_000_000_000, nanos: 0 });
+    let finish = Finish { mode: Some(0o640), modified, ..Finish::default() };
+    let put = |(path, bytes)| {
+        let (naming, durable, finish) = (Naming::Replace, Durable::Disk, &finish);
+        Op::Put(Put { path, bytes, naming, finish, durable })
+    };
+    let ops: Vec<Op<'_>> = paths.iter().zip(contents.iter().map(Vec::as_slice)).map(put).collect();
+    let mut results = vec![None; FILES];
+    store.batch(&ops, &mut |index, result| results[index] = Some(result));
+    for (number, result) in results.into_iter().enumerate() {
+        match (number, result.unwrap()) {
+            (7, result) => assert_eq!(result.unwrap_err().kind, ErrorKind::IsDir),
+            (_, Ok(Reply::Found(found))) => {
+                assert_eq!((found.size, found.mode), (number as u64, 0o640), "{number}");
+                assert_eq!(found.modified.secs, 1_000_000_000, "{number}");
+                let stored = fs::read(running.1.data.join(number.to_string())).unwrap();
+                assert_eq!(stored, contents[number], "{number}");
+            }
+            (_, result) => panic!("{number}: {result:?}"),
+        }
+    }
+    assert_eq!(fs::read_dir(&running.1.data).unwrap().count(), FILES);
+    let spoken = spoken.lock().unwrap();
+    assert!(most_at_once(&spoken) > 10);
+    let commands = spoken.iter().filter(|line| line.starts_with("> ")).count();
+    // Seven for each file, and those of the login and of the directory.
+    assert!(commands < 8 * FILES, "{commands} commands");
 }

@@ -5,6 +5,7 @@ use crate::command::Command;
 use crate::control::refused;
 use crate::error::FtpError;
 use crate::reply::Reply;
+use crate::times;
 
 /// Another name for a file.
 #[derive(Clone, Copy, Debug)]
@@ -15,18 +16,20 @@ pub struct Rename<'p> {
     pub to: &'p [u8],
     /// The permission bits that it gets before: those of the file whose place it takes.
     pub mode: Option<u32>,
+    /// The modification time that it gets before, in seconds since 1970.
+    pub modified: Option<i64>,
 }
 
 impl Channel {
-    /// Gives a file another name. A server that changes no modes gives it its own mode.
+    /// Gives a file another name. A server that changes no modes or times gives it its own.
     ///
     /// # Errors
     /// The server refuses.
     pub fn rename(&mut self, file: &Rename<'_>) -> Result<(), FtpError> {
-        let Renaming { mode, from: command, to: rename } = self.renaming(file)?;
-        if let Some(command) = mode {
-            let reply = self.control.ask(&command)?;
-            is_set(&command, &reply)?;
+        let Renaming { sets, from: command, to: rename } = self.renaming(file)?;
+        for command in &sets {
+            let reply = self.control.ask(command)?;
+            is_set(command, &reply)?;
         }
         let reply = self.control.ask(&command)?;
         if !reply.wants_more() {
@@ -50,8 +53,8 @@ impl Channel {
             for file in some {
                 commands.push(self.renaming(file));
             }
-            for Renaming { mode, from, to } in commands.iter().flatten() {
-                for command in mode.iter().chain([from, to]) {
+            for Renaming { sets, from, to } in commands.iter().flatten() {
+                for command in sets.iter().chain([from, to]) {
                     self.control.send(command)?;
                 }
             }
@@ -67,17 +70,20 @@ impl Channel {
 
     fn renaming(&mut self, file: &Rename<'_>) -> Result<Renaming, FtpError> {
         let (from, to) = (self.about("RNFR", file.from)?, self.about("RNTO", file.to)?);
-        let mode = file.mode.map(|mode| self.about(&format!("SITE CHMOD {mode:o}"), file.from));
-        Ok(Renaming { mode: mode.transpose()?, from, to })
+        let mode = file.mode.map(|mode| format!("SITE CHMOD {mode:o}"));
+        let time = file.modified.and_then(times::digits).map(|time| format!("MFMT {time}"));
+        let sets = mode.into_iter().chain(time).map(|words| self.about(&words, file.from));
+        Ok(Renaming { sets: sets.collect::<Result<_, _>>()?, from, to })
     }
 
     /// Reads the answers to all commands.
     fn renamed(&mut self, renaming: &Renaming) -> Result<Result<(), FtpError>, FtpError> {
-        let Renaming { mode, from, to } = renaming;
-        let set = match mode {
-            Some(command) => is_set(command, &self.control.reply()?),
-            None => Ok(()),
-        };
+        let Renaming { sets, from, to } = renaming;
+        let mut set = Ok(());
+        for command in sets {
+            let is_set = is_set(command, &self.control.reply()?);
+            set = set.and(is_set);
+        }
         let (first, second) = (self.control.reply()?, self.control.reply()?);
         Ok(match (first.wants_more(), second.is_done()) {
             (false, _) => Err(refused(from, &first)),
@@ -89,12 +95,13 @@ impl Channel {
 
 /// The commands that give a file another name.
 struct Renaming {
-    mode: Option<Command>,
+    /// Set its mode and time.
+    sets: Vec<Command>,
     from: Command,
     to: Command,
 }
 
-/// Whether a mode is set, or the server does not know how.
+/// Whether a mode or time is set, or the server has no such command.
 // fuzz: ftp_replies
 fn is_set(command: &Command, reply: &Reply) -> Result<(), FtpError> {
     match reply.is_done() || (500..=504).contains(&reply.code) {

@@ -76,7 +76,7 @@ fn rename_all(
     }
     let named = |&at: &usize| {
         let Between { to, mode, .. } = &files[at];
-        Rename { from: &partials[at], to, mode: *mode }
+        Rename { from: &partials[at], to, mode: *mode, modified: None }
     };
     let names: Vec<_> = whole.iter().map(named).collect();
     let at_once = session.questions();

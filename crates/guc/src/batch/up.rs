@@ -48,7 +48,7 @@ pub(super) fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error
         let under_way: Vec<usize> = batch.left().collect();
         let named = |&at: &usize| {
             let Up { path, mode, .. } = &files[at];
-            Rename { from: &partials[at], to: path, mode: *mode }
+            Rename { from: &partials[at], to: path, mode: *mode, modified: None }
         };
         let names: Vec<_> = stored.iter().map(named).collect();
         let at_once = session.questions();

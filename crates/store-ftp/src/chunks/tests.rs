@@ -62,7 +62,7 @@ fn the_next_chunk_is_asked_for_three_round_trips_before_the_end() {
         assert_eq!(ask(chunks, Some(at(4 * MIB))), None);
         let next = ask(chunks, Some(at(2 * MIB))).unwrap();
         assert_eq!((next.0, next.2), (length, 8), "with what was measured");
-        // Twice the goodput so far for 3 s, as after a chunk that is measured whole. The times of the progress are in milliseconds.
+        // Twice the measured goodput for 3 s. The times of the progress are in milliseconds.
         assert_eq!(next.1 / MIB, 60);
         assert!(chunks.is_ahead());
         assert_eq!(ask(chunks, Some((length, 4000))), None, "one ahead is enough");
