@@ -40,7 +40,8 @@ pub struct CopyArgs {
     given: Given,
     /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, a local path, or '-' for standard input
     /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from or to Gfarm: gfarm:///PATH; from or
-    /// to a bucket: s3://BUCKET/KEY
+    /// to a bucket: s3://BUCKET/KEY; from or to a server: ftp://HOST/PATH or gsiftp://HOST/PATH; from a web server:
+    /// http://HOST/PATH or https://HOST/PATH
     #[arg(
         required_unless_present_any = ["unfinished", "abandon"],
         conflicts_with_all = ["unfinished", "abandon"],

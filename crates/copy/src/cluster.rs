@@ -1,6 +1,5 @@
 //! Copies between storages, and between a storage and this machine: daemons (`hikyaku serve`), one or many that have parts of
-//! the same tree, Gfarm file systems, and buckets of S3-compatible services, where the program is built for them. A source and a
-//! target of any kind go together.
+//! the same tree, Gfarm file systems, and whatever else crate `stores` opens. A source and a target of any kind go together.
 
 mod beside;
 mod daemons;
@@ -8,12 +7,9 @@ mod direct;
 mod ends;
 mod gfarm;
 mod here;
-#[cfg(not(feature = "s3"))]
-mod no_s3;
 mod order;
-#[cfg(feature = "s3")]
-mod s3;
 mod start;
+mod stored;
 mod target;
 
 use crate::outcome::{code_of_failures, exit_code};
@@ -29,8 +25,6 @@ use hikyaku_fan::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_fs::Shown;
 use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, Pass};
-#[cfg(not(feature = "s3"))]
-use no_s3 as s3;
 use order::Order;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +81,9 @@ fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result
                 daemons::copy(order, (all, choice, together), &target, outcome)
             }
             (Part::Gfarm(all), _) => gfarm::copy(order, (all, choice, together), &target, outcome),
-            (Part::S3(all), _) => s3::copy(order, (all, choice, together), &target, outcome),
+            (Part::Stored(all), _) => {
+                stored::copy(order, (all, choice, together), &target, outcome)
+            }
         };
         beside(order, (transfer.parts.len(), &part.name()), copied, outcome)?;
     }

@@ -14,7 +14,7 @@ use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
 use hikyaku_reach::{Way, WayPlan};
-use hikyaku_stores::Location;
+use hikyaku_stores::{HostBy, Location};
 use hikyaku_transfer::{OtherSources, Pass, Rules};
 use hikyaku_units::{DataSize, Rate, RetryPolicy};
 use std::ffi::OsString;
@@ -103,6 +103,17 @@ pub enum By {
     Native,
     /// SFTP
     Sftp,
+}
+
+impl By {
+    /// The carrier of a session with a host behind ssh that is opened as a storage.
+    pub(crate) const fn of_host(self) -> HostBy {
+        match self {
+            Self::Auto => HostBy::Auto,
+            Self::Udp | Self::Tcp | Self::Ssh | Self::Native => HostBy::Native,
+            Self::Sftp => HostBy::Sftp,
+        }
+    }
 }
 
 /// The output, and the log.

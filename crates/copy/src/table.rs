@@ -6,7 +6,7 @@ use hikyaku_console::Effect::{
     self, Honoured as Y, HonouredUnless, HonouredWith, InPart, Nothing as N, Refused as R,
 };
 use hikyaku_console::{Others, Row, Table, Way, row};
-use hikyaku_stores::Location;
+use hikyaku_stores::{FtpScheme, Location};
 
 /// The options of `hikyaku cp`.
 pub const TABLE: Table = Table {
@@ -22,6 +22,12 @@ pub const TABLE: Table = Table {
         Way::ToGfarm,
         Way::FromBucket,
         Way::ToBucket,
+        Way::FromWeb,
+        Way::FromFtp,
+        Way::ToFtp,
+        Way::FromGridFtp,
+        Way::ToGridFtp,
+        Way::Host,
     ],
     rows: ROWS,
     others: Guests::OPTIONS,
@@ -41,6 +47,36 @@ pub(crate) fn ways(sources: &[Location], target: &Location, is_sftp: bool) -> Ve
     ways
 }
 
+/// The side of a storage on a way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Towards {
+    /// Data go into it.
+    Storage,
+    /// Data come out of it.
+    Away,
+}
+
+/// The way of data between this machine and a storage.
+pub(crate) fn way(storage: &Location, towards: Towards) -> Way {
+    let (from, to) = match storage {
+        Location::Local(_) => (Way::Here, Way::Here),
+        Location::Remote(_) => (Way::Host, Way::Host),
+        Location::Servers(_) => (Way::FromDaemons, Way::ToDaemons),
+        Location::Gfarm(_) => (Way::FromGfarm, Way::ToGfarm),
+        Location::S3(_) => (Way::FromBucket, Way::ToBucket),
+        Location::Ftp(path) => match path.scheme() {
+            FtpScheme::Ftp => (Way::FromFtp, Way::ToFtp),
+            FtpScheme::GsiFtp => (Way::FromGridFtp, Way::ToGridFtp),
+        },
+        // Nothing is written to one.
+        Location::Web(_) => (Way::FromWeb, Way::FromWeb),
+    };
+    match towards {
+        Towards::Storage => to,
+        Towards::Away => from,
+    }
+}
+
 /// With servers that are started through ssh.
 const SERVERS: Effect = HonouredWith(&["start_servers"]);
 /// With daemons on the nodes.
@@ -48,85 +84,88 @@ const DAEMONS: Effect = HonouredWith(&["gfarm_daemons"]);
 /// Unless another carrier than UDP was asked for.
 const BY_UDP: Effect = HonouredUnless(&["no_udp"]);
 const MODES: Effect = InPart("modes and times of directories are not kept in a bucket");
+const WEB: Effect =
+    InPart("a web server shows the times of files, and no owners, modes or attributes");
 const OWNERS: Effect = InPart("owners and extended attributes are not kept");
 const BUCKET: Effect =
     InPart("owners, modes, times of directories and extended attributes are not kept in a bucket");
 
 /// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
-/// Gfarm, from and into a bucket.
+/// Gfarm, from and into a bucket, from a web server, from and to a server of `ftp://`, from and to one of `gsiftp://`, and between
+/// a host by ssh and a storage.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row(("recursive", "-r"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
-    row(("times", "--times"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
-    row(("archive", "-a"), Metadata, &[Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET],
+    row(("recursive", "-r"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES, WEB, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("times", "--times"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES, WEB, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("archive", "-a"), Metadata, &[Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET, WEB, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS],
         ("", "leave it out")),
-    row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("shown", "-I"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("verbose", "-v"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("limit", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("ssh_port", "-P"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("identity", "-i"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("jump", "-J"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out: ssh is not used")),
-    row(("ssh_config", "-F"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("ssh_option", "-o"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("ssh_program", "-S"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("cipher_spec", "-c"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("v4", "-4"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N],
+    row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("shown", "-I"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("verbose", "-v"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("limit", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("ssh_port", "-P"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("identity", "-i"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("jump", "-J"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out: ssh is not used")),
+    row(("ssh_config", "-F"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("ssh_option", "-o"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("ssh_program", "-S"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("cipher_spec", "-c"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("v4", "-4"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y],
         ("", "an IPv4 address in place of the name")),
-    row(("v6", "-6"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N],
+    row(("v6", "-6"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y],
         ("", "an IPv6 address in place of the name")),
-    row(("agent", "-A"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("batch", "-B"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
-    row(("through_here", "-3"), Convenience, &[N, N, Y, N, N, N, N, N, N, N], ("", "leave it out")),
-    row(("directly", "-R"), Convenience, &[N, N, N, N, N, N, N, N, N, N],
+    row(("agent", "-A"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("batch", "-B"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("through_here", "-3"), Convenience, &[N, N, Y, N, N, N, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("directly", "-R"), Convenience, &[N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N],
         ("data between two remote hosts go through this one", "leave it out")),
-    row(("trust_names", "-T"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
-    row(("compress", "-C"), Convenience, &[N, N, N, N, N, N, N, N, N, N], ("data are sent as they are", "leave it out")),
-    row(("old", "-O"), Convenience, &[N, N, N, N, N, N, N, N, N, N], ("there is one protocol", "leave it out")),
-    row(("sftp_server", "-D"), Convenience, &[N, N, N, N, N, N, N, N, N, N], ("no sftp server is used", "leave it out")),
-    row(("dry_run", "--dry-run"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("exclude", "--exclude"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("include", "--include"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("files_from", "--files-from"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("from0", "--from0"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("update", "--update"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("ignore_existing", "--ignore-existing"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("verify", "--verify"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R],
+    row(("trust_names", "-T"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("compress", "-C"), Convenience, &[N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N], ("data are sent as they are", "leave it out")),
+    row(("old", "-O"), Convenience, &[N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N], ("there is one protocol", "leave it out")),
+    row(("sftp_server", "-D"), Convenience, &[N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N], ("no sftp server is used", "leave it out")),
+    row(("dry_run", "--dry-run"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("exclude", "--exclude"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("include", "--include"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("files_from", "--files-from"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("from0", "--from0"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("update", "--update"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("ignore_existing", "--ignore-existing"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("verify", "--verify"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R, R, R, R, R, R, R],
         ("the target cannot read files again before they have their names", "leave it out: what arrives is checked all the same")),
-    row(("manifest", "--manifest"), Protects, &[Y, Y, R, R, R, R, R, R, R, R],
+    row(("manifest", "--manifest"), Protects, &[Y, Y, R, R, R, R, R, R, R, R, R, R, R, R, R, R],
         ("this end does not know the hashes of all files", "b3sum on the files after the copy")),
-    row(("no_fsync", "--no-fsync"), Convenience, &[Y, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
-    row(("inplace", "--inplace"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R],
+    row(("no_fsync", "--no-fsync"), Convenience, &[Y, Y, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("inplace", "--inplace"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R, R, R, R, R, R, R],
         ("files are written beside the old ones and renamed", "leave it out, or remove the old file first")),
-    row(("fresh", "--fresh"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("cipher", "--cipher"), Protects, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N],
+    row(("fresh", "--fresh"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("cipher", "--cipher"), Protects, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N, N, N, N, N, N, BY_UDP],
         ("", "leave it out: the ends agree on a cipher, or no data of the transport are sent")),
-    row(("policy", "--policy"), Protects, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N], ("", "-l RATE, which limits every copy")),
-    row(("window", "--window"), Convenience, &[N, Y, Y, N, Y, N, DAEMONS, N, N, N], ("", "leave it out")),
-    row(("buffer", "--buffer"), Convenience, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N], ("", "leave it out")),
-    row(("udp_ports", "--udp-ports"), Protects, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out, or --no-udp")),
-    row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N], ("", "leave it out")),
-    row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y], ("", "leave it out")),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
-    row(("retry_for", "--retry-for"), Convenience, &[N, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
-    row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y, N, SERVERS, SERVERS, N, N, N, N],
+    row(("policy", "--policy"), Protects, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N, N, N, N, N, N, BY_UDP], ("", "-l RATE, which limits every copy")),
+    row(("window", "--window"), Convenience, &[N, Y, Y, N, Y, N, DAEMONS, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("buffer", "--buffer"), Convenience, &[N, BY_UDP, BY_UDP, N, N, N, N, N, N, N, N, N, N, N, N, BY_UDP], ("", "leave it out")),
+    row(("udp_ports", "--udp-ports"), Protects, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out, or --no-udp")),
+    row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y, Y, N, N, N, N, Y], ("", "leave it out")),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("retry_for", "--retry-for"), Convenience, &[N, Y, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y, N, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y],
         ("", "leave it out")),
-    row(("start_servers", "--start-servers"), Protects, &[N, N, N, N, Y, Y, N, N, N, N],
+    row(("start_servers", "--start-servers"), Protects, &[N, N, N, N, Y, Y, N, N, N, N, N, N, N, N, N, N],
         ("", "hikyaku://HOST,HOST/PATH for servers that are started for the copy")),
-    row(("primary", "--primary"), Protects, &[N, N, N, N, Y, Y, N, N, N, N],
+    row(("primary", "--primary"), Protects, &[N, N, N, N, Y, Y, N, N, N, N, N, N, N, N, N, N],
         ("", "hikyaku://HOST,HOST/PATH and --start-servers")),
-    row(("bootstrap", "--bootstrap"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
-    row(("far_binary", "--far-binary"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
-    row(("server_rate", "--server-rate"), Protects, &[N, N, N, N, Y, N, DAEMONS, N, N, N],
+    row(("bootstrap", "--bootstrap"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("far_binary", "--far-binary"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
+    row(("server_rate", "--server-rate"), Protects, &[N, N, N, N, Y, N, DAEMONS, N, N, N, N, N, N, N, N, N],
         ("", "-l RATE, for all data of the copy")),
-    row(("streams", "--streams"), Convenience, &[N, N, N, N, N, Y, N, N, N, N], ("", "leave it out")),
-    row(("pause", "--pause"), Convenience, &[N, N, N, N, N, Y, N, N, N, N], ("", "leave it out")),
-    row(("stagger", "--stagger"), Convenience, &[N, N, N, N, Y, Y, Y, N, Y, N], ("", "leave it out")),
-    row(("gfarm_daemons", "--gfarm-daemons"), Convenience, &[N, N, N, N, N, N, Y, N, N, N], ("", "leave it out")),
-    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y], ("", "leave it out")),
-    row(("json", "--json"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("stats", "--stats"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("log_dir", "--log-dir"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("streams", "--streams"), Convenience, &[N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("pause", "--pause"), Convenience, &[N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("stagger", "--stagger"), Convenience, &[N, N, N, N, Y, Y, Y, N, Y, N, Y, Y, N, Y, N, Y], ("", "leave it out")),
+    row(("gfarm_daemons", "--gfarm-daemons"), Convenience, &[N, N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
+    row(("json", "--json"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("stats", "--stats"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("log_dir", "--log-dir"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
 ];

@@ -97,7 +97,11 @@ fn local(target: &OsStr) -> Result<PathBuf> {
             let named = || Some(above.canonicalize().ok()?.join(name?));
             Ok(path.canonicalize().ok().or_else(named).unwrap_or(path))
         }
-        other @ (Location::Servers(_) | Location::Gfarm(_) | Location::S3(_)) => {
+        other @ (Location::Servers(_)
+        | Location::Gfarm(_)
+        | Location::S3(_)
+        | Location::Ftp(_)
+        | Location::Web(_)) => {
             bail!(failed(FailureKind::NotFound, format!("'{other}': no copy has this target")))
         }
         Location::Remote(remote) => {

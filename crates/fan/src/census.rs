@@ -9,7 +9,7 @@ use crate::choice::Link;
 use crate::dress::DirMeta;
 use hikyaku_fs::{PeerPath, Token};
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
-use hikyaku_store::{ContentToken, ErrorKind, Found, Kind, StorePath, Wanted};
+use hikyaku_store::{ContentToken, ErrorKind, Found, Kind, Store, StoreError, StorePath, Wanted};
 use hikyaku_store_gfarm::Survey;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -148,19 +148,47 @@ pub fn gfarm_census(
     census
 }
 
-/// What a store without directories of its own has, such as a bucket, where all of these servers read it.
-pub fn store_census(all: &BTreeMap<Vec<u8>, Found>, servers: usize) -> Census {
+/// Everything at and below `root` in a store that all of these servers read.
+///
+/// # Errors
+///
+/// Those of [`Store::walk`].
+pub fn stored_census(
+    store: &dyn Store,
+    root: &StorePath,
+    servers: usize,
+) -> Result<Census, StoreError> {
+    let mut all = Vec::new();
+    store.walk(root, &mut |entry| {
+        let found = entry.found.map_err(|error| error.kind);
+        all.push(Entry { path: entry.path.as_bytes().to_vec(), found, link: entry.link });
+        ControlFlow::Continue(())
+    })?;
+    let mut census = read_by(servers, all);
+    if !store.abilities().times {
+        census.dirs.iter_mut().for_each(|(_, meta)| meta.modified = None);
+    }
+    Ok(census)
+}
+
+/// Entries of a store that so many servers read.
+fn read_by(servers: usize, all: Vec<Entry>) -> Census {
+    let mut census = merge(vec![Ok(all)]);
+    for file in &mut census.files {
+        file.at = (0..servers).map(ServerId).collect();
+    }
+    census
+}
+
+/// Files of a store by their paths.
+#[cfg(test)]
+pub(crate) fn store_census(all: &BTreeMap<Vec<u8>, Found>, servers: usize) -> Census {
     let entry = |(path, found): (&Vec<u8>, &Found)| Entry {
         path: path.clone(),
         found: Ok(*found),
         link: None,
     };
-    let mut census = merge(vec![Ok(all.iter().map(entry).collect())]);
-    census.dirs.iter_mut().for_each(|(_, meta)| meta.modified = None);
-    for file in &mut census.files {
-        file.at = (0..servers).map(ServerId).collect();
-    }
-    census
+    read_by(servers, all.iter().map(entry).collect())
 }
 
 /// What a server has at and below `root`.
@@ -218,7 +246,8 @@ fn unlisted(entries: &[(ServerId, Entry)]) -> Option<Why> {
     };
     entries.iter().find_map(|(server, entry)| {
         let kind = entry.found.err().filter(|_| has_dir(*server))?;
-        Some(Why::Server(kind))
+        // A bucket reports an object that has the name of a directory so.
+        Some(if kind == ErrorKind::IsDir { Why::Double } else { Why::Server(kind) })
     })
 }
 

@@ -43,7 +43,7 @@ fn nothing(_: &[u8], _: bool) -> bool {
 
 impl Choice<'_> {
     /// Whether the last name of a source is followed if it is a link. One that was written as a directory is.
-    pub(crate) fn last(&self, source: &StorePath) -> Last {
+    pub fn last(&self, source: &StorePath) -> Last {
         match self.named_links {
             Links::Kept if !self.dirs.contains(source) => Last::Kept,
             Links::Kept | Links::Followed => Last::Followed,

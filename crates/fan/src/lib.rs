@@ -35,7 +35,7 @@ mod watch;
 mod tests;
 
 pub use census::{
-    Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
+    Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, stored_census,
 };
 pub use choice::{Choice, InTheWay, Link};
 pub use dress::{DirMeta, DirState, Dress};

@@ -1,6 +1,9 @@
 //! The command line.
 
 use clap::Args;
+use hikyaku_reach::bootstrap::Asking;
+use hikyaku_reach::settings::Typed;
+use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
 use hikyaku_session::ConnectArgs;
 use std::ffi::OsString;
 
@@ -8,7 +11,8 @@ use std::ffi::OsString;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = TEXT, disable_help_flag = true)]
 pub struct LsArgs {
-    /// Paths: PATH, hikyaku://HOST,HOST/PATH, CLUSTER:PATH, gfarm:///PATH or s3://BUCKET/PATH
+    /// Paths: PATH, HOST:PATH, hikyaku://HOST,HOST/PATH, CLUSTER:PATH, gfarm:///PATH, s3://BUCKET/PATH, ftp://HOST/PATH,
+    /// gsiftp://HOST/PATH, or a file's http:// or https:// address
     #[arg(required = true, value_name = "ADDRESS")]
     pub(crate) addresses: Vec<OsString>,
     /// Long lines: mode, size, time and name
@@ -34,9 +38,29 @@ pub struct LsArgs {
     pub(crate) endpoint: Option<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
+    /// Path of hikyaku on a host that is reached by ssh
+    #[arg(long, value_name = "PATH")]
+    pub(crate) remote_path: Option<String>,
+    #[command(flatten)]
+    pub(crate) ssh: SshArgs,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+}
+
+impl LsArgs {
+    /// How hosts behind ssh are reached. A listing is not worth sending hikyaku to a host.
+    pub(crate) fn way(&self) -> WayPlan {
+        let connect = &self.connect;
+        WayPlan {
+            ssh: SshOptions { family: connect.family(), ..self.ssh.options() },
+            typed: Typed { remote_path: self.remote_path.clone(), ..Typed::default() },
+            carriers: connect.carriers(),
+            pipes: connect.pipes.unwrap_or_default(),
+            asking: Asking::Never,
+            ..WayPlan::default()
+        }
+    }
 }
 
 const TEXT: &str = "\
@@ -44,6 +68,9 @@ A directory is listed by its names, with -r by the paths of everything below
 it. Of several daemons each name is listed once; --where tells which of them
 have it. In a Gfarm file system --where tells the nodes with a replica; '!'
 marks a node that is down.
+
+A host by ssh is listed through hikyaku on it, or by SFTP. A web server lists
+no directories: of its addresses the file is shown.
 
 Exit codes: 0 if all was listed; 5 if a failure may pass, 6 if it lasts, such
 as no file of that name, 2 if there is both.
@@ -53,4 +80,5 @@ Examples:
   hikyaku ls -r --where hikyaku://node1,node2/run7
       everything below run7, and which of the two has it
   hikyaku ls -lh gfarm:///home/me s3://bucket/run7
+  hikyaku ls -l host:run7 ftp://data.example.org/run7/
   hikyaku ls --json -r lab:run7        a JSON object a line, of [cluster.lab]";

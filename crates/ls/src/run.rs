@@ -7,7 +7,9 @@ use anyhow::{Error, Result};
 use hikyaku_console::{ExitCode, Tone, causes, printed, say, with_remedy};
 use hikyaku_reach::settings;
 use hikyaku_store::{ErrorKind, StorePath};
-use hikyaku_stores::{HasAll, Location, LocationError, Opening, code_of, open};
+use hikyaku_stores::{
+    HasAll, HostOptions, Location, LocationError, OpenError, Opening, code_of, open,
+};
 use std::io::{IsTerminal, Write, stdout};
 
 /// Lists each location.
@@ -65,8 +67,10 @@ fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<
         Location::Servers(servers) => Some(args.connect.client(&servers.servers)?),
         _ => None,
     };
-    let opening = Opening { client, endpoint: args.endpoint.clone() };
-    let opened = open(location, &opening).map_err(hikyaku_stores::OpenError::explained)?;
+    let hosts = HostOptions { way: args.way(), ..HostOptions::default() };
+    let endpoint = args.endpoint.clone();
+    let opening = Opening { client, endpoint, hosts, ..Opening::default() };
+    let opened = open(location, &opening).map_err(OpenError::explained)?;
     if opened.has_all == HasAll::No {
         codes.push(ExitCode::MayPass);
     }

@@ -10,6 +10,7 @@
 
 mod asked;
 mod blocked;
+mod blocking;
 pub mod bootstrap;
 mod carrier;
 mod child;
@@ -41,6 +42,7 @@ mod watch;
 mod way_plan;
 
 pub use asked::{Answer, Errors, NoAnswer, Question};
+pub use blocking::{StreamReader, StreamWriter};
 pub use carrier::{
     Carried, Connection, Held, Incoming, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen,
     SendHalf, Stream, Unread,

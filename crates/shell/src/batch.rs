@@ -92,7 +92,7 @@ fn greet(args: &SftpArgs, link: &Link) {
     };
     // If standard error cannot be written, the user sees no greeting.
     let _ = writeln!(stderr(), "{text}");
-    if let Some(advice) = &link.advice {
+    if let Some(advice) = link.advice() {
         let _ = writeln!(stderr(), "hikyaku: {advice}");
     }
 }

@@ -1,22 +1,13 @@
 //! The far side: it starts the `sftp-server` of its machine and hands its bytes to the near side and back.
 
-use crate::pipe::{From, To};
 use anyhow::{Context, Result};
-use hikyaku_reach::{Arrival, Connection, Loss, PathMemory, Readers, Service, Stream};
+use hikyaku_reach::{Arrival, Connection, Stream, StreamReader, StreamWriter};
+pub use hikyaku_stores::SFTP as SERVICE;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-
-/// The service that a far side of `hikyaku sftp` is.
-pub const SERVICE: Service = Service {
-    name: "sftp",
-    streams_max: 1,
-    readers: Readers::One,
-    path_memory: PathMemory::OfUser,
-    loss: Loss::Ends,
-};
 
 /// Where distributions put the program.
 const SERVERS: [&str; 6] = [
@@ -66,8 +57,8 @@ fn serve(server: &Path, stream: Stream) -> Result<()> {
     let (send, receive) = stream.split();
     let requests = thread::Builder::new().name("sftp-requests".to_owned());
     // It ends with the stream; the server ends with its input then.
-    let requests = requests.spawn(move || carry(From::new(receive), input))?;
-    let mut to = To::new(send);
+    let requests = requests.spawn(move || carry(StreamReader::new(receive), input))?;
+    let mut to = StreamWriter::new(send);
     // If the near side is gone, the server is told so by the end of its input.
     if carry_to(output, &mut to).is_ok() {
         let _ = to.finish();

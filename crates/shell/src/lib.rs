@@ -19,7 +19,6 @@ mod list;
 mod local;
 mod opening;
 mod path;
-mod pipe;
 mod shell;
 mod show;
 mod table;

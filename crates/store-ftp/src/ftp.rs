@@ -88,6 +88,30 @@ pub enum OpenError {
     NotDir(String),
 }
 
+impl OpenError {
+    /// The reason as that of an operation on a file.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Ftp(error) => reason(error),
+            Self::NotFound(_) => ErrorKind::NotFound,
+            Self::NotDir(_) => ErrorKind::NotDir,
+        }
+    }
+
+    /// What the user can do about it.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Ftp(FtpError::Refused { code: 530, .. }) => {
+                Some("another user name or password in the URL: ftp://USER:PASSWORD@HOST/PATH")
+            }
+            Self::Ftp(FtpError::NotReached(_)) => {
+                Some("allow TCP connections from the server to this host in every firewall between")
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Ftp {
     /// Connects and logs in. The store is the directory `root` of the server.
     ///

@@ -9,8 +9,9 @@ const FILE_MODE: u32 = 0o644;
 /// Permission bits of a directory.
 const DIR_MODE: u32 = 0o755;
 
-/// The metadata of the file at `url`. If the server does not send its size, it is `Special`.
-pub(crate) fn file(offer: &Offer, url: &Url) -> Found {
+/// The metadata of the file at `url`. If the server does not send its size, it is `Special`. If the server does not send its
+/// date, it is `undated`.
+pub(crate) fn file(offer: &Offer, url: &Url, undated: Time) -> Found {
     let size = offer.total.unwrap_or(0);
     let since = offer.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let secs = since.and_then(|since| i64::try_from(since.as_secs()).ok());
@@ -20,7 +21,7 @@ pub(crate) fn file(offer: &Offer, url: &Url) -> Found {
         allocated: size,
         mode: FILE_MODE,
         owner: Owner::default(),
-        modified: secs.map_or_else(Time::default, |secs| Time { secs, nanos: 0 }),
+        modified: secs.map_or(undated, |secs| Time { secs, nanos: 0 }),
         identity: identity(url),
         version: version(offer),
     }

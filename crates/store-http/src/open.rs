@@ -35,7 +35,7 @@ impl HttpOpen {
         first: First,
     ) -> Option<Self> {
         let total = first.offer.total?;
-        let found = found::file(&first.offer, &source.place.current());
+        let found = found::file(&first.offer, &source.place.current(), shared.begin);
         let known = found::known(first.offer);
         let is_whole = known.offer.parts == Parts::Refused || known.proof == Proof::None;
         // A part of a file without a version is of use only if it is the whole.

@@ -3,10 +3,11 @@
 use crate::error::kind_of;
 use crate::store::Conduct;
 use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, Stop, Url};
-use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_store::{ErrorKind, StorePath, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Connections that stay open without a request.
 const IDLE_MAX: usize = 64;
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     pub(crate) dir: Url,
     /// The file of the URL with which the store was opened.
     pub(crate) file: (StorePath, Place),
+    /// The time when the store was opened: files without a date have it, so that a copy of one is not from 1970.
+    pub(crate) begin: Time,
     places: Mutex<BTreeMap<StorePath, Place>>,
     idle: Mutex<Vec<Connection>>,
 }
@@ -38,7 +41,10 @@ impl Shared {
         dir: Url,
         file: (StorePath, Place),
     ) -> Self {
-        Self { client, conduct, dir, file, places: Mutex::default(), idle: Mutex::default() }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let secs = i64::try_from(since.as_secs()).unwrap_or_default();
+        let (begin, places, idle) = (Time { secs, nanos: 0 }, Mutex::default(), Mutex::default());
+        Self { client, conduct, dir, file, begin, places, idle }
     }
 
     pub(crate) const fn stop(&self) -> &Stop {

@@ -1,5 +1,6 @@
 //! The store, and its operations on names.
 
+use crate::error::kind_of;
 use crate::found;
 use crate::open::HttpOpen;
 use crate::shared::Shared;
@@ -38,11 +39,21 @@ pub struct Conduct {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The request for it failed.
-    #[error("{0}")]
-    Fault(#[source] Fault),
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// Neither the server nor the URL has a name for it.
     #[error("{0} has no name that a file could have")]
     Nameless(Url),
+}
+
+impl OpenError {
+    /// The reason as that of an operation on a file.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Fault(fault) => kind_of(fault),
+            Self::Nameless(_) => ErrorKind::BadName,
+        }
+    }
 }
 
 impl HttpStore {
@@ -75,7 +86,7 @@ impl HttpStore {
         }
         // One byte shows the size, and whether the server sends ranges. Servers answer HEAD less reliably.
         let (source, first) = doing.or(self.shared.first(path, 1))?;
-        let found = found::file(&first.offer, &source.place.current());
+        let found = found::file(&first.offer, &source.place.current(), self.shared.begin);
         self.shared.keep_after(first);
         Ok(found)
     }

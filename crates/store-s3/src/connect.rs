@@ -4,6 +4,7 @@ use crate::error::S3Error;
 use crate::objects::{Condition, Depth, Page};
 use crate::parts::OPEN_MAX;
 use crate::settings::{Login, Origin, Settings};
+use crate::survey::Walks;
 use crate::wire::Wire;
 use hikyaku_store::{Abilities, Begun, Latency, Left, Note, Writes, left_over};
 use object_store::aws::{
@@ -26,6 +27,7 @@ use tokio::time::timeout;
 #[derive(Clone, Debug)]
 pub struct S3 {
     pub(crate) inner: Arc<Inner>,
+    pub(crate) walks: Walks,
 }
 
 #[derive(Debug)]
@@ -157,7 +159,7 @@ impl S3 {
         if let Some(folder) = &inner.recorded {
             left_over(folder, |place| place == inner.place(), |_, what| inner.drop_left(what));
         }
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), walks: Walks::default() })
     }
 
     /// Connects without a request to the server.
@@ -167,7 +169,14 @@ impl S3 {
         options: &S3Options,
         settings: &Settings,
     ) -> Result<Self, S3Error> {
-        Ok(Self { inner: Arc::new(Inner::new(bucket, options, settings)?) })
+        let inner = Arc::new(Inner::new(bucket, options, settings)?);
+        Ok(Self { inner, walks: Walks::default() })
+    }
+
+    /// The same bucket with other walks.
+    #[must_use]
+    pub fn walking(&self, walks: Walks) -> Self {
+        Self { inner: self.inner.clone(), walks }
     }
 
     /// The URL of the bucket at its server.

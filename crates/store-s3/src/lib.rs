@@ -51,4 +51,4 @@ pub use connect::{Conditions, Parents, S3, S3Options};
 #[cfg(feature = "s3")]
 pub use error::S3Error;
 #[cfg(feature = "s3")]
-pub use survey::{Meant, Survey, Times};
+pub use survey::{Meant, Times, Walks};

@@ -5,7 +5,6 @@ use crate::draft::S3Draft;
 use crate::key::{key, prefix};
 use crate::objects::{Condition, Depth, Head, PAGE_ROOM, dir};
 use crate::open::S3Open;
-use crate::survey::{Meant, Times};
 use bytes::Bytes;
 use hikyaku_fs::Name;
 use hikyaku_store::{
@@ -249,7 +248,7 @@ impl Store for S3 {
 
     fn walk(&self, root: &StorePath, each: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> Result<()> {
         let doing = doing("list", root);
-        let survey = match self.survey(root, (Meant::Object, Times::Written)) {
+        let survey = match self.survey(root) {
             Err(error) if error.is_not_found() && self.inner.parents == Parents::Required => {
                 return doing.fail(self.nothing(root));
             }

@@ -12,29 +12,38 @@ use std::ops::ControlFlow;
 
 /// The contents of a bucket at and below a path.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Survey {
+pub(crate) struct Survey {
     /// By path below the root of the bucket: files, and directories that a key names or that files are in. A path may be
     /// one that no file can have.
-    pub all: BTreeMap<Vec<u8>, Found>,
+    pub(crate) all: BTreeMap<Vec<u8>, Found>,
     /// Paths of directories that are also keys of objects, as `a` is beside `a/b`: a file system has one of the two.
-    pub doubles: BTreeSet<Vec<u8>>,
+    pub(crate) doubles: BTreeSet<Vec<u8>>,
+}
+
+/// How walks of a bucket are done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Walks {
+    /// The meaning of the path at which a walk begins.
+    pub meant: Meant,
+    /// The times of the files.
+    pub times: Times,
 }
 
 /// The meaning of a path: a bucket may have both an object and a directory of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Meant {
     /// The object; a directory, if there is no object.
+    #[default]
     Object,
-    /// The one of them that exists, if not both do.
-    Either,
     /// The directory; an object, if nothing is in the directory.
     Directory,
 }
 
 /// Which times of files are wanted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Times {
     /// The times of their uploads, from the listing.
+    #[default]
     Written,
     /// Those of the files that were copied there, as far as the writer noted them (`x-amz-meta-mtime`). Each file costs a
     /// request.
@@ -59,18 +68,32 @@ impl Object {
 }
 
 impl S3 {
+    /// The meaning of a path that may be an object or a directory.
+    ///
+    /// # Errors
+    ///
+    /// It is both, or the bucket cannot be read.
+    pub fn only(&self, path: &StorePath) -> Result<Meant, S3Error> {
+        let (key, prefix) = names(path)?;
+        let wire = &self.inner.wire;
+        if key.is_empty() || self.inner.wait(wire.head(&key))?.is_none() {
+            return Ok(Meant::Directory);
+        }
+        match self.inner.wait(wire.has_any(&prefix))? {
+            false => Ok(Meant::Object),
+            true => Err(S3Error::Here(format!(
+                "is an object and a directory; '{prefix}' means the directory, and '{key}' without -r the object"
+            ))),
+        }
+    }
+
     /// Everything at and below `root`.
     ///
     /// # Errors
     ///
-    /// The path does not exist (`NotFound`), it is ambiguous (an object and a directory), or the bucket cannot be listed.
-    pub fn survey(
-        &self,
-        root: &StorePath,
-        (meant, times): (Meant, Times),
-    ) -> Result<Survey, S3Error> {
-        let name = |kind: ErrorKind| S3Error::Here(kind.to_string());
-        let (key, prefix) = (key(root).map_err(name)?, prefix(root).map_err(name)?);
+    /// The path does not exist (`NotFound`), or the bucket cannot be listed.
+    pub(crate) fn survey(&self, root: &StorePath) -> Result<Survey, S3Error> {
+        let (Walks { meant, times }, (key, prefix)) = (self.walks, names(root)?);
         let mut survey = self.inner.wait(self.all((&key, &prefix), meant))?;
         if times == Times::Noted {
             self.inner.wait(self.noted(&mut survey))?;
@@ -80,12 +103,7 @@ impl S3 {
 
     async fn all(&self, (key, prefix): (&str, &str), meant: Meant) -> Result<Survey, S3Error> {
         let (wire, mut survey) = (&self.inner.wire, Survey::default());
-        if meant != Meant::Directory && self.add_object(key, &mut survey).await? {
-            if meant == Meant::Either && wire.has_any(prefix).await? {
-                return Err(S3Error::Here(format!(
-                    "is an object and a directory; '{prefix}' means the directory, and '{key}' without -r the object"
-                )));
-            }
+        if meant == Meant::Object && self.add_object(key, &mut survey).await? {
             return Ok(survey);
         }
         let mut after: Option<String> = None;
@@ -145,6 +163,12 @@ impl S3 {
         });
         stream::iter(heads).buffer_unordered(HEADS).try_collect().await
     }
+}
+
+/// The key of a path, and the prefix of the keys below it.
+fn names(path: &StorePath) -> Result<(String, String), S3Error> {
+    let name = |kind: ErrorKind| S3Error::Here(kind.to_string());
+    Ok((key(path).map_err(name)?, prefix(path).map_err(name)?))
 }
 
 impl Survey {

@@ -1,12 +1,19 @@
 //! Everything that holds files, by what a user writes for it.
 //!
-//! A [`Location`] is what a user has written, and [`open()`] opens it as one or several stores. This crate is the only one that
-//! knows all kinds of storage.
+//! A [`Location`] is what a user has written, and [`open()`] opens it as one or several stores. [`Storage`] is a connection that
+//! serves several locations. This crate is the only one that knows all kinds of storage.
 #![forbid(unsafe_code)]
 
+mod host;
 mod location;
 mod open;
 
 pub use hikyaku_reach::dial::Ending;
-pub use location::{GfarmPath, Location, LocationError, Remote, S3Path};
-pub use open::{HasAll, Holder, OpenError, Opened, Opening, code_of, open};
+pub use host::{Host, HostBy, HostPlan, Native, SFTP};
+pub use location::{
+    BadFtp, FtpPath, FtpScheme, GfarmPath, Location, LocationError, Remote, S3Path,
+};
+pub use open::{
+    Directories, Fallback, HasAll, Holder, HostOptions, OpenError, Opened, Opening, Storage, Times,
+    code_of, open,
+};

@@ -1,8 +1,13 @@
 //! Addresses of files as users type them: a path of this machine, of a host behind ssh, of daemons, of a Gfarm file system,
-//! or of a bucket.
+//! of a bucket, or of a GridFTP, FTP or web server.
 
-use hikyaku_console::{Settings, remedy_for_scheme};
+mod ftp;
+
+pub use ftp::{BadFtp, FtpPath, FtpScheme};
+
+use hikyaku_console::Settings;
 use hikyaku_fs::Shown;
+use hikyaku_http::{Url, UrlError};
 use hikyaku_reach::dial::{Ending, NotAnAddress, Servers};
 use hikyaku_reach::{BadDestination, Destination, unescape};
 use std::ffi::{OsStr, OsString};
@@ -23,6 +28,10 @@ pub enum Location {
     Gfarm(GfarmPath),
     /// In a bucket of an S3-compatible service.
     S3(S3Path),
+    /// On a GridFTP or FTP server.
+    Ftp(FtpPath),
+    /// On a web server.
+    Web(Url),
 }
 
 /// A path in a bucket.
@@ -79,9 +88,12 @@ pub enum LocationError {
     /// An address of rsync's own protocol: `rsync://HOST/MODULE` or `HOST::MODULE`.
     #[error("'{0}' is a module of an rsync daemon, and hikyaku does not speak rsync's protocol")]
     RsyncDaemon(String),
-    /// An address of a protocol that another command speaks: its scheme. The rest may have a password.
-    #[error("addresses of {0}:// are for another command")]
-    OtherProtocol(&'static str),
+    /// Not an address of a GridFTP or FTP server.
+    #[error("the address of the FTP server {0}")]
+    BadFtp(#[from] BadFtp),
+    /// Not an address of a web server.
+    #[error("the address of the web server {0}")]
+    BadUrl(#[from] UrlError),
     /// A file of another machine, by an address that only names files of this one.
     #[error("'{0}': a file:// address names a file of this machine")]
     NotHere(String),
@@ -100,7 +112,6 @@ impl LocationError {
             Self::RsyncDaemon(_) => {
                 Some("try: HOST:PATH, by ssh (HOST:./:NAME, if a name begins with a colon)")
             }
-            Self::OtherProtocol(scheme) => remedy_for_scheme(scheme),
             Self::NotHere(_) => Some("try: HOST:PATH, by ssh"),
             _ => None,
         }
@@ -121,8 +132,11 @@ const SCHEME: &[u8] = b"scp://";
 const SFTP_SCHEME: &[u8] = b"sftp://";
 /// Of a file of this machine: `file:///PATH`.
 const FILE_SCHEME: &[u8] = b"file://";
-/// Of what other commands copy.
-const OTHER_SCHEMES: [&str; 4] = ["http", "https", "ftp", "gsiftp"];
+/// Of files of web servers.
+const WEB_SCHEMES: [&str; 2] = ["http", "https"];
+/// Of files of GridFTP and FTP servers.
+const FTP_SCHEMES: [(&str, FtpScheme); 2] =
+    [("ftp", FtpScheme::Ftp), ("gsiftp", FtpScheme::GsiFtp)];
 /// Of a Gfarm file system: `gfarm://[HOST[:PORT]]/PATH`.
 const GFARM_SCHEME: &[u8] = b"gfarm://";
 /// Of a module of an rsync daemon.
@@ -131,18 +145,26 @@ const RSYNC_SCHEME: &[u8] = b"rsync://";
 const S3_SCHEME: &[u8] = b"s3://";
 
 impl Location {
-    /// Reads `[USER@]HOST:PATH`, `scp://[USER@]HOST[:PORT][/PATH]` or a local path. A colon behind a
-    /// slash is part of a local name, and so is one that comes first.
+    /// Reads an address with a scheme, `[USER@]HOST:PATH`, or a local path. A colon behind a slash is part of a local name,
+    /// and so is one that comes first.
+    ///
+    /// # Errors
+    ///
+    /// The text has a mistake, or is an address of rsync's protocol.
     // fuzz: lines
     pub fn parse(text: &OsStr) -> Result<Self, LocationError> {
         let bytes = text.as_bytes();
-        let is_of = |scheme: &&str| {
-            let rest = bytes.get(scheme.len()..).unwrap_or_default();
-            rest.starts_with(b"://")
-                && bytes[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
+        let behind = |scheme: &str| {
+            let (start, rest) = bytes.split_at_checked(scheme.len())?;
+            rest.strip_prefix(b"://").filter(|_| start.eq_ignore_ascii_case(scheme.as_bytes()))
         };
-        if let Some(scheme) = OTHER_SCHEMES.into_iter().find(is_of) {
-            return Err(LocationError::OtherProtocol(scheme));
+        if WEB_SCHEMES.into_iter().any(|scheme| behind(scheme).is_some()) {
+            return Ok(Self::Web(Url::parse(&String::from_utf8_lossy(bytes))?));
+        }
+        for (name, scheme) in FTP_SCHEMES {
+            if let Some(rest) = behind(name) {
+                return Ok(Self::Ftp(FtpPath::parse(scheme, rest)?));
+            }
         }
         if let Some(rest) = bytes.strip_prefix(FILE_SCHEME) {
             return parse_file(rest, bytes);
@@ -202,6 +224,38 @@ impl Location {
             other => other,
         }
     }
+
+    /// Whether both are in one storage, so that one connection serves both.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Local(_), Self::Local(_)) | (Self::Web(_), Self::Web(_)) => true,
+            (Self::Remote(one), Self::Remote(other)) => one.login == other.login,
+            (Self::Servers(one), Self::Servers(other)) => {
+                (&one.servers, &one.keys) == (&other.servers, &other.keys)
+            }
+            (Self::Gfarm(one), Self::Gfarm(other)) => one.server == other.server,
+            (Self::S3(one), Self::S3(other)) => one.bucket == other.bucket,
+            (Self::Ftp(one), Self::Ftp(other)) => {
+                (&one.server, &one.root) == (&other.server, &other.root)
+            }
+            _ => false,
+        }
+    }
+
+    /// The names under which the settings know its hosts: hosts of daemons, gfmd's host, a bucket.
+    pub fn hosts(&self) -> Vec<String> {
+        match self {
+            Self::Local(_) => Vec::new(),
+            Self::Remote(remote) => vec![remote.login.host.clone()],
+            Self::Servers(at) => at.servers.iter().map(|server| server.host.clone()).collect(),
+            Self::Gfarm(at) => {
+                vec![at.server.as_ref().map_or("gfarm", |server| &server.host).to_owned()]
+            }
+            Self::S3(at) => vec![at.bucket.clone()],
+            Self::Ftp(at) => vec![at.server.host.clone()],
+            Self::Web(url) => vec![url.origin.host.clone()],
+        }
+    }
 }
 
 impl Location {
@@ -216,6 +270,8 @@ impl Location {
             Self::Servers(servers) => Self::Servers(Servers { path, ending, ..servers.clone() }),
             Self::Gfarm(at) => Self::Gfarm(GfarmPath { path, ending, ..at.clone() }),
             Self::S3(at) => Self::S3(S3Path { path, ending, ..at.clone() }),
+            Self::Ftp(at) => Self::Ftp(FtpPath { path, ending, ..at.clone() }),
+            Self::Web(url) => Self::Web(Url { target: "/".to_owned(), ..url.clone() }.below(&path)),
         }
     }
 }
@@ -286,6 +342,8 @@ impl fmt::Display for Location {
             Self::Servers(servers) => servers.fmt(f),
             Self::Gfarm(path) => path.fmt(f),
             Self::S3(path) => path.fmt(f),
+            Self::Ftp(path) => path.fmt(f),
+            Self::Web(url) => url.fmt(f),
         }
     }
 }

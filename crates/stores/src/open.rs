@@ -2,36 +2,100 @@
 
 mod daemons;
 mod error;
+mod ftp;
+mod holder;
+mod host;
 #[cfg(not(feature = "s3"))]
 mod no_s3;
 #[cfg(feature = "s3")]
 mod s3;
+mod web;
 
 pub use error::{OpenError, code_of};
+pub use holder::{Directories, Holder};
+pub use host::{Fallback, HostOptions};
 
-use crate::location::{GfarmPath, Location, Remote};
+use crate::host::Host;
+use crate::location::{FtpPath, GfarmPath, Location, S3Path};
+use ftp::FtpServer;
 use hikyaku_fs::Shown;
-use hikyaku_reach::dial::Ending;
-use hikyaku_session::{ClientConfig, Connector};
-use hikyaku_store::{
-    End, ErrorKind, Kind, Last, Led, Root, Step, Store, StoreError, StorePath, lead,
-};
+use hikyaku_http::Stop;
+use hikyaku_reach::dial::{Ending, Servers};
+use hikyaku_session::ClientConfig;
+use hikyaku_store::{ErrorKind, Root, StorePath};
 use hikyaku_store_gfarm::Gfarm;
 use hikyaku_store_local::{Local, NewModes};
+use hikyaku_store_sftp::Sftp;
+use hikyaku_transfer::Depth;
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How locations are opened.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Opening {
     /// The client of daemons. Default: the user's, with any carrier.
     pub client: Option<ClientConfig>,
     /// The service that has the buckets, as a URL. Default: what the user's settings for S3 name.
     pub endpoint: Option<String>,
+    /// How hosts behind ssh are reached.
+    pub hosts: HostOptions,
+    /// Requests that may be under way to a bucket at once, 1 to 256. Default: [`Opening::CONNECTIONS`].
+    pub connections: u32,
+    /// The folder in which unfinished files are noted, so that a later process removes those of a killed one. Default: none.
+    pub recorded: Option<PathBuf>,
+    /// Whether a name without a slash may be a directory of a bucket that has an object of the name. Default: it is the object.
+    pub depth: Depth,
+    /// The times of files in a bucket. Default: those of the uploads.
+    pub times: Times,
+}
+
+/// Which times the files of a bucket have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Times {
+    /// Those of their uploads, which a listing has.
+    #[default]
+    Written,
+    /// Those of the files that were copied into the bucket, as far as the writer has noted them. Each file costs a request.
+    Noted,
+}
+
+impl Opening {
+    /// Connections to a storage that carries a file over several ones. On a path of 100 ms one TCP connection carries some 100 to
+    /// 500 Mbit/s, so that sixteen fill a few Gbit/s.
+    pub const CONNECTIONS: u32 = 16;
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self {
+            client: None,
+            endpoint: None,
+            hosts: HostOptions::default(),
+            connections: Self::CONNECTIONS,
+            recorded: None,
+            depth: Depth::File,
+            times: Times::Written,
+        }
+    }
+}
+
+/// A storage that is connected. Locations in it are opened without another connection. Clones share it.
+#[derive(Clone)]
+pub struct Storage(Connected);
+
+#[derive(Clone)]
+enum Connected {
+    Here,
+    Daemons(Vec<Holder>, HasAll),
+    Gfarm(Arc<Gfarm>),
+    Bucket(s3::Bucket),
+    Ftp(FtpServer),
+    Host(Arc<Host>, Sftp),
+    Web(Stop),
 }
 
 /// A location that is open.
@@ -55,61 +119,128 @@ pub enum HasAll {
     No,
 }
 
-/// A store that holds files.
-pub struct Holder {
-    /// Its name: a daemon's address, or the location without its path.
-    pub name: String,
-    /// The store.
-    pub store: Arc<dyn Store>,
-    /// Where absolute links in it begin.
-    pub root: Root,
-    /// The socket of its connection, which ends with the last holder.
-    _connector: Option<Arc<Connector>>,
-}
-
-impl Holder {
-    /// A store that needs nothing else to work.
-    pub fn new(name: String, store: Arc<dyn Store>, root: Root) -> Self {
-        Self { name, store, root, _connector: None }
-    }
-
-    /// The path without symbolic links, as the user who has named it means it: a store itself follows no link.
-    ///
-    /// # Errors
-    ///
-    /// No entry has the name (`NotFound`), links lead out of the store (`Link`), or the store cannot be read.
-    pub fn resolve(&self, path: &StorePath, last: Last) -> Result<StorePath, StoreError> {
-        if !self.store.abilities().links {
-            return Ok(path.clone());
-        }
-        let Led { path: led, end } =
-            lead(path, (self.root, last), |at| match self.store.look(at) {
-                Ok(found) if found.kind == Kind::Link => self.store.read_link(at).map(Step::Link),
-                Ok(_) => Ok(Step::Other),
-                Err(error) if error.kind == ErrorKind::NotFound => Ok(Step::Nothing),
-                Err(error) => Err(error),
-            })?;
-        match end {
-            End::There => Ok(led),
-            End::Nothing | End::Dangling => Err(StoreError::new("find", path, ErrorKind::NotFound)),
-            End::Away => Err(StoreError::new("follow", path, ErrorKind::Link)),
-        }
-    }
-}
-
 /// Opens a location. Prints the key of each new daemon, and an error for each of several daemons that cannot be used.
 ///
 /// # Errors
 ///
 /// No store that may hold the location can be used.
 pub fn open(location: &Location, opening: &Opening) -> Result<Opened, OpenError> {
-    match location {
-        Location::Local(path) => local(path),
-        Location::Servers(servers) => daemons::open(servers, opening),
-        Location::Gfarm(at) => gfarm(at),
-        Location::S3(at) => s3::open(at, opening),
-        Location::Remote(Remote { login, .. }) => {
-            Err(OpenError::Ssh { host: login.host.clone(), location: location.to_string() })
+    Storage::connect(location, opening)?.at(location)
+}
+
+impl Storage {
+    /// Connects to the storage of a location. Prints the key of each new daemon, and an error for each of several daemons that
+    /// cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// No store that may hold the location can be used.
+    pub fn connect(location: &Location, opening: &Opening) -> Result<Self, OpenError> {
+        if let Location::Servers(Servers { path, .. })
+        | Location::Gfarm(GfarmPath { path, .. })
+        | Location::S3(S3Path { path, .. })
+        | Location::Ftp(FtpPath { path, .. }) = location
+        {
+            // An impossible path is refused before anything is contacted.
+            path_of(path, location)?;
+        }
+        Ok(Self(match location {
+            Location::Local(_) => Connected::Here,
+            Location::Servers(servers) => {
+                let (holders, has_all) = daemons::connect(servers, opening)?;
+                Connected::Daemons(holders, has_all)
+            }
+            Location::Gfarm(at) => {
+                let store = Gfarm::connect(at.server.clone())?.recorded(opening.recorded.clone());
+                Connected::Gfarm(Arc::new(store))
+            }
+            Location::S3(at) => Connected::Bucket(s3::Bucket::connect(at, opening)?),
+            Location::Ftp(at) => Connected::Ftp(FtpServer::connect(at)?),
+            Location::Remote(at) => {
+                let (host, store) = host::connect(&at.login, &opening.hosts)?;
+                Connected::Host(host, store)
+            }
+            Location::Web(_) => Connected::Web(Stop::default()),
+        }))
+    }
+
+    /// A location in this storage ([`Location::is_beside`] the one that it was connected for).
+    ///
+    /// # Errors
+    ///
+    /// The location has a path that the storage cannot have, its store cannot be used, or it is in another storage.
+    pub fn at(&self, location: &Location) -> Result<Opened, OpenError> {
+        match (&self.0, location) {
+            (Connected::Here, Location::Local(path)) => local(path),
+            (Connected::Daemons(holders, has_all), Location::Servers(servers)) => {
+                let path = path_of(&servers.path, servers)?;
+                let (holders, ending, has_all) = (holders.clone(), servers.ending, *has_all);
+                Ok(Opened { holders, path, ending, has_all })
+            }
+            (Connected::Gfarm(store), Location::Gfarm(at)) => gfarm(store, at),
+            (Connected::Bucket(bucket), Location::S3(at)) => {
+                let path = path_of(&at.path, at)?;
+                Ok(one(bucket.holder(&path, at.ending)?, (path, at.ending)))
+            }
+            (Connected::Ftp(server), Location::Ftp(at)) => {
+                Ok(one(server.holder(), (path_of(&at.path, at)?, at.ending)))
+            }
+            (Connected::Host(host, store), Location::Remote(at)) => {
+                let place = host::path_of(host.client(), at)?;
+                let name = at.login.to_string();
+                Ok(one(Holder::of_host(name, Arc::new(store.clone()), host), place))
+            }
+            (Connected::Web(stop), Location::Web(url)) => {
+                let (holder, path) = web::open(url, stop)?;
+                Ok(one(holder, (path, Ending::Name)))
+            }
+            _ => Err(OpenError::Elsewhere(location.to_string())),
+        }
+    }
+
+    /// A change that would make it faster, for the user.
+    pub fn advice(&self) -> Option<&str> {
+        match &self.0 {
+            Connected::Host(host, _) => host.advice(),
+            _ => None,
+        }
+    }
+
+    /// How it is reached, for a user who wants details.
+    pub fn detail(&self) -> Option<String> {
+        match &self.0 {
+            Connected::Bucket(bucket) => Some(bucket.detail()),
+            _ => None,
+        }
+    }
+
+    /// A danger of the way to it.
+    pub fn warning(&self) -> Option<String> {
+        match &self.0 {
+            Connected::Bucket(bucket) => bucket.warning(),
+            Connected::Ftp(server) => server.warning(),
+            _ => None,
+        }
+    }
+
+    /// What is slower than it could be, once files were read.
+    pub fn remark(&self) -> Option<String> {
+        match &self.0 {
+            Connected::Bucket(bucket) => bucket.remark(),
+            _ => None,
+        }
+    }
+
+    /// Ends its requests, also those that other threads wait for. It cannot be used any more.
+    pub fn stop(&self) {
+        match &self.0 {
+            Connected::Here => {}
+            Connected::Daemons(holders, _) => holders.iter().for_each(Holder::close),
+            Connected::Gfarm(gfarm) => gfarm.stop(),
+            Connected::Bucket(bucket) => bucket.stop(),
+            Connected::Ftp(server) => server.stop(),
+            Connected::Host(host, _) => host.client().abandon(),
+            Connected::Web(stop) => stop.set(),
         }
     }
 }
@@ -131,23 +262,17 @@ fn local(path: &Path) -> Result<Opened, OpenError> {
     };
     let store = Local::open(dir, NewModes::default()).map_err(|error| failed(error.into()))?;
     let ending = if is_dir { Ending::Slash } else { Ending::Name };
-    Ok(one(shown, (Arc::new(store), Root::Somewhere), (name, ending)))
+    Ok(one(Holder::new(shown, Arc::new(store), Root::Somewhere), (name, ending)))
 }
 
-fn gfarm(at: &GfarmPath) -> Result<Opened, OpenError> {
-    let path = path_of(&at.path, &at)?;
-    let store = Gfarm::connect(at.server.clone())?;
-    let name = format!("gfarm://{}", store.server());
-    Ok(one(name, (Arc::new(store), Root::OfAll), (path, at.ending)))
+fn gfarm(store: &Arc<Gfarm>, at: &GfarmPath) -> Result<Opened, OpenError> {
+    let (path, name) = (path_of(&at.path, at)?, format!("gfarm://{}", store.server()));
+    Ok(one(Holder::new(name, store.clone(), Root::OfAll), (path, at.ending)))
 }
 
 /// A location with one store.
-fn one(
-    name: String,
-    (store, root): (Arc<dyn Store>, Root),
-    (path, ending): (StorePath, Ending),
-) -> Opened {
-    Opened { holders: vec![Holder::new(name, store, root)], path, ending, has_all: HasAll::Yes }
+fn one(holder: Holder, (path, ending): (StorePath, Ending)) -> Opened {
+    Opened { holders: vec![holder], path, ending, has_all: HasAll::Yes }
 }
 
 /// The path of a location. It leads nowhere above the root.

@@ -4,8 +4,8 @@ use crate::apply::Applying;
 use crate::args::{Hosts, SyncArgs};
 use crate::contents::{Copied, Copying, What};
 use crate::ends::{
-    End, Making, Meaning, Reaching, Root, SourceKind, Target as TargetRoot, source_root,
-    target_root,
+    End, Making, Meaning, Reaching, Root, SourceKind, Target as TargetRoot, check_ends,
+    source_root, target_root,
 };
 use crate::filter::{BadRule, Rules};
 use crate::item::Way;
@@ -52,6 +52,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
         }
     };
     let (source, target) = (parsed(source)?, parsed(target)?);
+    check_ends([&source, &target])?;
     let ways = hikyaku_copy::ways(&CopyPlan::new(vec![source.clone()], target.clone()))?;
     let notes = TABLE.check(&args.given, &ways)?;
     let far = [&source, &target].into_iter().filter(|at| matches!(at, Location::Remote(_))).count();

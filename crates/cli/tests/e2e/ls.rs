@@ -1,9 +1,12 @@
-//! `hikyaku ls`: this host, and one or several daemons.
+//! `hikyaku ls`: this host, one or several daemons, hosts by ssh, and servers of FTP and HTTP.
 
+use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon, said};
+use crate::common::web::Web;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use xtask::servers::ftp::{PlainFtp, Style};
 
 /// Lists; what is printed, after success.
 fn ls(client: &Client, arguments: &[&str]) -> String {
@@ -84,4 +87,50 @@ fn names_of_two_daemons_are_one_list() {
     let some = client.run(&["ls", &format!("hikyaku://{},127.0.0.1:1/run7", daemon.address)]);
     assert_eq!(some.status.code(), Some(5), "{}", said(&some));
     assert_eq!(String::from_utf8(some.stdout).unwrap(), "a\nboth\n");
+}
+
+#[test]
+fn a_host_by_ssh_is_listed_through_hikyaku_on_it_or_by_sftp() {
+    let sshd = Sshd::with_lines("ls-ssh", "Subsystem sftp internal-sftp\n");
+    let client = Client::new("ls-ssh-client");
+    tree(&sshd.at("d"), &[("a", 5), ("b", 1536), ("deep/c", 0)]);
+    symlink(sshd.at("d"), sshd.at("link")).unwrap();
+    let config = sshd.at("ssh_config").display().to_string();
+    let at = |name: &str| sshd.at(name).display().to_string();
+    for program in [env!("CARGO_BIN_EXE_hikyaku"), "no-such-hikyaku"] {
+        let options = ["--ssh-config", &config, "--remote-path", program];
+        let listed = |words: &[&str]| ls(&client, &[&options, words].concat());
+        let far = format!("far:{}", at("d"));
+        assert_eq!(listed(&[&far]), "a\nb\ndeep\n", "{program}");
+        assert_eq!(listed(&["-r", &format!("sftp://far/{}", at("d"))]), "a\nb\ndeep\ndeep/c\n");
+        assert_eq!(listed(&[&format!("far:{}/", at("link"))]), "a\nb\ndeep\n", "{program}");
+        assert!(listed(&["-l", &format!("{far}/a")]).starts_with("-rw-r----- 5 "), "{program}");
+        assert!(listed(&["-l", &format!("far:{}", at("link"))]).starts_with('l'), "{program}");
+        let missing = client.run(&[&["ls"], &options[..], &[&format!("{far}/none")]].concat());
+        assert_eq!(missing.status.code(), Some(6), "{}", said(&missing));
+        assert!(said(&missing).contains("none: no such file"), "{}", said(&missing));
+    }
+}
+
+#[test]
+fn servers_of_ftp_and_files_of_web_servers_are_listed() {
+    let client = Client::new("ls-servers");
+    tree(&client.at("d"), &[("run7/a", 5), ("run7/deep/b", 70_000)]);
+    for style in [Style::Facts, Style::Bare] {
+        let server = PlainFtp::start(&client.at("d"), style).unwrap();
+        let url = |path: &str| format!("{}/{path}", server.url());
+        assert_eq!(ls(&client, &[&url("")]), "run7\n");
+        assert_eq!(ls(&client, &["-r", &url("run7")]), "a\ndeep\ndeep/b\n");
+        let long = ls(&client, &["-l", &url("run7/a")]);
+        assert!(long.contains(" 5 ") && long.trim_end().ends_with("run7/a"), "{long}");
+        let missing = client.run(&["ls", &url("none")]);
+        assert_eq!(missing.status.code(), Some(6), "{}", said(&missing));
+    }
+    let web = Web::start(&[("run7/b", vec![1; 70_000])]);
+    let long = ls(&client, &["-l", &web.url("run7/b")]);
+    assert!(long.contains(" 70000 "), "{long}");
+    let missing = client.run(&["ls", &web.url("none")]);
+    assert_eq!(missing.status.code(), Some(6), "{}", said(&missing));
+    let refused = client.run(&["ls", "ftp://127.0.0.1:1/"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
 }

@@ -1,10 +1,14 @@
-//! Copies between storages: daemons on both sides, and sources of this machine beside them. The data pass through the
-//! program that is started here.
+//! Copies between storages: daemons, servers of FTP and HTTP, and hosts by ssh on both sides, and sources of this machine beside
+//! them. The data pass through the program that is started here.
 
+use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon, said};
+use crate::common::web::Web;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
+use std::time::{Duration, SystemTime};
+use xtask::servers::ftp::{PlainFtp, Style};
 
 /// A client and two daemons that may be written to.
 struct Rig {
@@ -157,8 +161,125 @@ fn what_cannot_be_combined_is_refused_with_a_command_to_try() {
     fs::write(rig.at("one/a"), "a").unwrap();
     let several = format!("hikyaku://{},{}/", rig.one.address, rig.two.address);
     rig.fails(&[&rig.one("a"), &several], 1, &["go to one daemon", "try: "]);
-    rig.fails(&[&rig.one("a"), "host:a"], 1, &["reached through ssh", "try: "]);
-    rig.fails(&["host:a", &rig.one("b")], 1, &["reached through ssh", "try: "]);
+    let only_read = ["can only be read", "try: a storage that can be written to"];
+    rig.fails(&[&rig.one("a"), "http://127.0.0.1:1/a"], 1, &only_read);
+    rig.fails(&["-r", "http://127.0.0.1:1/a", "b"], 1, &["-r", "from web servers", "try: "]);
+    rig.fails(&["file://elsewhere/a", &rig.one("b")], 1, &["a file of this machine", "try: "]);
     rig.fails(&["--verify", &rig.one("a"), &rig.two("a")], 1, &["--verify", "try: "]);
     assert!(!rig.at("two/a").exists());
+}
+
+#[test]
+fn files_of_a_web_server_go_here_and_to_a_daemon() {
+    let rig = Rig::up("storages-web");
+    let large = bytes(3, (17 << 20) + 5);
+    let web = Web::start(&[("d/large", large.clone()), ("d/a%20b", b"small".to_vec())]);
+    fs::create_dir(rig.at("here")).unwrap();
+    let sources = [web.url("d/large"), web.url("d/a%20b")];
+    let [large_url, small_url] = &sources;
+    for (target, root) in [("here".to_owned(), "here"), (rig.two(""), "two")] {
+        rig.copies(&[large_url, small_url, &target]);
+        assert!(fs::read(rig.at(root).join("large")).unwrap() == large, "{root}");
+        assert_eq!(fs::read(rig.at(root).join("a b")).unwrap(), b"small", "{root}");
+    }
+    // The server sends no date: the copy is as old as it is.
+    let modified = fs::metadata(rig.at("here/large")).unwrap().modified().unwrap();
+    assert!(modified > SystemTime::now() - Duration::from_secs(3600));
+    rig.copies(&[small_url, "renamed"]);
+    assert_eq!(fs::read(rig.at("renamed")).unwrap(), b"small");
+    rig.fails(&[&web.url("none"), "here"], 6, &["none"]);
+    // One that is missing does not end the copy.
+    rig.fails(&[&web.url("none"), small_url, "here"], 6, &["none"]);
+}
+
+#[test]
+fn a_tree_goes_from_an_ftp_server_and_back() {
+    for style in [Style::Facts, Style::Bare] {
+        let rig = Rig::up(&format!("storages-ftp-{style:?}"));
+        let server = PlainFtp::start(&rig.at("served"), style).unwrap();
+        let url = |path: &str| format!("{}/{path}", server.url());
+        let tree = |root: &str| crate::common::listing(&rig.at(root));
+        fs::create_dir_all(rig.at("served/run7/deep")).unwrap();
+        for (name, size) in [("a", 0), ("b.h5", 70_000), ("deep/c.h5", (5 << 20) + 17)] {
+            fs::write(rig.at("served/run7").join(name), bytes(size, size)).unwrap();
+        }
+        fs::create_dir(rig.at("here")).unwrap();
+        rig.copies(&["-r", &url("run7"), "here"]);
+        rig.copies(&["-r", "here/run7", &url("back")]);
+        rig.copies(&["-r", &url("run7"), &rig.one("")]);
+        rig.copies(&["-r", &rig.one("run7"), &url("again/")]);
+        for copy in ["here/run7", "served/back", "one/run7", "served/again"] {
+            assert!(tree("served/run7") == tree(copy), "{style:?} {copy}");
+        }
+        // Equal files are not copied again. A server without facts has times of its own.
+        let again = rig.cp(&["--json", "-r", &url("run7"), "here"]);
+        let end = String::from_utf8_lossy(&again.stdout).lines().last().unwrap().to_owned();
+        assert!(end.contains("\"files\":0,"), "{style:?} {end}");
+        rig.copies(&[&url("run7/*.h5"), &rig.two("")]);
+        assert!(fs::read(rig.at("two/b.h5")).unwrap() == bytes(70_000, 70_000), "{style:?}");
+        rig.fails(&[&url("run7/none"), "here"], 6, &["none: no such file"]);
+        rig.fails(&[&url("run7"), "here"], 6, &["-r was not given"]);
+    }
+    let rig = Rig::up("storages-ftp-away");
+    rig.fails(&["ftp://127.0.0.1:1/a", "b"], 5, &["ftp://127.0.0.1:1/a", "cannot connect"]);
+    rig.fails(&["gsiftp://127.0.0.1:1/a", "b"], 6, &["X509_USER_PROXY"]);
+}
+
+#[test]
+fn a_host_by_ssh_is_an_end_beside_storages() {
+    let rig = Rig::up("storages-ssh");
+    let sshd = Sshd::with_lines("storages-ssh-host", "Subsystem sftp internal-sftp\n");
+    let config = sshd.at("ssh_config").display().to_string();
+    fs::create_dir_all(sshd.at("run7/deep")).unwrap();
+    for (name, size) in [("a", 0), ("b", 70_000), ("deep/c", (5 << 20) + 17)] {
+        fs::write(sshd.at("run7").join(name), bytes(size, size)).unwrap();
+    }
+    std::os::unix::fs::symlink("run7", sshd.at("link")).unwrap();
+    let wanted = crate::common::listing(&sshd.at("run7"));
+    for (number, (program, note)) in
+        [(env!("CARGO_BIN_EXE_hikyaku"), ""), ("no-such-hikyaku", "data go through ssh")]
+            .into_iter()
+            .enumerate()
+    {
+        let options = ["-F", &config, "--remote-path", program];
+        let copies = |words: &[&str]| {
+            let output = rig.cp(&[&options[..], words].concat());
+            assert_eq!(output.status.code(), Some(0), "{words:?}: {}", said(&output));
+            assert!(said(&output).contains(note), "{words:?}: {}", said(&output));
+        };
+        let (to, back) = (rig.one(&format!("copy{number}")), format!("back{number}"));
+        copies(&["-rp", &sshd.far("run7"), &to]);
+        copies(&["-rp", &to, &sshd.far(&back)]);
+        assert!(crate::common::listing(&rig.at(&format!("one/copy{number}"))) == wanted);
+        assert!(crate::common::listing(&sshd.at(&back)) == wanted);
+        // By a link, a pattern, and an address; beside a file of this machine.
+        fs::write(rig.at("mine"), "mine").unwrap();
+        let dir = sshd.at("run7").display().to_string();
+        let address = format!("sftp://far/{dir}/deep/c");
+        let (link, pattern) = (sshd.far("link/b"), sshd.far("run7/[a]"));
+        fs::create_dir(rig.at(&format!("two/{number}"))).unwrap();
+        copies(&[&address, "mine", &link, &pattern, &rig.two(&format!("{number}/"))]);
+        for name in ["a", "b", "c", "mine"] {
+            assert!(rig.at(&format!("two/{number}")).join(name).exists(), "{name}");
+        }
+        let output = rig.cp(&[&options[..], &[&sshd.far("none"), &rig.one("x")]].concat());
+        assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    }
+    // Without hikyaku on the host an option that protects something is refused by name.
+    let words = ["--policy", "fair", "-F", &config, "--remote-path", "no-such-hikyaku"];
+    let ends = [sshd.far("run7/b"), rig.one("x")];
+    let refused = [&words[..], &[&ends[0], &ends[1]]].concat();
+    rig.fails(&refused, 1, &["--policy", "try: "]);
+    assert!(!rig.at("one/x").exists());
+}
+
+#[test]
+fn an_address_of_a_file_is_a_path_of_this_machine() {
+    let rig = Rig::up("storages-file");
+    fs::write(rig.at("a b"), "mine").unwrap();
+    let address = format!("file://{}/a%20b", rig.at("").canonicalize().unwrap().display());
+    rig.copies(&[&address, &rig.one("x")]);
+    assert_eq!(fs::read_to_string(rig.at("one/x")).unwrap(), "mine");
+    rig.copies(&[&rig.one("x"), &address.replace("a%20b", "y")]);
+    assert_eq!(fs::read_to_string(rig.at("y")).unwrap(), "mine");
 }

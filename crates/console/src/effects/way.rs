@@ -41,6 +41,8 @@ pub enum Way {
     ToGridFtp,
     /// Between two servers of `gsiftp://`.
     BetweenGridFtp,
+    /// Between a host by ssh, as one end of several, and a storage.
+    Host,
 }
 
 impl Way {
@@ -66,6 +68,7 @@ impl Way {
             Self::FromGridFtp => "from a server of gsiftp://",
             Self::ToGridFtp => "to a server of gsiftp://",
             Self::BetweenGridFtp => "between servers of gsiftp://",
+            Self::Host => "between a host by ssh and a storage",
         }
     }
 }

@@ -1,13 +1,13 @@
-//! The ends of a copy with storages: daemons, Gfarm file systems, buckets, and this machine beside them. Each source and the
+//! The ends of a copy with storages: everything that crate `stores` opens, and this machine beside them. Each source and the
 //! target is an end by itself, so that any of them may stand on either side.
 
-use crate::table::TABLE;
+use crate::table::{TABLE, Towards, way};
 use anyhow::Result;
 use hikyaku_console::{Way, misuse};
 use hikyaku_fs::{Shown, descriptor_number};
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_store::StorePath;
-use hikyaku_stores::{GfarmPath, Location, S3Path};
+use hikyaku_stores::{GfarmPath, Location};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -26,10 +26,10 @@ pub(crate) enum Part {
     Here(Vec<PathBuf>),
     /// Paths on the same daemons.
     Daemons(Vec<Servers>),
-    /// Paths in a Gfarm file system.
+    /// Paths in a Gfarm file system, whose nodes send the files.
     Gfarm(Vec<GfarmPath>),
-    /// Paths in a bucket.
-    S3(Vec<S3Path>),
+    /// Locations in another storage.
+    Stored(Vec<Location>),
 }
 
 /// The target.
@@ -39,10 +39,8 @@ pub(crate) enum End {
     Here(PathBuf),
     /// A path on daemons.
     Daemons(Servers),
-    /// A path in a Gfarm file system.
-    Gfarm(GfarmPath),
-    /// A path in a bucket.
-    S3(S3Path),
+    /// A location in another storage.
+    Stored(Location),
 }
 
 /// Paths of sources that were written as directories.
@@ -54,24 +52,25 @@ pub(super) struct Written {
 }
 
 impl Transfer {
-    /// The transfer between these places; `None` if no storage takes part in it.
+    /// The transfer between these places; `None` if all of them are on this machine or on hosts behind ssh, which have programs
+    /// at both ends.
     ///
     /// # Errors
     ///
-    /// A host that is reached through ssh takes part, or standard input is a source.
+    /// The target cannot be written to, or standard input is a source.
     pub(crate) fn of(sources: Vec<Location>, target: Location) -> Result<Option<Self>> {
-        let is_storage = |at: &Location| {
-            matches!(at, Location::Servers(_) | Location::Gfarm(_) | Location::S3(_))
-        };
+        let is_storage = |at: &Location| !matches!(at, Location::Local(_) | Location::Remote(_));
         if !sources.iter().chain([&target]).any(is_storage) {
             return Ok(None);
         }
         let target = match target {
             Location::Local(path) => End::Here(path),
             Location::Servers(servers) => End::Daemons(servers),
-            Location::Gfarm(path) => End::Gfarm(path),
-            Location::S3(path) => End::S3(path),
-            Location::Remote(_) => return Err(beside_ssh(&target)),
+            Location::Web(url) => {
+                let text = format!("'{url}': files of web servers can only be read");
+                return Err(misuse(text, "a storage that can be written to"));
+            }
+            stored => End::Stored(stored),
         };
         let mut parts: Vec<Part> = Vec::new();
         for source in sources {
@@ -90,20 +89,19 @@ impl Transfer {
                     all.push(from);
                 }
                 (Location::Gfarm(from), _) => parts.push(Part::Gfarm(vec![from])),
-                (Location::S3(from), Some(Part::S3(all)))
-                    if all.first().is_some_and(|first| first.bucket == from.bucket) =>
+                (from, Some(Part::Stored(all)))
+                    if all.first().is_some_and(|first| first.is_beside(&from)) =>
                 {
                     all.push(from);
                 }
-                (Location::S3(from), _) => parts.push(Part::S3(vec![from])),
-                (from @ Location::Remote(_), _) => return Err(beside_ssh(&from)),
+                (from, _) => parts.push(Part::Stored(vec![from])),
             }
         }
         let transfer = Self { parts, target };
         transfer.check_servers()?;
         let mut here = transfer.parts.iter().flat_map(|part| match part {
             Part::Here(paths) => &paths[..],
-            Part::Daemons(_) | Part::Gfarm(_) | Part::S3(_) => &[],
+            Part::Daemons(_) | Part::Gfarm(_) | Part::Stored(_) => &[],
         });
         // A store of a server needs the size of a file before its first byte.
         if here.any(|path| descriptor_number(path).is_some()) {
@@ -128,7 +126,7 @@ impl Transfer {
                     "one of the servers as the target",
                 ))
             }
-            End::Here(_) | End::Daemons(_) | End::Gfarm(_) | End::S3(_) => Ok(()),
+            End::Here(_) | End::Daemons(_) | End::Stored(_) => Ok(()),
         }
     }
 
@@ -137,14 +135,13 @@ impl Transfer {
         let into = match &self.target {
             End::Here(_) => None,
             End::Daemons(_) => Some(Way::ToDaemons),
-            End::Gfarm(_) => Some(Way::ToGfarm),
-            End::S3(_) => Some(Way::ToBucket),
+            End::Stored(at) => Some(way(at, Towards::Storage)),
         };
         let from = self.parts.iter().filter_map(|part| match part {
             Part::Here(_) => None,
             Part::Daemons(_) => Some(Way::FromDaemons),
             Part::Gfarm(_) => Some(Way::FromGfarm),
-            Part::S3(_) => Some(Way::FromBucket),
+            Part::Stored(all) => all.first().map(|at| way(at, Towards::Away)),
         });
         let mut ways: Vec<Way> = from.chain(into).collect();
         ways.sort_unstable();
@@ -152,32 +149,27 @@ impl Transfer {
         ways
     }
 
+    /// Whether daemons take part.
+    pub(super) fn has_daemons(&self) -> bool {
+        matches!(self.target, End::Daemons(_))
+            || self.parts.iter().any(|part| matches!(part, Part::Daemons(_) | Part::Gfarm(_)))
+    }
+
     /// The number of sources.
     pub(super) fn sources(&self) -> usize {
         self.parts.iter().map(Part::sources).sum()
     }
 
-    /// The names under which the settings know the storages: hosts of daemons, gfmd's host, a bucket.
+    /// The names under which the settings know the storages.
     pub(super) fn hosts(&self) -> Vec<String> {
         let mut hosts: Vec<String> = self.parts.iter().flat_map(Part::hosts).collect();
         hosts.extend(match &self.target {
             End::Here(_) => Vec::new(),
-            End::Daemons(servers) => daemons(servers),
-            End::Gfarm(path) => vec![gfmd(path)],
-            End::S3(path) => vec![path.bucket.clone()],
+            End::Daemons(servers) => Location::Servers(servers.clone()).hosts(),
+            End::Stored(at) => at.hosts(),
         });
         hosts
     }
-}
-
-/// Why an ssh host cannot stand beside a storage.
-fn beside_ssh(host: &Location) -> anyhow::Error {
-    misuse(
-        format!(
-            "'{host}': a host that is reached through ssh cannot be combined with daemons, Gfarm and buckets"
-        ),
-        "copy to this machine first, and from this machine by a second command; or hikyaku serve on the host",
-    )
 }
 
 impl Part {
@@ -186,7 +178,7 @@ impl Part {
             Self::Here(all) => all.len(),
             Self::Daemons(all) => all.len(),
             Self::Gfarm(all) => all.len(),
-            Self::S3(all) => all.len(),
+            Self::Stored(all) => all.len(),
         }
     }
 
@@ -198,7 +190,7 @@ impl Part {
             }
             Self::Daemons(all) => all.first().map(ToString::to_string),
             Self::Gfarm(all) => all.first().map(ToString::to_string),
-            Self::S3(all) => all.first().map(ToString::to_string),
+            Self::Stored(all) => all.first().map(ToString::to_string),
         };
         name.unwrap_or_default()
     }
@@ -206,19 +198,22 @@ impl Part {
     fn hosts(&self) -> Vec<String> {
         match self {
             Self::Here(_) => Vec::new(),
-            Self::Daemons(all) => all.iter().flat_map(daemons).collect(),
-            Self::Gfarm(all) => all.iter().map(gfmd).collect(),
-            Self::S3(all) => all.iter().map(|path| path.bucket.clone()).collect(),
+            Self::Daemons(all) => {
+                all.iter().cloned().map(Location::Servers).flat_map(|at| at.hosts()).collect()
+            }
+            Self::Gfarm(all) => {
+                all.iter().cloned().map(Location::Gfarm).flat_map(|at| at.hosts()).collect()
+            }
+            Self::Stored(all) => all.iter().flat_map(Location::hosts).collect(),
         }
     }
 
-    /// How the paths in a storage were written.
+    /// How the paths on daemons and in Gfarm were written. Those of other storages are known when the storage is open.
     pub(super) fn written(&self) -> Written {
         let paths: Vec<(&[u8], Ending)> = match self {
-            Self::Here(_) => Vec::new(),
+            Self::Here(_) | Self::Stored(_) => Vec::new(),
             Self::Daemons(all) => all.iter().map(|from| (&*from.path, from.ending)).collect(),
             Self::Gfarm(all) => all.iter().map(|from| (&*from.path, from.ending)).collect(),
-            Self::S3(all) => all.iter().map(|from| (&*from.path, from.ending)).collect(),
         };
         let written = |is_so: fn(Ending) -> bool| {
             let paths = paths.iter().filter(|(_, ending)| is_so(*ending));
@@ -229,14 +224,6 @@ impl Part {
             contents: written(|ending| ending == Ending::Contents),
         }
     }
-}
-
-fn daemons(servers: &Servers) -> Vec<String> {
-    servers.servers.iter().map(|server| server.host.clone()).collect()
-}
-
-fn gfmd(path: &GfarmPath) -> String {
-    path.server.as_ref().map_or_else(|| "gfarm".to_owned(), |server| server.host.clone())
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
-//! Copies from a Gfarm file system, from the nodes that have the files: by Gfarm's own protocol, or by daemons on them; and
-//! copies into one.
+//! Copies from a Gfarm file system, from the nodes that have the files: by Gfarm's own protocol, or by daemons on them.
 
 use super::beside::beside;
 use super::direct::{Fetching, bring};
-use super::order::written;
-use super::target::{Place, TargetEnd};
+use super::target::TargetEnd;
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{Tone, begun, headline, say, with_remedy};
+use hikyaku_console::{Tone, headline, say, with_remedy};
 use hikyaku_fan::{
-    Arriving, Choice, Direction, Done, Plan, ServerId, Session, SessionError, Target, Together,
-    failure_kind, gfarm_census, remote_path, unfit,
+    Arriving, Choice, Direction, Done, Plan, ServerId, Session, Together, failure_kind,
+    gfarm_census, remote_path, unfit,
 };
 use hikyaku_job::in_store;
 use hikyaku_reach::dial::{Address, Ending, Servers};
-use hikyaku_store::{ErrorKind, Fetcher, Kind, Last, Led, Root, Step, Store, StorePath, lead};
+use hikyaku_store::Fetcher;
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Node, Survey, Trouble, survey};
 use hikyaku_stores::GfarmPath;
 use hikyaku_transfer::FailureKind;
@@ -120,39 +118,6 @@ fn expanded(gfarm: &Gfarm, sources: &[GfarmPath]) -> Result<Vec<GfarmPath>> {
         }));
     }
     Ok(all)
-}
-
-/// A place in a Gfarm file system.
-pub(super) fn target(order: &Order<'_>, path: &GfarmPath) -> Result<Place> {
-    let root = remote_path(&path.path).map_err(start::of_session)?;
-    let store = Gfarm::connect(path.server.clone()).map_err(explained)?;
-    let store = Arc::new(store.recorded(begun()));
-    let stopped = store.clone();
-    let stopped = order.scope.on_stop(move || stopped.stop());
-    let name = path.to_string();
-    let look = |path: &StorePath| match store.look(path) {
-        Ok(found) => Ok(vec![Some(found.kind)]),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(vec![None]),
-        Err(error) => {
-            let text = format!("{name}: {}", error.kind);
-            Err(SessionError::Refused { kind: error.kind.into(), text })
-        }
-    };
-    let led = led(&*store, &root)
-        .map_err(|error| failed(failure_kind(error.kind), format!("{name}: {}", error.kind)))?;
-    let target = Target::find(&look, &name, (written(path.ending), led));
-    let target = target.map_err(start::of_session)?;
-    Ok(Place::new(store, target, name).stopped_by(stopped))
-}
-
-/// Where the target leads: gfmd follows no links.
-fn led(store: &dyn Store, root: &StorePath) -> hikyaku_store::Result<Led> {
-    lead(root, (Root::OfAll, Last::Followed), |at| match store.look(at) {
-        Ok(found) if found.kind == Kind::Link => store.read_link(at).map(Step::Link),
-        Ok(_) => Ok(Step::Other),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(Step::Nothing),
-        Err(error) => Err(error),
-    })
 }
 
 /// The daemons on the nodes, if they are wanted.

@@ -2,10 +2,11 @@
 
 use super::ends::{End, Part, Transfer, Written as WrittenSources};
 use crate::log::Direction;
+use crate::memory;
 use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, say};
+use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, begun, headline, say};
 use hikyaku_fan::{Choice, Claims, Modes, Parameters, Streams, Together, Written};
 use hikyaku_fs::Patience;
 use hikyaku_job::Choice as Patterns;
@@ -13,8 +14,10 @@ use hikyaku_pair::Options;
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_session::least;
+use hikyaku_stores::{Fallback, HostOptions, Opening, Times};
 use hikyaku_transfer::{Existing, Pass};
-use std::sync::Mutex;
+use hikyaku_units::DataSize;
+use std::sync::{Arc, Mutex};
 
 /// Tells whether a name is left out.
 type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
@@ -48,7 +51,7 @@ impl<'a> Order<'a> {
         let typed = plan.transport.way.typed.rate;
         client.rate = client.rate.or(typed).or(least(&settings, &hosts, &RATE)?);
         client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
-        let mut via = plan.via()?;
+        let mut via = if transfer.has_daemons() { plan.via()? } else { Via::default() };
         if plan.transport.by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
@@ -59,7 +62,7 @@ impl<'a> Order<'a> {
         }
         let direction = match &transfer.target {
             End::Here(_) => Direction::In,
-            End::Daemons(_) | End::Gfarm(_) | End::S3(_) => Direction::Out,
+            End::Daemons(_) | End::Stored(_) => Direction::Out,
         };
         let (sources, claims) = (transfer.sources(), Mutex::default());
         Ok(Self { plan, scope, parameters, direction, via, options, leaves_out, sources, claims })
@@ -78,6 +81,31 @@ impl<'a> Order<'a> {
             pass: self.options.rules.pass,
             resume: Some(self.options.rules.resume),
         }
+    }
+
+    /// How storages of sources are opened.
+    pub(super) fn opening(&self) -> Opening {
+        let (plan, rules) = (self.plan, &self.options.rules);
+        Opening {
+            client: None,
+            endpoint: plan.transport.endpoint.clone(),
+            hosts: HostOptions {
+                way: plan.transport.way.clone(),
+                by: plan.transport.by.of_host(),
+                memory: DataSize::from_bytes(memory::available()),
+                scope: self.scope.clone(),
+                fallback: Some(by_sftp(plan)),
+            },
+            connections: self.channels(),
+            recorded: None,
+            depth: rules.depth,
+            times: if rules.preserve.modes() { Times::Noted } else { Times::Written },
+        }
+    }
+
+    /// How the storage of the target is opened.
+    pub(super) fn opening_of_target(&self) -> Opening {
+        Opening { recorded: begun(), ..self.opening() }
     }
 
     /// What happens to files of the same name.
@@ -125,6 +153,24 @@ fn idle_settings(settings: &Settings, hosts: &[String], ways: &[Way]) -> Result<
     let named = ways.first().map(|way| TABLE.named(*way)).unwrap_or_default();
     let told = |name| format!("'{name}' of the settings has no effect on {named}");
     Ok(idle.map(|(name, ..)| told(name)).collect())
+}
+
+/// Notes options without effect by SFTP where a host has no hikyaku that can be started, or refuses them.
+fn by_sftp(plan: &CopyPlan) -> Fallback {
+    // Hikyaku was looked for, and was to be sent, as they say.
+    let given = ["remote_path", "bootstrap", "far_binary"]
+        .iter()
+        .fold(plan.given.clone(), |given, id| given.without(id));
+    let is_quiet = plan.is_quiet();
+    Arc::new(move |_| {
+        let notes = TABLE.check(&given, &[Way::Sftp]).map_err(|refused| {
+            // The remedy stays where the user looks for it.
+            let text = headline(&refused);
+            refused.context(format!("the host has no hikyaku that can be started, and {text}"))
+        })?;
+        notes.iter().filter(|_| !is_quiet).for_each(|note| say(Tone::Note, note));
+        Ok(())
+    })
 }
 
 /// How a target in a store was written.

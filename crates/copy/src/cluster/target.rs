@@ -2,7 +2,7 @@
 
 use super::ends::End;
 use super::start::Connected;
-use super::{Order, daemons, gfarm, s3};
+use super::{Order, daemons, stored};
 use crate::run::check_target;
 use anyhow::{Context, Result};
 use hikyaku_console::Registration;
@@ -62,8 +62,7 @@ impl<'a> TargetEnd<'a> {
             (Some(place), _) => return Ok(Some(place)),
             (None, End::Here(_)) => return Ok(None),
             (None, End::Daemons(servers)) => daemons::target(self.order, servers)?,
-            (None, End::Gfarm(path)) => gfarm::target(self.order, path)?,
-            (None, End::S3(path)) => s3::target(self.order, path)?,
+            (None, End::Stored(location)) => stored::target(self.order, location)?,
         };
         Ok(Some(self.opened.get_or_init(|| opened)))
     }

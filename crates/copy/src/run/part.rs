@@ -85,23 +85,12 @@ fn part(source: Location, target: Location) -> Result<Part> {
         (Location::Remote(remote), Location::Remote(target)) => {
             Part::Through { sources: vec![remote.path.clone()], remote, target }
         }
-        (Location::Servers(servers), _) | (_, Location::Servers(servers)) => {
-            return Err(alone(format!("'{servers}': a copy with daemons is one of its own")));
-        }
-        (Location::Gfarm(path), _) | (_, Location::Gfarm(path)) => {
-            return Err(alone(format!(
-                "'{path}': a copy from a Gfarm file system is one of its own"
-            )));
-        }
-        (Location::S3(path), _) | (_, Location::S3(path)) => {
-            return Err(alone(format!("'{path}': a copy with a bucket is one of its own")));
+        (source, target) => {
+            let is_here = |at: &Location| matches!(at, Location::Local(_) | Location::Remote(_));
+            let storage = if is_here(&source) { target } else { source };
+            bail!("'{storage}': a storage does not start programs of ours");
         }
     })
-}
-
-/// Sources that cannot be copied beside others.
-fn alone(text: String) -> anyhow::Error {
-    misuse(text, "a command of its own for it")
 }
 
 fn is_same(a: &Remote, b: &Remote) -> bool {

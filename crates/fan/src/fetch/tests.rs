@@ -2,10 +2,9 @@
 
 mod continued;
 
+use crate::census::store_census;
 use crate::tests::{cluster_with, get, put, random, same_names};
-use crate::{
-    Census, FetchError, Fetched, Job, Meter, Parameters, ServerId, census, fetch, store_census,
-};
+use crate::{Census, FetchError, Fetched, Job, Meter, Parameters, ServerId, census, fetch};
 use hikyaku_remote::Limits;
 use hikyaku_store::{
     Cut, ErrorKind, Fault, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Found, Kind,

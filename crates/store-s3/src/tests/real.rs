@@ -7,7 +7,7 @@
 
 use super::{connect, settings};
 use crate::wire::Ask;
-use crate::{Conditions, Meant, S3, S3Options, Times};
+use crate::{Conditions, Meant, S3, S3Options, Times, Walks};
 use hikyaku_store::testing;
 use hikyaku_store::{Access, ErrorKind, Finish, Kind, Make, Naming, Open, Store, StorePath, Time};
 use http::Method;
@@ -189,7 +189,8 @@ fn a_survey_tells_all_objects_of_a_prefix() {
     put("run/times", Some(Time { secs: 5, nanos: 250_000_000 }));
     put("runaway", None);
     s3.make_dir(&path("run/empty"), 0o755).unwrap();
-    let survey = s3.survey(&path("run"), (Meant::Either, Times::Noted)).unwrap();
+    let noted = Walks { meant: s3.only(&path("run")).unwrap(), times: Times::Noted };
+    let survey = s3.walking(noted).survey(&path("run")).unwrap();
     let count = |kind| survey.all.values().filter(|found| found.kind == kind).count();
     assert_eq!((count(Kind::File), count(Kind::Dir)), (1_235, 9));
     assert_eq!(survey.all[&b"run/times"[..]].modified, Time { secs: 5, nanos: 250_000_000 });
@@ -202,11 +203,12 @@ fn a_survey_tells_all_objects_of_a_prefix() {
     });
     walk.unwrap();
     assert!(walked.iter().eq(survey.all.keys()));
-    let one = s3.survey(&path("runaway"), (Meant::Either, Times::Written)).unwrap();
+    assert_eq!(s3.only(&path("runaway")).unwrap(), Meant::Object);
+    let one = s3.survey(&path("runaway")).unwrap();
     assert_eq!(one.all.len(), 1);
-    let none = s3.survey(&path("none"), (Meant::Either, Times::Written)).unwrap_err();
+    let none = s3.survey(&path("none")).unwrap_err();
     assert_eq!(none.kind(), ErrorKind::NotFound);
-    let all = s3.survey(&StorePath::ROOT, (Meant::Either, Times::Written)).unwrap();
+    let all = s3.survey(&StorePath::ROOT).unwrap();
     assert_eq!(all.all.len(), 1_235 + 9 + 1);
 }
 
@@ -224,7 +226,7 @@ fn a_server_that_breaks_the_rules_is_noticed() {
     }
     draft.name(Naming::Replace, &Finish::default()).unwrap();
     let open = s3.open(&path("f"), Access::Read).unwrap();
-    let survey = s3.survey(&StorePath::ROOT, (Meant::Either, Times::Written)).unwrap();
+    let survey = s3.survey(&StorePath::ROOT).unwrap();
     assert_eq!(survey.all[&b"f"[..]].version, open.found().unwrap().version);
     assert!(read(&*open) == whole);
     let mut middle = vec![0; 1000];

@@ -1,6 +1,7 @@
 //! scp's own reading of what is written.
 
 use super::*;
+use hikyaku_gridftp::{Login, Server};
 
 fn parse(text: &str) -> Result<Location, LocationError> {
     Location::parse(OsStr::new(text))
@@ -51,11 +52,86 @@ fn modules_of_rsync_daemons_are_refused_by_name() {
 }
 
 #[test]
-fn addresses_of_other_commands_are_no_hosts_of_ssh() {
-    for text in ["http://h/a", "HTTPS://h/a", "ftp://u:p@h/a", "gsiftp://h/a"] {
+fn addresses_of_ftp_servers() {
+    let ftp = |login: Login, port, (root, path): (&str, &str), ending| {
+        let server = Server { host: "h".to_owned(), port, login };
+        let (root, path) = (root.as_bytes().to_vec(), path.as_bytes().to_vec());
+        Location::Ftp(FtpPath { server, root, path, ending })
+    };
+    let password = |user: &str, password: &str| Login::Password {
+        user: user.to_owned(),
+        password: password.to_owned(),
+    };
+    let cases = [
+        ("ftp://h", ftp(Login::Anonymous, 21, ("/", ""), Ending::Slash), "ftp://h/"),
+        ("FTP://h/a//b", ftp(Login::Anonymous, 21, ("/", "a/b"), Ending::Name), "ftp://h/a/b"),
+        (
+            "ftp://me:p%40ss@h:2121/a%20b/",
+            ftp(password("me", "p@ss"), 2121, ("/", "a b"), Ending::Slash),
+            "ftp://me@h:2121/a b",
+        ),
+        (
+            "ftp://me@h/~/x/.",
+            ftp(password("me", ""), 21, ("~", "x"), Ending::Contents),
+            "ftp://me@h/~/x",
+        ),
+        (
+            "gsiftp://h/~you",
+            ftp(Login::Certificate, 2811, ("~you", ""), Ending::Slash),
+            "gsiftp://h/~you/",
+        ),
+    ];
+    for (text, location, shown) in cases {
+        assert_eq!(parse(text).as_ref(), Ok(&location), "{text}");
+        assert_eq!(location.to_string(), shown);
+    }
+    for (text, why) in [
+        ("ftp://", BadFtp::Host),
+        ("ftp:///a", BadFtp::Host),
+        ("ftp://[::1/a", BadFtp::Host),
+        ("ftp://u:p@h:0/a", BadFtp::Port),
+        ("ftp://u:p@h:99999/a", BadFtp::Port),
+        ("gsiftp://u:p@h/a", BadFtp::User),
+        ("ftp://u:p@h/a%2", BadFtp::Escape),
+    ] {
         let error = parse(text).unwrap_err();
-        assert!(matches!(error, LocationError::OtherProtocol(_)), "{text}: {error:?}");
-        assert!(error.remedy().is_some() && !error.to_string().contains("u:p"), "{text}");
+        assert_eq!(error, LocationError::BadFtp(why), "{text}");
+        assert!(!error.to_string().contains("u:p"), "{error}");
+    }
+}
+
+#[test]
+fn locations_of_one_storage_are_beside_each_other() {
+    for (one, other, is_beside) in [
+        ("a", "/b", true),
+        ("h:a", "h:b", true),
+        ("h:a", "me@h:a", false),
+        ("h:a", "a", false),
+        ("hikyaku://h,i/a", "hikyaku://h,i/b", true),
+        ("hikyaku://h/a", "hikyaku://i/a", false),
+        ("s3://b/a", "s3://b/c", true),
+        ("s3://b/a", "s3://c/a", false),
+        ("ftp://h/a", "ftp://h/b", true),
+        ("ftp://h/a", "ftp://h/~/a", false),
+        ("ftp://h/a", "ftp://me@h/a", false),
+        ("http://h/a", "https://i/b", true),
+    ] {
+        assert_eq!(
+            parse(one).unwrap().is_beside(&parse(other).unwrap()),
+            is_beside,
+            "{one} {other}"
+        );
+    }
+}
+
+#[test]
+fn addresses_with_a_scheme_are_no_names_of_hosts() {
+    for text in ["http://h/a", "HTTPS://h/a?b=c"] {
+        assert!(matches!(parse(text), Ok(Location::Web(_))), "{text}");
+    }
+    for text in ["http:///a", "http://h:0/a", "https://a b/c"] {
+        let error = parse(text).unwrap_err();
+        assert!(matches!(error, LocationError::BadUrl(_)), "{text}: {error:?}");
     }
     let here = |path: &str| Ok(Location::Local(PathBuf::from(path)));
     for (text, wanted) in [

@@ -3,11 +3,16 @@
 use anyhow::Error;
 use hikyaku_console::{ExitCode, causes_of, with_remedy};
 use hikyaku_fs::PathError;
+use hikyaku_gridftp::{CredentialsError, FtpError, GuardError};
+use hikyaku_http::Fault;
 use hikyaku_session::SetupError;
-use hikyaku_store::ErrorKind;
+use hikyaku_store::{Ability, ErrorKind};
+use hikyaku_store_ftp::OpenError as FtpOpenError;
 use hikyaku_store_gfarm::ConnectGfarm;
+use hikyaku_store_http::OpenError as WebOpenError;
 #[cfg(feature = "s3")]
 use hikyaku_store_s3::S3Error;
+use std::io;
 
 /// Why a location cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -28,13 +33,36 @@ pub enum OpenError {
         /// The reason.
         kind: ErrorKind,
     },
-    /// It is on a host that is reached through ssh.
-    #[error("{location}: files behind ssh cannot be opened as a storage")]
-    Ssh {
-        /// The host.
-        host: String,
+    /// It is in another storage than the one that is open.
+    #[error("{0}: is in another storage")]
+    Elsewhere(String),
+    /// The path begins in the home directory of another user of a host.
+    #[error("{0}: the home directory of another user is unknown")]
+    OtherHome(String),
+    /// A host behind ssh cannot be used.
+    #[error("{0:#}")]
+    Host(Error),
+    /// The user has no certificate.
+    #[error(transparent)]
+    Certificate(#[from] CredentialsError),
+    /// This machine has no key for data connections.
+    #[error("data connections cannot be authenticated")]
+    Guard(#[from] GuardError),
+    /// The GridFTP or FTP server cannot be used.
+    #[error("{location}: {}", causes_of(error))]
+    Ftp {
         /// The location.
         location: String,
+        /// The reason.
+        error: FtpOpenError,
+    },
+    /// The file of the web server cannot be used.
+    #[error("{location}: {}", causes_of(error))]
+    Web {
+        /// The location.
+        location: String,
+        /// The reason.
+        error: WebOpenError,
     },
     /// This machine cannot connect to daemons.
     #[error(transparent)]
@@ -64,28 +92,47 @@ impl OpenError {
     /// A command or a sentence for the user.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Path { .. } | Self::Store { .. } | Self::Setup(_) | Self::Daemons(_) => None,
-            Self::Ssh { host, .. } => Some(format!(
-                "hikyaku sftp {host}, or hikyaku://{host}/PATH with 'hikyaku serve' on {host}"
-            )),
+            Self::OtherHome(_) => Some("the whole path, which begins with '/'".to_owned()),
+            Self::Certificate(error) => error.remedy(),
+            Self::Ftp { error, .. } => error.remedy().map(str::to_owned),
             Self::Gfarm(error) => error.remedy().map(str::to_owned),
             #[cfg(feature = "s3")]
             Self::S3 { error, .. } => error.remedy(),
             #[cfg(not(feature = "s3"))]
             Self::NoS3(_) => Some(NO_S3.to_owned()),
+            _ => None,
         }
+    }
+
+    /// The reason as that of a file, if the error is not an explained one.
+    pub fn kind(&self) -> Option<ErrorKind> {
+        Some(match self {
+            Self::Host(_) | Self::Setup(_) | Self::Daemons(_) => return None,
+            Self::Path { .. } => ErrorKind::BadName,
+            Self::Elsewhere(_) | Self::OtherHome(_) => ErrorKind::NotFound,
+            Self::Store { kind, .. } => *kind,
+            Self::Certificate(_) | Self::Guard(_) => ErrorKind::Denied,
+            Self::Ftp { error: FtpOpenError::Ftp(FtpError::NoAddress { source, .. }), .. } => {
+                source.as_ref().map_or(ErrorKind::NotFound, of_lookup)
+            }
+            Self::Ftp { error, .. } => error.kind(),
+            Self::Web { error: WebOpenError::Fault(Fault::NoAddress { source, .. }), .. } => {
+                of_lookup(source)
+            }
+            Self::Web { error, .. } => error.kind(),
+            Self::Gfarm(error) if error.is_worth_retrying() => ErrorKind::Unreachable,
+            Self::Gfarm(_) => ErrorKind::Denied,
+            #[cfg(feature = "s3")]
+            Self::S3 { error, .. } => error.kind(),
+            #[cfg(not(feature = "s3"))]
+            Self::NoS3(_) => ErrorKind::Unsupported(Ability::List),
+        })
     }
 
     fn code(&self) -> ExitCode {
         match self {
-            Self::Path { .. } | Self::Ssh { .. } => ExitCode::Usage,
-            Self::Store { kind, .. } => code_of(*kind),
-            Self::Gfarm(error) if error.is_worth_retrying() => ExitCode::MayPass,
-            Self::Gfarm(_) | Self::Setup(_) | Self::Daemons(_) => ExitCode::WillFail,
-            #[cfg(feature = "s3")]
-            Self::S3 { error, .. } => code_of(error.kind()),
-            #[cfg(not(feature = "s3"))]
-            Self::NoS3(_) => ExitCode::WillFail,
+            Self::Path { .. } | Self::OtherHome(_) => ExitCode::Usage,
+            error => error.kind().map_or(ExitCode::WillFail, code_of),
         }
     }
 
@@ -94,14 +141,29 @@ impl OpenError {
         match self {
             Self::Setup(error) => error.explained(),
             // It has its own code and remedy.
-            Self::Daemons(error) => error,
+            Self::Daemons(error) | Self::Host(error) => error,
             error => {
                 let (code, remedy) = (error.code(), error.remedy());
-                let text =
-                    if let Self::Gfarm(_) = error { causes_of(&error) } else { error.to_string() };
-                with_remedy(code.error(text), remedy)
+                with_remedy(code.error(error.text()), remedy)
             }
         }
+    }
+
+    /// The error and its causes.
+    pub fn text(&self) -> String {
+        match self {
+            // The texts of the others have their causes.
+            Self::Gfarm(_) | Self::Certificate(_) | Self::Guard(_) => causes_of(self),
+            error => error.to_string(),
+        }
+    }
+}
+
+/// A name that no host has does not exist; a name server that does not answer may answer later.
+fn of_lookup(error: &io::Error) -> ErrorKind {
+    match ExitCode::of_lookup(error) {
+        ExitCode::MayPass => ErrorKind::Unreachable,
+        _ => ErrorKind::NotFound,
     }
 }
 

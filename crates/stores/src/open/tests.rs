@@ -1,10 +1,14 @@
 //! Locations of this machine: the root of the store and the path in it.
 
 use super::*;
+use hikyaku_store::{Access, Kind, Last};
 use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use xtask::servers::ftp::{PlainFtp, Style};
 
 /// A folder that is removed with the test.
 struct Folder(PathBuf);
@@ -92,11 +96,64 @@ fn links_that_the_user_has_named_are_followed_within_the_store() {
 }
 
 #[test]
+fn a_directory_of_an_ftp_server_is_opened_by_its_address() {
+    let folder = Folder::new();
+    for style in [Style::Facts, Style::Bare] {
+        let server = PlainFtp::start(&folder.0, style).unwrap();
+        let parse =
+            |path: &str| Location::parse(OsStr::new(&format!("{}{path}", server.url()))).unwrap();
+        let storage = Storage::connect(&parse("/d"), &Opening::default()).unwrap();
+        for (path, kind, ending) in [
+            ("", Kind::Dir, Ending::Slash),
+            ("/d", Kind::Dir, Ending::Name),
+            ("/d/", Kind::Dir, Ending::Slash),
+            ("/d//f", Kind::File, Ending::Name),
+        ] {
+            let opened = storage.at(&parse(path)).unwrap();
+            let found = opened.holders[0].store.look(&opened.path).unwrap();
+            assert_eq!((found.kind, opened.ending), (kind, ending), "{style:?} {path}");
+        }
+        let opened = storage.at(&parse("/d/none")).unwrap();
+        let resolved = opened.holders[0].resolve(&opened.path, Last::Followed);
+        assert_eq!(resolved.map_err(|error| error.kind), Err(ErrorKind::NotFound), "{style:?}");
+    }
+    let closed = Location::parse(OsStr::new("ftp://127.0.0.1:1/d")).unwrap();
+    let error = Storage::connect(&closed, &Opening::default()).map(drop).unwrap_err();
+    assert!(error.text().starts_with("ftp://127.0.0.1:1/d: cannot connect"), "{}", error.text());
+    assert_eq!(error.kind(), Some(ErrorKind::Unreachable));
+}
+
+#[test]
+fn the_file_of_a_web_address_is_opened_and_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).unwrap();
+            let is_it = request[..length].starts_with(b"GET /d/a%20b?x=1 ");
+            let answer: &[u8] = match is_it {
+                true => b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
+                false => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            };
+            stream.write_all(answer).unwrap();
+        }
+    });
+    let web = |path: &str| Location::parse(OsStr::new(&format!("http://{address}{path}"))).unwrap();
+    let opened = open(&web("/d/a b?x=1"), &Opening::default()).unwrap();
+    assert_eq!(opened.path, StorePath::new(b"a b").unwrap());
+    let mut bytes = [0; 9];
+    let file = opened.holders[0].store.open(&opened.path, Access::Read).unwrap();
+    assert_eq!(
+        file.read_at(0, &mut bytes).map(|length| bytes[..length].to_vec()).unwrap(),
+        b"hello"
+    );
+    let error = open(&web("/none"), &Opening::default()).map(drop).unwrap_err();
+    assert_eq!(error.kind(), Some(ErrorKind::NotFound), "{error}");
+}
+
+#[test]
 fn a_location_that_cannot_be_opened_has_a_remedy_or_a_reason() {
-    let location = Location::parse(OsStr::new("me@far:x")).unwrap();
-    let error = open(&location, &Opening::default()).map(drop).unwrap_err();
-    assert!(error.to_string().starts_with("me@far:x: "), "{error}");
-    assert!(error.remedy().unwrap().contains("hikyaku sftp far"), "{:?}", error.remedy());
     let location = Location::parse(OsStr::new("hikyaku://far/../x")).unwrap();
     let error = open(&location, &Opening::default()).map(drop).unwrap_err();
     assert!(matches!(error, OpenError::Path { .. }), "{error}");

@@ -88,7 +88,8 @@ impl End {
             }
             _ => None,
         };
-        let opening = Opening { client, endpoint: reaching.endpoint.clone() };
+        let endpoint = reaching.endpoint.clone();
+        let opening = Opening { client, endpoint, ..Opening::default() };
         let opened = open(location, &opening).map_err(OpenError::explained)?;
         let slash: &[u8] = if opened.ending == Ending::Name { b"" } else { b"/" };
         let path = match opened.path.as_bytes() {

@@ -54,6 +54,10 @@ const RCLONE: Section = &[
         "hikyaku cp -r s3://bucket/run7 hikyaku://node1/d/",
         Elsewhere("needs a build with the feature s3"),
     ),
+    (
+        "hikyaku cp -r ftp://me@a.example.org/d/. hikyaku://node1/d/",
+        Elsewhere("needs a server of FTP on the Internet"),
+    ),
     ("hikyaku get -o x.tar https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
     ("hikyaku mount hikyaku://node1/d /mnt", Mounts("/mnt/f1.dat")),
     ("hikyaku serve --root d", Runs("serving ")),

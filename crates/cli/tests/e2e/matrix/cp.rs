@@ -12,16 +12,27 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
+use xtask::servers::ftp::{PlainFtp, Style};
 
 /// The ways with an end that is real here.
-const ENDS: [Way; 6] =
-    [Way::Here, Way::Ssh, Way::Through, Way::Sftp, Way::FromDaemons, Way::ToDaemons];
+const ENDS: [Way; 9] = [
+    Way::Here,
+    Way::Ssh,
+    Way::Through,
+    Way::Sftp,
+    Way::FromDaemons,
+    Way::ToDaemons,
+    Way::FromFtp,
+    Way::ToFtp,
+    Way::Host,
+];
 
-/// Real ends: an sshd, and a daemon that may be written to.
+/// Real ends: an sshd, and a daemon and an FTP server that may be written to.
 struct Rig {
     sshd: Sshd,
     client: Client,
     daemon: Daemon,
+    ftp: PlainFtp,
 }
 
 impl Rig {
@@ -31,7 +42,8 @@ impl Rig {
         fs::create_dir(client.at("root")).unwrap();
         let keys = client.authorized("keys", "");
         let daemon = Daemon::start_with(&client, &client.at("root"), &keys, &["--writable"]);
-        Self { sshd, client, daemon }
+        let ftp = PlainFtp::start(&client.at("root"), Style::Facts).unwrap();
+        Self { sshd, client, daemon, ftp }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -49,6 +61,8 @@ impl Rig {
         let served = |path: &str| format!("hikyaku://{}/{path}", self.daemon.address);
         let gfarm = || "gfarm:///hikyaku-matrix".to_owned();
         let bucket = || "s3://hikyaku-matrix/key".to_owned();
+        let ftp = |path: &str| format!("{}/{path}", self.ftp.url());
+        let grid = || "gsiftp://127.0.0.1:1/file".to_owned();
         match way {
             Way::Here => (source, target, &[]),
             Way::Ssh => (source, far(&target), &[]),
@@ -60,6 +74,12 @@ impl Rig {
             Way::ToGfarm => (source, gfarm(), &[]),
             Way::FromBucket => (bucket(), target, &[]),
             Way::ToBucket => (source, bucket(), &[]),
+            Way::FromWeb => ("http://127.0.0.1:1/file".to_owned(), target, &[]),
+            Way::FromFtp => (ftp("source"), target, &[]),
+            Way::ToFtp => (source, ftp("target"), &[]),
+            Way::FromGridFtp => (grid(), target, &[]),
+            Way::ToGridFtp => (source, grid(), &[]),
+            Way::Host => (far(&source), served("target"), &[]),
             other => unreachable!("cp does not go {other:?}"),
         }
     }
@@ -115,8 +135,9 @@ impl Ends for Rig {
     }
 
     fn is_run(&self, row: &Row, way: Way) -> bool {
-        // SFTP is asked for by the one, and the other gives more options an effect.
-        (row.id, way) != ("via", Way::Sftp) && row.id != "gfarm_daemons"
+        // SFTP is asked for by the one, and the other gives more options an effect. A host by ssh has the way of the other
+        // storage beside it, which has a row of its own.
+        (row.id, way) != ("via", Way::Sftp) && row.id != "gfarm_daemons" && way != Way::Host
     }
 
     fn has_end(&self, way: Way) -> bool {
@@ -126,10 +147,10 @@ impl Ends for Rig {
     fn run(&self, way: Way, options: &[String]) -> (Output, String) {
         let (source, target, more) = self.ends(way);
         let mut command = self.client.command(&["cp"]);
-        if matches!(way, Way::Ssh | Way::Through | Way::Sftp) {
+        if matches!(way, Way::Ssh | Way::Through | Way::Sftp | Way::Host) {
             command.args(["-F", &self.sshd.at("ssh_config").display().to_string()]);
         }
-        if matches!(way, Way::Ssh | Way::Through) {
+        if matches!(way, Way::Ssh | Way::Through | Way::Host) {
             command.args(["--remote-path", env!("CARGO_BIN_EXE_hikyaku")]);
         }
         command.args(more).args(options).args(["--", &source, &target]);
@@ -192,8 +213,11 @@ fn options_that_choose_files_are_honoured_on_every_way_with_a_real_end() {
     fs::write(rig.at("lines"), "d/c\n").unwrap();
     fs::write(rig.at("zeros"), "d/c\0").unwrap();
     for way in ENDS {
-        let dir = |name: &str, at: Way| rig.at(if way == at { "root" } else { "" }).join(name);
-        let (source, target) = (dir("source", Way::FromDaemons), dir("target", Way::ToDaemons));
+        let dir = |name: &str, served: &[Way]| {
+            rig.at(if served.contains(&way) { "root" } else { "" }).join(name)
+        };
+        let source = dir("source", &[Way::FromDaemons, Way::FromFtp]);
+        let target = dir("target", &[Way::ToDaemons, Way::ToFtp, Way::Host]);
         for Seen { options, names, b } in &CHOICES {
             let _ = (fs::remove_dir_all(&source), fs::remove_dir_all(&target));
             fs::create_dir_all(source.join("d")).unwrap();

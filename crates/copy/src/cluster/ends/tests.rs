@@ -15,7 +15,7 @@ fn shape(transfer: &Transfer) -> (Vec<(&'static str, usize)>, Vec<Way>) {
             Part::Here(_) => "here",
             Part::Daemons(_) => "daemons",
             Part::Gfarm(_) => "gfarm",
-            Part::S3(_) => "s3",
+            Part::Stored(_) => "stored",
         };
         (kind, part.sources())
     };
@@ -24,9 +24,27 @@ fn shape(transfer: &Transfer) -> (Vec<(&'static str, usize)>, Vec<Way>) {
 
 #[test]
 fn any_storage_may_stand_on_either_side() {
-    use Way::{FromBucket, FromDaemons, FromGfarm, ToBucket, ToDaemons, ToGfarm};
+    use Way::{FromBucket, FromDaemons, FromFtp, FromGfarm, FromWeb, Host, ToBucket, ToDaemons};
+    use Way::{ToFtp, ToGfarm, ToGridFtp};
     type Case<'a> = (&'a [&'a str], &'a str, &'a [(&'a str, usize)], &'a [Way]);
-    let table: [Case<'_>; 9] = [
+    let table: [Case<'_>; 16] = [
+        (&["http://h/a", "https://i/b"], "d/", &[("stored", 2)], &[FromWeb]),
+        (
+            &["ftp://h/a", "ftp://h/b", "ftp://i/a"],
+            "d/",
+            &[("stored", 2), ("stored", 1)],
+            &[FromFtp],
+        ),
+        (&["a"], "ftp://h/d", &[("here", 1)], &[ToFtp]),
+        (&["http://h/a"], "gsiftp://h/d", &[("stored", 1)], &[FromWeb, ToGridFtp]),
+        (
+            &["h:a", "h:b", "i:a"],
+            "hikyaku://h/d",
+            &[("stored", 2), ("stored", 1)],
+            &[ToDaemons, Host],
+        ),
+        (&["gfarm:///a"], "h:a", &[("gfarm", 1)], &[FromGfarm, Host]),
+        (&["sftp://h/a"], "s3://b/", &[("stored", 1)], &[ToBucket, Host]),
         (&["a", "b"], "hikyaku://h/d", &[("here", 2)], &[ToDaemons]),
         (&["hikyaku://h/a", "hikyaku://h/b"], "d", &[("daemons", 2)], &[FromDaemons]),
         (
@@ -38,8 +56,13 @@ fn any_storage_may_stand_on_either_side() {
         (&["hikyaku://h/a"], "hikyaku://i/d", &[("daemons", 1)], &[FromDaemons, ToDaemons]),
         (&["hikyaku://h/a"], "s3://b/d", &[("daemons", 1)], &[FromDaemons, ToBucket]),
         (&["gfarm:///a"], "s3://b/d", &[("gfarm", 1)], &[FromGfarm, ToBucket]),
-        (&["s3://b/a", "s3://c/a"], "s3://d/", &[("s3", 1), ("s3", 1)], &[FromBucket, ToBucket]),
-        (&["s3://b/a", "s3://b/c"], "gfarm:///d", &[("s3", 2)], &[ToGfarm, FromBucket]),
+        (
+            &["s3://b/a", "s3://c/a"],
+            "s3://d/",
+            &[("stored", 1), ("stored", 1)],
+            &[FromBucket, ToBucket],
+        ),
+        (&["s3://b/a", "s3://b/c"], "gfarm:///d", &[("stored", 2)], &[ToGfarm, FromBucket]),
         (
             &["a", "hikyaku://h/a", "b"],
             "d/",
@@ -54,11 +77,10 @@ fn any_storage_may_stand_on_either_side() {
 }
 
 #[test]
-fn hosts_behind_ssh_and_standard_input_are_refused_before_anything_is_contacted() {
+fn ends_that_no_copy_can_have_are_refused_before_anything_is_contacted() {
     for (sources, target, words) in [
-        (&["h:a"][..], "hikyaku://d/b", "reached through ssh"),
-        (&["hikyaku://d/b", "h:a"], ".", "'h:a'"),
-        (&["gfarm:///b"], "h:a", "reached through ssh"),
+        (&["hikyaku://d/b"][..], "https://h/a", "can only be read"),
+        (&["a"], "http://h/a", "can only be read"),
         (&["/dev/stdin"], "s3://b/k", "standard input"),
         (&["s3://b/k"], "hikyaku://h,i/d", "go to one daemon"),
     ] {

@@ -1,7 +1,8 @@
 //! Transfers that are stopped and continued: what the second run fetches is what the first one has not brought.
 
 use super::{get, put, random, same_names};
-use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Taking, fetch, store_census};
+use crate::census::store_census;
+use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Taking, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
     Cut, ErrorKind, FetchError as Unfetched, Fetcher, FetcherTraits, Memory, Segment, Store,

@@ -1,29 +1,35 @@
-//! A stream of a connection as a pipe that blocks.
+//! The halves of a stream for code that blocks.
 
+use crate::carrier::{ReceiveHalf, SendHalf};
 use bytes::Bytes;
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{ReceiveHalf, SendHalf};
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What comes from the other end.
-pub(crate) struct From(ReceiveHalf, Bytes);
+/// Reads the bytes that the other end sends.
+pub struct StreamReader(ReceiveHalf, Bytes);
 
-/// What goes to the other end. Dropping it ends the stream.
-pub(crate) struct To(SendHalf);
+/// Sends bytes to the other end. Dropping it ends the stream.
+pub struct StreamWriter(SendHalf);
 
-impl From {
-    pub(crate) const fn new(half: ReceiveHalf) -> Self {
+impl StreamReader {
+    /// The reader of this half.
+    pub const fn new(half: ReceiveHalf) -> Self {
         Self(half, Bytes::new())
     }
 }
 
-impl To {
-    pub(crate) const fn new(half: SendHalf) -> Self {
+impl StreamWriter {
+    /// The writer of this half.
+    pub const fn new(half: SendHalf) -> Self {
         Self(half)
     }
 
     /// Ends the stream, and waits until the other end's transport has all of it.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// The connection is lost before that.
+    pub fn finish(mut self) -> io::Result<()> {
         self.0.finish();
         block_on(self.0.delivered()).map_err(broken)
     }
@@ -33,7 +39,7 @@ fn broken(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(ErrorKind::ConnectionAborted, error)
 }
 
-impl Read for From {
+impl Read for StreamReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.1.is_empty() {
             match block_on(self.0.read_chunk()).map_err(broken)? {
@@ -47,7 +53,7 @@ impl Read for From {
     }
 }
 
-impl Write for To {
+impl Write for StreamWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         block_on(self.0.write_chunk(Bytes::copy_from_slice(bytes))).map_err(broken)?;
         Ok(bytes.len())
@@ -58,7 +64,7 @@ impl Write for To {
     }
 }
 
-impl Drop for To {
+impl Drop for StreamWriter {
     fn drop(&mut self) {
         self.0.finish();
     }

@@ -1,0 +1,195 @@
+//! Storages that one or several connections of this machine read and write: buckets, GridFTP, FTP and web servers, hosts behind
+//! ssh, and Gfarm file systems as the target. A new kind of storage is known to crate `stores` only.
+
+use super::beside::beside;
+use super::direct::{Fetching, bring};
+use super::order::written;
+use super::target::{Place, TargetEnd};
+use super::{Order, Outcome, start};
+use crate::outcome::failed;
+use anyhow::{Context, Error, Result};
+use hikyaku_console::{Tone, say, with_remedy};
+use hikyaku_fan::{
+    Arriving, Choice, Direction, Done, Modes, Plan, ServerId, SessionError, Target, Together,
+    failure_kind, stored_census, unfit,
+};
+use hikyaku_job::in_store;
+use hikyaku_reach::dial::Ending;
+use hikyaku_reach::tcp::Pipes;
+use hikyaku_store::{End, ErrorKind, Kind, Last, Led, StorePath, fetchers};
+use hikyaku_stores::{Directories, Holder, Location, OpenError, Opened, Opening, Storage};
+
+/// A source, and its store.
+struct Source {
+    holder: Holder,
+    path: StorePath,
+    ending: Ending,
+    /// For people.
+    shown: String,
+}
+
+/// Copies what a storage has at these locations.
+pub(super) fn copy(
+    order: &Order<'_>,
+    (locations, choice, together): (&[Location], &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let first = locations.first().context("no source")?;
+    let storage = connect(order, first, &order.opening())?;
+    let stopped = storage.clone();
+    let _stopped = order.scope.on_stop(move || stopped.stop());
+    let count = locations.len() + together.others;
+    let mut sources = Vec::new();
+    for location in locations {
+        match expanded(&storage, location) {
+            Ok(found) => sources.extend(found),
+            Err(error) => beside(order, (count, &location.to_string()), Err(error), outcome)?,
+        }
+    }
+    for source in &sources {
+        let number = sources.len() + together.others;
+        let of = (source, sources.len(), choice, together);
+        let copied = one(order, &storage, of, target, outcome);
+        beside(order, (number.max(count), &source.shown), copied, outcome)?;
+    }
+    Ok(())
+}
+
+/// The sources that a location means: all that match it, if it is a pattern.
+fn expanded(storage: &Storage, location: &Location) -> Result<Vec<Source>> {
+    let Opened { holders, path, ending, .. } = storage.at(location).map_err(explained)?;
+    let holder = holders.into_iter().next().context("the storage has no store")?;
+    let matching = in_store(&*holder.store, &path)
+        .map_err(|error| of_file(&location.to_string(), error.kind))?;
+    let source = |found: StorePath| {
+        let shown = match found == path {
+            true => location.to_string(),
+            false => format!("{}/{found}", holder.name),
+        };
+        Source { holder: holder.clone(), path: found, ending, shown }
+    };
+    Ok(matching.into_iter().map(source).collect())
+}
+
+/// Copies what one source means; there are so many.
+fn one(
+    order: &Order<'_>,
+    storage: &Storage,
+    (source, sources, choice, together): (&Source, usize, &Choice<'_>, Together<'_>),
+    target: &TargetEnd<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let Source { holder, path: named, ending, shown } = source;
+    let as_dir = std::slice::from_ref(named);
+    let choice = &Choice {
+        dirs: if *ending == Ending::Name { &[] } else { as_dir },
+        contents: if *ending == Ending::Contents { as_dir } else { &[] },
+        ..*choice
+    };
+    let root =
+        holder.resolve(named, choice.last(named)).map_err(|error| of_file(shown, error.kind))?;
+    let servers = fetchers(&holder.store, order.channels() as usize)
+        .map_err(|error| of_file(shown, error.kind))?;
+    let mut found = stored_census(&*holder.store, &root, servers.len())
+        .map_err(|error| of_file(shown, error.kind))?;
+    let kind = found
+        .choose((&root, named), choice)
+        .map_err(|kind| failed(failure_kind(kind), format!("{shown}: {}", unfit(kind))))?;
+    let streams = &order.streams();
+    let renamed = together.renamed(sources, choice.meant(named));
+    let (pass, origin) = (choice.pass, choice.origin(shown));
+    let arriving = Arriving { renamed, kind, pass, streams, origin };
+    let landing =
+        target.destination()?.landing((&root, named), arriving).map_err(start::of_session)?;
+    let mut plan = Plan::of(found, &landing);
+    together.claim(sources, &holder.name, &mut plan);
+    let channel = |number: usize| format!("{} by connection {}", holder.name, number + 1);
+    let names: Vec<String> = (0..servers.len()).map(channel).collect();
+    let modes = if holder.store.abilities().modes { order.modes() } else { Modes::Usual };
+    let what = Fetching {
+        servers: &servers,
+        names: &names,
+        session: None,
+        plan: &plan,
+        store: landing.store.clone(),
+        taking: landing.taking,
+        journal: landing.journal.as_ref(),
+        direction: Direction::In,
+        done: Done::default(),
+        modes,
+        // A channel that failed is tried again as it is.
+        redial: &|_: ServerId| None,
+        after_loss: "it was tried again",
+        remark: &|| storage.remark().filter(|_| !order.plan.is_quiet()),
+    };
+    bring(order, what, outcome)
+}
+
+/// A place in a storage.
+pub(super) fn target(order: &Order<'_>, location: &Location) -> Result<Place> {
+    let storage = connect(order, location, &order.opening_of_target())?;
+    let stopped = storage.clone();
+    let stopped = order.scope.on_stop(move || stopped.stop());
+    let Opened { holders, path, ending, .. } = storage.at(location).map_err(explained)?;
+    let holder = holders.into_iter().next().context("the storage has no store")?;
+    let name = location.to_string();
+    let is_implied = holder.directories == Directories::Implied;
+    let look = |at: &StorePath| match holder.store.look(at) {
+        Ok(found) => Ok(vec![Some(found.kind)]),
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            let is_dir = is_implied && (*at != path || ending != Ending::Name);
+            Ok(vec![is_dir.then_some(Kind::Dir)])
+        }
+        Err(error) => {
+            let text = format!("{name}: {}", error.kind);
+            Err(SessionError::Refused { kind: error.kind.into(), text })
+        }
+    };
+    let led = match is_implied {
+        true => Led { path: path.clone(), end: End::There },
+        false => holder.lead(&path, Last::Followed).map_err(|error| of_file(&name, error.kind))?,
+    };
+    let target = Target::find(&look, &name, (written(ending), led)).map_err(start::of_session)?;
+    let target = if is_implied { target.with_implied_dirs() } else { target };
+    Ok(Place::new(holder.store.clone(), target, name).stopped_by(stopped))
+}
+
+fn connect(order: &Order<'_>, location: &Location, opening: &Opening) -> Result<Storage> {
+    let storage = Storage::connect(location, opening).map_err(explained)?;
+    let plan = order.plan;
+    if let Some(detail) = storage.detail().filter(|_| plan.verbosity() > 0) {
+        say(Tone::Note, detail);
+    }
+    if !plan.is_quiet() {
+        storage.advice().iter().for_each(|advice| say(Tone::Note, advice));
+        storage.warning().iter().for_each(|warning| say(Tone::Warning, warning));
+    }
+    Ok(storage)
+}
+
+/// Why a location cannot be opened.
+fn explained(error: OpenError) -> Error {
+    match error.kind() {
+        Some(kind) => {
+            let remedy = error.remedy();
+            with_remedy(failed(failure_kind(kind), error.text()), remedy)
+        }
+        None => error.explained(),
+    }
+}
+
+/// Why nothing is known of a source or a target.
+fn of_file(shown: &str, kind: ErrorKind) -> Error {
+    failed(failure_kind(kind), format!("{shown}: {kind}"))
+}
+
+impl Order<'_> {
+    /// The number of connections to a storage.
+    pub(super) const fn channels(&self) -> u32 {
+        match self.plan.transport.way.pipes {
+            Pipes::Fixed(count) => count,
+            Pipes::Auto => Opening::CONNECTIONS,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! GridFTP and FTP servers.
+
+use super::{Holder, OpenError};
+use crate::location::{FtpPath, FtpScheme};
+use hikyaku_gridftp::{Credentials, Guard, Login, Privacy, Server, Settings};
+use hikyaku_store::Root;
+use hikyaku_store_ftp::Ftp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A server that is connected.
+#[derive(Clone)]
+pub(super) struct FtpServer {
+    name: String,
+    server: Server,
+    store: Ftp,
+    stop: Arc<AtomicBool>,
+}
+
+impl FtpServer {
+    /// Logs in. The user's certificate is that of the environment, as for globus-url-copy; both ends of data connections are
+    /// then authenticated.
+    pub(super) fn connect(at: &FtpPath) -> Result<Self, OpenError> {
+        let stop: Arc<AtomicBool> = Arc::default();
+        let mut settings = Settings { stop: stop.clone(), ..Settings::default() };
+        if at.scheme() == FtpScheme::GsiFtp {
+            settings.credentials = Some(Credentials::of_user()?);
+            settings.guard = Some(Guard::new(Privacy::Clear)?);
+        }
+        let store = Ftp::open(&at.server, &settings, &at.root)
+            .map_err(|error| OpenError::Ftp { location: at.to_string(), error })?;
+        let root = FtpPath { path: Vec::new(), ..at.clone() }.to_string();
+        let (name, server) = (root.trim_end_matches('/').to_owned(), at.server.clone());
+        Ok(Self { name, server, store, stop })
+    }
+
+    /// The server follows symbolic links in paths by itself.
+    pub(super) fn holder(&self) -> Holder {
+        Holder::new(self.name.clone(), Arc::new(self.store.clone()), Root::OfAll)
+    }
+
+    /// A command line can be read by all users of the machine.
+    pub(super) fn warning(&self) -> Option<String> {
+        let host = &self.server.host;
+        let is_told =
+            matches!(&self.server.login, Login::Password { password, .. } if !password.is_empty());
+        is_told.then(|| {
+            format!(
+                "other users of this machine can read the password for {host} in the process list, and ftp:// sends it in the clear"
+            )
+        })
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
