@@ -201,7 +201,7 @@ fn names_are_made_changed_and_removed() {
         assert_eq!(channel.make_dirs(b"/a/b/").unwrap(), Made::New);
         assert_eq!(channel.make_dirs(b"/a/b/").unwrap(), Made::Before);
         fs::write(stage.there("a/f"), b"1").unwrap();
-        let rename = Rename { from: b"/a/f", to: b"/a/b/g", mode: Some(0o600) };
+        let rename = Rename { from: b"/a/f", to: b"/a/b/g", mode: Some(0o600), modified: None };
         channel.rename(&rename).unwrap();
         assert_eq!(fs::read(stage.there("a/b/g")).unwrap(), b"1");
         assert_eq!(channel.set_mode(b"/a/b/g", 0o640).is_ok(), style == Style::Facts);

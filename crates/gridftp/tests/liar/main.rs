@@ -170,8 +170,12 @@ fn a_name_that_the_server_would_take_for_another_one_is_not_sent() {
         |channel, name| channel.facts(name).map(drop),
         |channel, name| channel.make_dir(name).map(drop),
         |channel, name| channel.remove(name),
-        |channel, name| channel.rename(&Rename { from: name, to: b"/d/a", mode: None }),
-        |channel, name| channel.rename(&Rename { from: b"/d/a", to: name, mode: None }),
+        |channel, name| {
+            channel.rename(&Rename { from: name, to: b"/d/a", mode: None, modified: None })
+        },
+        |channel, name| {
+            channel.rename(&Rename { from: b"/d/a", to: name, mode: None, modified: None })
+        },
         |channel, name| channel.checksum("md5", name, 0, 1).map(drop),
         |channel, name| channel.list(name).map(drop),
         |channel, name| {
