@@ -84,6 +84,9 @@ pub enum Why {
     /// A FIFO, a socket, a device, or a file of the kernel's whose size a daemon cannot tell.
     #[error("it is a FIFO, a socket, a device or a file without a size (/proc)")]
     Special,
+    /// A link that leads back to a directory above it, so that following it has no end.
+    #[error("a link leads back to a directory above it")]
+    Circle,
     /// Its name cannot be that of a file here.
     #[error("this file system cannot have a file of this name")]
     BadName,

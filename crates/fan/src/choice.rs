@@ -5,7 +5,8 @@ use crate::layout::Meant;
 use crate::session::Origin;
 use hikyaku_fs::dirs_above;
 pub use hikyaku_job::InTheWay;
-use hikyaku_job::{Content, Same, Taken, file_action, link_action};
+pub use hikyaku_job::Same;
+use hikyaku_job::{Content, Taken, file_action, link_action};
 pub(crate) use hikyaku_job::{FileAction as Action, LinkAction};
 use hikyaku_remote::Seen;
 use hikyaku_store::{Found, Last, StorePath, Time};
@@ -27,8 +28,10 @@ pub struct Choice<'a> {
     pub dirs: &'a [StorePath],
     /// Sources that were written as what is in a directory, as `dir/.`: they have no name of their own at the target.
     pub contents: &'a [StorePath],
-    /// Whether a source that is a symbolic link is followed. Links below a source stay links, and a target is followed.
+    /// Whether a source that is a symbolic link is followed. A target is followed.
     pub named_links: Links,
+    /// Whether links below a source of one store are followed. Those of servers of a session stay links.
+    pub links: Links,
     /// What happens to files of the same name at the target.
     pub existing: Existing,
     /// Whether anything is written.
@@ -72,6 +75,7 @@ impl Choice<'_> {
         dirs: &[],
         contents: &[],
         named_links: Links::Followed,
+        links: Links::Kept,
         existing: Existing::Replaced,
         pass: Pass::Copy,
         resume: None,
@@ -101,9 +105,9 @@ pub struct Link {
 }
 
 /// Decides what becomes of a file where `found` has its name.
-pub(crate) fn action(new: Seen, found: Option<&Found>, existing: Existing) -> Action {
+pub(crate) fn action(new: Seen, found: Option<&Found>, rules: (Existing, Same)) -> Action {
     let new = Content { size: new.size, modified: new.modified };
-    file_action(new, found.map(Taken::from), (existing, Same::SizeAndTime))
+    file_action(new, found.map(Taken::from), rules)
 }
 
 /// Decides what becomes of a symbolic link where `found` has its name, and says `text` if it is a link.
@@ -145,6 +149,11 @@ impl<'a> Selection<'a> {
     /// Whether only what is listed is copied.
     pub(crate) fn is_list(&self) -> bool {
         !self.listed.is_empty()
+    }
+
+    /// Whether links below the source are followed.
+    pub(crate) const fn links(&self) -> Links {
+        self.choice.links
     }
 
     pub(crate) const fn depth(&self) -> Depth {

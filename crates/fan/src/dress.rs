@@ -25,6 +25,16 @@ pub enum Dress {
     },
 }
 
+/// Which modification times files and directories get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Times {
+    /// Those of the source: files always, directories if their permission bits are kept as well.
+    #[default]
+    Kept,
+    /// The time of the copy.
+    New,
+}
+
 /// What is known of a directory of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirMeta {

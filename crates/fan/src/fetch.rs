@@ -12,8 +12,8 @@ mod work;
 
 use crate::blocked::Blocked;
 use crate::census::{File, ServerId};
-use crate::choice::{Action, InTheWay, action};
-use crate::dress::Dress;
+use crate::choice::{Action, InTheWay, Same, action};
+use crate::dress::{Dress, Times};
 use crate::links::NoLink;
 use crate::many;
 use crate::meter::Meter;
@@ -42,6 +42,10 @@ pub struct Job<'a> {
     pub patience: Duration,
     /// Which permission bits files and directories get.
     pub dress: Dress,
+    /// Which times files and directories get.
+    pub times: Times,
+    /// When a file counts as copied already.
+    pub same: Same,
     /// In which order the files take their bytes.
     pub taking: Taking,
     /// What happens to files of the same name.
@@ -198,13 +202,13 @@ fn decide<'a>(
     changes: &mut Vec<(StorePath, Change)>,
 ) -> Result<Fate<'a>, FetchError> {
     let found = found?;
-    match action(file.seen, found.as_ref(), job.existing) {
+    match action(file.seen, found.as_ref(), (job.existing, job.same)) {
         Action::Write if job.pass == Pass::DryRun => Ok(Fate::Told),
         Action::Write if resume::is_whole(job, file, found.as_ref()) => Ok(Fate::Kept),
         Action::Write => {
             let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
             let target = Target::new(store, file.to.clone(), (file.seen, mode), job.taking);
-            let target = target.ok_or(FetchError::TooLarge)?;
+            let target = target.ok_or(FetchError::TooLarge)?.with_times(job.times);
             Ok(Fate::Written(Box::new(resume::continued(job, file, target))))
         }
         action @ (Action::Stay | Action::Same) => {

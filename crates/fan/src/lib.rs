@@ -37,8 +37,8 @@ mod tests;
 pub use census::{
     Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, stored_census,
 };
-pub use choice::{Choice, InTheWay, Link};
-pub use dress::{DirMeta, DirState, Dress};
+pub use choice::{Choice, InTheWay, Link, Same};
+pub use dress::{DirMeta, DirState, Dress, Times};
 pub use fetch::{FetchError, Fetched, Job, Taking, fetch};
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
 pub use kind::{Kind, failure_kind};
@@ -47,8 +47,9 @@ pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{
     Arriving, ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState,
-    HostStatus, Landed, Landing, Met, Modes, Origin, Parameters, ServerParameters, Session,
-    SessionError, Setup, Sources, Streams, Target, Together, Up, Upload, named, remote_path, unfit,
+    HostStatus, Landed, Landing, Met, Modes, NamedSource, Origin, Parameters, ServerParameters,
+    Session, SessionError, Setup, Sources, Streams, Target, Together, Up, Upload, named,
+    remote_path, unfit,
 };
 pub use upload::{UploadError, UploadJob, Uploaded, upload};
 pub use watch::{Direction, Watch};

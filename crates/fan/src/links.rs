@@ -1,8 +1,17 @@
 //! Symbolic links that are made in a store: what becomes of one whose name is taken.
 
 use crate::choice::{InTheWay, Link, LinkAction, action_of_link};
-use hikyaku_store::{ErrorKind, Kind, Result, Store, StoreError, StorePath};
+use hikyaku_store::{Ability, Change, ErrorKind, Kind, Result, Store, StoreError, StorePath};
 use hikyaku_transfer::Existing;
+
+/// Which modification time a new link gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LinkTimes {
+    /// That of the source.
+    Kept,
+    /// The present one.
+    New,
+}
 
 /// Why a link is not there.
 #[derive(Debug)]
@@ -41,11 +50,11 @@ pub(crate) fn make(
     store: &dyn Store,
     path: &StorePath,
     link: &Link,
-    existing: Existing,
+    (existing, times): (Existing, LinkTimes),
 ) -> std::result::Result<(), NoLink> {
     match store.make_link(path, &link.text) {
         Err(error) if error.kind == ErrorKind::Exists => {}
-        made => return Ok(made?),
+        made => return Ok(made.and_then(|()| dress(store, path, link, times))?),
     }
     match decide(store, path, link, existing)? {
         Some((LinkAction::Stay, _)) => return Ok(()),
@@ -53,5 +62,18 @@ pub(crate) fn make(
         Some((LinkAction::Make, kind)) => store.remove(path, kind)?,
         None => {}
     }
-    Ok(store.make_link(path, &link.text)?)
+    store.make_link(path, &link.text)?;
+    Ok(dress(store, path, link, times)?)
+}
+
+/// Gives a new link its time. A store that has no times of links gives it the present one.
+fn dress(store: &dyn Store, path: &StorePath, link: &Link, times: LinkTimes) -> Result<()> {
+    if times == LinkTimes::New {
+        return Ok(());
+    }
+    let change = Change { modified: Some(link.modified), ..Change::default() };
+    match store.change(path, &change) {
+        Err(error) if error.kind == ErrorKind::Unsupported(Ability::Times) => Ok(()),
+        changed => changed,
+    }
 }

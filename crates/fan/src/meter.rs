@@ -1,6 +1,7 @@
 //! How far a transfer is.
 
 use crate::census::ServerId;
+use hikyaku_job::Meter as Progress;
 use hikyaku_run_log::FileStage;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,19 +13,12 @@ pub type OnFile = Arc<dyn Fn(FileStage, &[u8], u64, Option<ServerId>) + Send + S
 /// Counters of a transfer, which a display reads while it runs.
 pub struct Meter {
     servers: Vec<ServerMeter>,
-    /// Bytes that were written.
-    written: AtomicU64,
-    /// Bytes of files that were there already.
-    kept: AtomicU64,
-    /// Files that have their names.
-    files: AtomicU64,
+    /// Files and bytes.
+    progress: Arc<Progress>,
     /// Who hears of files.
     on_file: Mutex<Option<OnFile>>,
     /// The paths of those that have begun and not ended, if somebody hears of them.
     begun: Mutex<BTreeSet<Vec<u8>>>,
-    /// Files that were found, and their bytes.
-    found: (AtomicU64, AtomicU64),
-    is_found: AtomicBool,
     is_new_tree: AtomicBool,
     is_continued: AtomicBool,
 }
@@ -39,22 +33,15 @@ pub struct ServerMeter {
 impl Meter {
     /// Counters for a transfer from or to this many servers.
     pub fn new(servers: usize) -> Self {
+        Self::over(servers, Arc::default())
+    }
+
+    /// The same, where files and bytes are counted by `progress`, which may count those of other transfers as well.
+    pub fn over(servers: usize, progress: Arc<Progress>) -> Self {
         let servers = (0..servers).map(|_| ServerMeter::default()).collect();
-        let zero = || AtomicU64::new(0);
-        let found = (zero(), zero());
-        let is_found = AtomicBool::new(false);
-        Self {
-            servers,
-            written: zero(),
-            kept: zero(),
-            files: zero(),
-            on_file: Mutex::default(),
-            begun: Mutex::default(),
-            found,
-            is_found,
-            is_new_tree: AtomicBool::new(false),
-            is_continued: AtomicBool::new(false),
-        }
+        let (on_file, begun) = (Mutex::default(), Mutex::default());
+        let (is_new_tree, is_continued) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { servers, progress, on_file, begun, is_new_tree, is_continued }
     }
 
     /// The same, and `on_file` hears of begins and ends of files, from any thread.
@@ -106,38 +93,38 @@ impl Meter {
 
     /// Bytes that were written to the target: here, or at the servers of an upload.
     pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.progress.tally().sent()
     }
 
     /// Bytes of files that were there already.
     pub fn kept(&self) -> u64 {
-        self.kept.load(Ordering::Relaxed)
+        self.progress.tally().kept_bytes
     }
 
     /// Files that have their names.
     pub fn files(&self) -> u64 {
-        self.files.load(Ordering::Relaxed)
+        self.progress.tally().files
     }
 
     /// Files that were found so far, and their bytes.
     pub fn found(&self) -> (u64, u64) {
-        (self.found.0.load(Ordering::Relaxed), self.found.1.load(Ordering::Relaxed))
+        let tally = self.progress.tally();
+        (tally.total_files, tally.total_bytes)
     }
 
     /// Whether all files have been found.
     pub fn is_found(&self) -> bool {
-        self.is_found.load(Ordering::Relaxed)
+        self.progress.tally().is_counted
     }
 
     /// Notes files that were found, and their bytes.
     pub fn add_found(&self, files: usize, bytes: u64) {
-        self.found.0.fetch_add(files as u64, Ordering::Relaxed);
-        self.found.1.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.add_total(files as u64, bytes);
     }
 
     /// Notes that all files have been found.
     pub fn set_found(&self) {
-        self.is_found.store(true, Ordering::Relaxed);
+        self.progress.set_counted();
     }
 
     /// Whether the target is the new name of a directory: when a part of it is there, the same copy goes into it.
@@ -166,12 +153,12 @@ impl Meter {
     }
 
     pub(crate) fn add_written(&self, bytes: u64) {
-        self.written.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.add_bytes(bytes);
     }
 
     /// Bytes of an upload do not count any more: their server is gone.
     pub(crate) fn take_back(&self, server: ServerId, bytes: u64) {
-        self.written.fetch_sub(bytes, Ordering::Relaxed);
+        self.progress.take_back(bytes);
         if let Some(server) = self.servers.get(server.0) {
             server.bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -179,20 +166,20 @@ impl Meter {
 
     /// Bytes of a file of which nothing is left do not count any more.
     pub(crate) fn take_back_written(&self, bytes: u64) {
-        self.written.fetch_sub(bytes, Ordering::Relaxed);
+        self.progress.take_back(bytes);
     }
 
     /// Bytes of an earlier run do not count any more.
     pub(crate) fn take_back_kept(&self, bytes: u64) {
-        self.kept.fetch_sub(bytes, Ordering::Relaxed);
+        self.progress.take_back_kept(bytes);
     }
 
     pub(crate) fn add_kept(&self, bytes: u64) {
-        self.kept.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.add_kept(bytes);
     }
 
     pub(crate) fn add_file(&self) {
-        self.files.fetch_add(1, Ordering::Relaxed);
+        self.progress.add_file();
     }
 
     pub(crate) fn set_lost(&self, server: ServerId, is_lost: bool) {

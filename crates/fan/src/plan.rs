@@ -1,14 +1,15 @@
 //! What is to be copied, and the name of each entry at the target.
 
+mod walk;
+
 use crate::census::{Census, File, LeftOut, ServerId, Why};
-use crate::choice::{Link, Selection, Wanted};
+use crate::choice::Link;
 use crate::dress::DirMeta;
 use crate::session::{Dirs, Landing};
 use hikyaku_fs::{PeerPath, umask};
-use hikyaku_remote::{RemoteError, Seen};
-use hikyaku_store::{Access, ErrorKind, Found, Kind, Store, StoreError, StorePath, Versions};
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use hikyaku_remote::RemoteError;
+use hikyaku_store::{Cut, ErrorKind, FetchError as ChannelError, Fetcher, StorePath, Versions};
+use std::collections::BTreeSet;
 
 /// Files, directories and links with their places at the target.
 #[derive(Debug, Default)]
@@ -35,17 +36,6 @@ pub struct Plan {
 
 /// The bits of a directory of which the source tells none, before those of the umask are removed.
 const DIR_MODE: u32 = 0o777;
-
-/// A source while it is looked through.
-struct Walk<'a> {
-    source: &'a Arc<dyn Store>,
-    selection: &'a Selection<'a>,
-    /// Bytes of a path before what is below the source.
-    skip: usize,
-}
-
-/// Names of a directory that are read at once.
-const PAGE: usize = 512;
 
 impl Plan {
     /// The names of everything of a census where it lands. Something without a possible name is left out.
@@ -79,128 +69,6 @@ impl Plan {
         plan
     }
 
-    /// Adds what is wanted of what is at `from` in a store; the place of `from` at the servers is `to`. Links are not
-    /// followed. What is listed and is not there is left out.
-    ///
-    /// # Errors
-    ///
-    /// There is nothing at `from`. What cannot be read below it is left out.
-    pub(crate) fn add(
-        &mut self,
-        source: &Arc<dyn Store>,
-        from: &StorePath,
-        to: &StorePath,
-        selection: &Selection<'_>,
-    ) -> Result<(), StoreError> {
-        self.roots.push(to.clone());
-        self.versions = source.abilities().versions;
-        let walk = Walk { source, selection, skip: from.as_bytes().len() };
-        let mut dirs = VecDeque::new();
-        let found = source.look(from)?;
-        match (found.kind, from.split()) {
-            // The list is about what is in it; it is wanted itself.
-            (Kind::Dir, _) => self.found(source, (from.clone(), found), to.clone(), &mut dirs),
-            // Patterns are about the name of a file.
-            (_, Some((_, name))) if selection.of(name.as_bytes(), false) == Wanted::LeftOut => {}
-            _ => self.found(source, (from.clone(), found), to.clone(), &mut dirs),
-        }
-        while let Some((from, to)) = dirs.pop_front() {
-            self.dir(&walk, &from, &to, &mut dirs);
-        }
-        for path in selection.listed() {
-            let there = match StorePath::new(&[from.as_bytes(), b"/", path].concat()) {
-                Ok(listed) => source.look(&listed),
-                Err(_) => Err(StoreError::new("read", from, ErrorKind::BadName)),
-            };
-            if let Err(error) = there {
-                let why = Why::Server(error.kind);
-                self.left_out.push(LeftOut { path: path.to_vec(), why });
-            }
-        }
-        Ok(())
-    }
-
-    fn dir(
-        &mut self,
-        walk: &Walk<'_>,
-        from: &StorePath,
-        to: &StorePath,
-        dirs: &mut VecDeque<(StorePath, StorePath)>,
-    ) {
-        let mut after = None;
-        loop {
-            let page = match walk.source.list(from, after.as_ref(), PAGE) {
-                Ok(page) => page,
-                Err(error) => return self.leave_out(from, Why::Server(error.kind)),
-            };
-            if page.skipped > 0 {
-                self.leave_out(from, Why::BadName);
-            }
-            for item in page.items {
-                match (from.join(&item.name), to.join(&item.name)) {
-                    (Ok(from), Ok(to)) => self.entry(walk, (from, item.found), to, dirs),
-                    _ => self.leave_out(from, Why::BadName),
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return;
-            }
-        }
-    }
-
-    fn entry(
-        &mut self,
-        walk: &Walk<'_>,
-        (from, found): (StorePath, Found),
-        to: StorePath,
-        dirs: &mut VecDeque<(StorePath, StorePath)>,
-    ) {
-        let below = from.as_bytes().get(walk.skip..).unwrap_or_default();
-        let below = below.strip_prefix(b"/").unwrap_or(below);
-        match walk.selection.of(below, found.kind == Kind::Dir) {
-            Wanted::Copied | Wanted::Above => self.found(walk.source, (from, found), to, dirs),
-            Wanted::Tree => self.leave_out(&from, Why::Tree),
-            Wanted::LeftOut => {}
-        }
-    }
-
-    fn found(
-        &mut self,
-        source: &Arc<dyn Store>,
-        (from, found): (StorePath, Found),
-        to: StorePath,
-        dirs: &mut VecDeque<(StorePath, StorePath)>,
-    ) {
-        match found.kind {
-            Kind::Dir => {
-                if to != StorePath::ROOT {
-                    self.dirs.push((to.clone(), DirMeta::of(&found)));
-                }
-                dirs.push_back((from, to));
-            }
-            Kind::Link => match source.read_link(&from) {
-                Ok(text) => {
-                    let modified = found.modified;
-                    self.links.push((to, Link { text, modified }));
-                }
-                Err(error) => self.leave_out(&from, Why::Server(error.kind)),
-            },
-            Kind::Special => self.leave_out(&from, Why::Special),
-            Kind::File if found.size == 0 && has_bytes(source, &from) => {
-                self.leave_out(&from, Why::Sizeless);
-            }
-            Kind::File => match PeerPath::new(from.as_bytes()) {
-                Ok(path) => {
-                    let (seen, at) = (Seen::from(&found), Vec::new());
-                    let content = found.version.map(Into::into);
-                    self.files.push(File { path, to, seen, content, mode: found.mode, at });
-                }
-                Err(_) => self.leave_out(&from, Why::BadName),
-            },
-        }
-    }
-
     fn leave_out(&mut self, path: &StorePath, why: Why) {
         self.left_out.push(LeftOut { path: path.as_bytes().to_vec(), why });
     }
@@ -222,16 +90,38 @@ impl Plan {
         }
     }
 
+    /// Measures the files that a store behind a network reports to be empty, as those of /proc are: one that has bytes gets
+    /// their number as its size. One with too many is left out.
+    ///
+    /// # Errors
+    ///
+    /// The channel is lost.
+    pub fn measure(&mut self, channel: &dyn Fetcher) -> Result<(), ChannelError> {
+        let empty = |file: &&mut File| file.seen.size == 0;
+        let mut files: Vec<&mut File> = self.files.iter_mut().filter(empty).collect();
+        let wanted: Vec<_> = files.iter().map(|file| file.wanted()).collect();
+        let mut left_out = Vec::new();
+        let refs: Vec<_> = wanted.iter().collect();
+        channel.small(&refs, &Cut::default(), &|_| (), &mut |index, content| match content {
+            Ok(bytes) => files[index].seen.size = bytes.len() as u64,
+            Err(kind) => {
+                let why =
+                    if kind == ErrorKind::Changed { Why::Sizeless } else { Why::Server(kind) };
+                left_out.push((files[index].path.clone(), why));
+            }
+        })?;
+        let is_left_out = |file: &File| left_out.iter().any(|(path, _)| *path == file.path);
+        self.files.retain(|file| file.seen.size > 0 || !is_left_out(file));
+        for (path, why) in left_out {
+            self.left_out.push(LeftOut { path: path.as_bytes().to_vec(), why });
+        }
+        Ok(())
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.seen.size).sum()
     }
-}
-
-/// Whether reading a file gives bytes. A file that cannot be read has none here: it is told when it is sent.
-fn has_bytes(source: &Arc<dyn Store>, path: &StorePath) -> bool {
-    let open = source.open(path, Access::Read);
-    open.is_ok_and(|open| open.read_at(0, &mut [0]).is_ok_and(|length| length > 0))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub use error::{Done, Failed, HostError, SessionError};
 pub use landing::{Arriving, Landing, Origin, Streams};
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
-pub use sources::{Landed, Sources};
+pub use sources::{Landed, NamedSource, Sources};
 pub use status::{HostState, HostStatus, Up};
 pub(crate) use target::Dirs;
 pub use target::Target;

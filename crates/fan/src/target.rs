@@ -4,12 +4,13 @@ mod memo;
 
 pub(crate) use memo::{Left, Memo, Stamp, made_version};
 
+use crate::dress::Times;
 use crate::fetch::Taking;
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
-    Draft, ErrorKind, Finish, Found, Latency, Make, Naming, Op, Put, Result, Store, StoreError,
-    StorePath, Writes,
+    Draft, ErrorKind, Finish, Found, Make, Naming, Op, Put, Result, Store, StoreError, StorePath,
+    Writes,
 };
 use hikyaku_transfer::{Durable, Geometry, Proven, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
@@ -54,7 +55,7 @@ enum Manner {
     Whole(Mutex<Vec<u8>>),
 }
 
-/// A file of at most this size goes whole into a store behind a network.
+/// A file of at most this size goes whole into the store, with others by one call.
 const WHOLE_BYTES: u64 = 64 << 10;
 /// A file whose place is lost, such as the machine that got it, is begun so many times in all.
 const TRIES: u32 = 3;
@@ -95,11 +96,7 @@ impl<'a> Target<'a> {
         let finish = Finish { mode, modified, ..Finish::default() };
         let abilities = store.abilities();
         let manner = match (taking, abilities.writes) {
-            (Taking::AnyOrder, _)
-                if abilities.latency == Latency::RoundTrip && seen.size <= WHOLE_BYTES =>
-            {
-                Manner::Whole(Mutex::default())
-            }
+            (Taking::AnyOrder, _) if seen.size <= WHOLE_BYTES => Manner::Whole(Mutex::default()),
             (Taking::AnyOrder, Writes::Anywhere) => Manner::Anywhere,
             // Runs in order are runs, and what is in order is within any window.
             _ => Manner::InOrder(InOrder::default()),
@@ -122,6 +119,14 @@ impl<'a> Target<'a> {
             is_unsynced: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
         })
+    }
+
+    /// The file, which may be as old as this copy.
+    pub(crate) fn with_times(mut self, times: Times) -> Self {
+        if times == Times::New {
+            self.finish.modified = None;
+        }
+        self
     }
 
     fn proven(&self) -> MutexGuard<'_, Proven> {

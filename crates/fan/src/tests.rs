@@ -109,6 +109,8 @@ pub(crate) fn fetched_with(
         plan: &same_names(census.clone()),
         store: target.clone(),
         dress: crate::Dress::Usual { umask: 0 },
+        times: crate::Times::Kept,
+        same: crate::Same::SizeAndTime,
         taking: crate::Taking::AnyOrder,
         existing: Existing::Replaced,
         pass: Pass::Copy,

@@ -275,10 +275,21 @@ impl Meter {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Bytes that were written do not count any more.
+    pub fn take_back(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes did not need to be sent.
     pub fn add_kept(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.kept_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of an earlier run do not count any more.
+    pub fn take_back_kept(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// One file or directory could not be copied; the others go on.

@@ -4,7 +4,7 @@
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_fan::{
-    Direction, Done, Job, Meter, Modes, Plan, ServerId, Session, Taking, Watch, fetch,
+    Direction, Done, Job, Meter, Modes, Plan, Same, ServerId, Session, Taking, Times, Watch, fetch,
 };
 use hikyaku_job::Opened;
 use hikyaku_store::{Fetcher, Store};
@@ -63,6 +63,8 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             store: what.store.clone(),
             patience: GONE_MAX,
             dress: what.modes.dress(),
+            times: Times::Kept,
+            same: Same::SizeAndTime,
             taking: what.taking,
             journal: what.journal,
             existing: order.existing(),

@@ -15,7 +15,7 @@ use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_session::least;
 use hikyaku_stores::{Fallback, HostOptions, Opening, Times};
-use hikyaku_transfer::{Existing, Pass};
+use hikyaku_transfer::{Existing, Links, Pass};
 use hikyaku_units::DataSize;
 use std::sync::{Arc, Mutex};
 
@@ -77,6 +77,7 @@ impl<'a> Order<'a> {
             dirs: &written.dirs,
             contents: &written.contents,
             named_links: self.options.rules.links,
+            links: Links::Kept,
             existing: self.options.rules.existing,
             pass: self.options.rules.pass,
             resume: Some(self.options.rules.resume),

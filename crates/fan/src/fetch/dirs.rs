@@ -3,7 +3,8 @@
 use super::{FetchError, Fetched, Job};
 use crate::blocked::Blocked;
 use crate::choice::{InTheWay, LinkAction};
-use crate::dress::DirState;
+use crate::dress::{DirMeta, DirState, Dress, Times};
+use crate::links::LinkTimes;
 use crate::{links, many};
 use hikyaku_store::{Change, ErrorKind, Found, Kind, Op, Result as StoreResult, StorePath};
 use hikyaku_transfer::Pass;
@@ -20,8 +21,13 @@ pub(super) struct Made {
 /// Creates the directories, and the links, which need no bytes.
 pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     let made = dirs(job, fetched);
+    // As with directories.
+    let times = match (job.times, job.dress) {
+        (Times::Kept, Dress::Kept) => LinkTimes::Kept,
+        _ => LinkTimes::New,
+    };
     for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
-        if let Err(error) = links::make(&*job.store, place, link, job.existing) {
+        if let Err(error) = links::make(&*job.store, place, link, (job.existing, times)) {
             fetched.failed.push((place.as_bytes().to_vec(), error.into()));
         }
     }
@@ -117,7 +123,10 @@ pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
     }
     for level in many::levels(job.plan.dirs.iter().map(|(place, _)| place)).into_iter().rev() {
         let change = |number: usize| {
-            let change = job.dress.filled_dir(job.plan.dirs[number].1, made.states[number]?)?;
+            let meta = job.plan.dirs[number].1;
+            let modified = meta.modified.filter(|_| job.times == Times::Kept);
+            let meta = DirMeta { modified, ..meta };
+            let change = job.dress.filled_dir(meta, made.states[number]?)?;
             Some((&job.plan.dirs[number].0, change))
         };
         let changes: Vec<(&StorePath, Change)> = level.into_iter().filter_map(change).collect();

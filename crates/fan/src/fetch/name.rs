@@ -4,15 +4,19 @@ use super::run::{Run, Stage, State};
 use crate::many;
 use crate::target::Target;
 use hikyaku_run_log::FileStage;
-use hikyaku_store::{Found, Op, Reply, Result};
+use hikyaku_store::{Found, Latency, Op, Reply, Result};
 use std::sync::PoisonError;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
 /// Files, or groups of small ones, that are synced and named at once: each waits for the disk, or for a round trip.
 const NAMERS: usize = 16;
-/// Small files that are named by one call.
+/// Small files that are named by one call to a store behind a network.
 const GROUP_MAX: usize = 64;
+/// The same of a store of this machine, which syncs a group as a whole.
+const LOCAL_GROUP_MAX: usize = 1024;
+/// Groups of such a store that are under way at once. Those that come meanwhile wait for the next group.
+const LOCAL_GROUPS: usize = 4;
 /// Bytes of small files that wait for their names in memory.
 const HELD_MAX: u64 = 32 << 20;
 /// Whether a transfer is over is looked for this often.
@@ -66,15 +70,25 @@ impl Run<'_> {
 
     /// The next files: one, or a share of the small ones that wait; `None` if all is over.
     fn next_group(&self) -> Option<Vec<usize>> {
+        let is_local = self.job.store.abilities().latency == Latency::Local;
         let mut state = self.state();
-        while state.whole.is_empty() {
-            if state.is_over {
-                return None;
+        let first = loop {
+            let has_room = !is_local || state.groups < LOCAL_GROUPS;
+            let is_ready = |number: &usize| has_room || !self.is_small(*number);
+            match state.whole.iter().rposition(is_ready) {
+                Some(at) => break state.whole.swap_remove(at),
+                None if state.is_over => return None,
+                None => {}
             }
             state = self.to_name.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        let mut group = vec![first];
+        if !self.is_small(first) {
+            return Some(group);
         }
-        let count = (state.whole.len() / NAMERS).clamp(1, GROUP_MAX);
-        let mut group = vec![state.whole.pop()?];
+        state.groups += 1;
+        let (share, most) = if is_local { (1, LOCAL_GROUP_MAX) } else { (NAMERS, GROUP_MAX) };
+        let count = (state.whole.len() / share).clamp(1, most);
         while group.len() < count && state.whole.last().is_some_and(|next| self.is_small(*next)) {
             group.extend(state.whole.pop());
         }
@@ -96,6 +110,8 @@ impl Run<'_> {
         let ops: Vec<Op<'_>> = wanted.iter().map(|(_, target, bytes)| target.put(bytes)).collect();
         let results = many::all(&*self.job.store, &ops);
         drop(ops);
+        self.state().groups -= usize::from(!numbers.is_empty());
+        self.to_name.notify_one();
         let (mut bytes, mut done) = (0, Vec::new());
         for (number, target, mut content) in wanted.into_iter().chain(left) {
             bytes += std::mem::take(&mut *content).len() as u64;

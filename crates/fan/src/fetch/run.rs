@@ -65,6 +65,8 @@ pub(super) struct State {
     pub(super) whole: Vec<usize>,
     /// Bytes of small files that wait for their names in memory.
     pub(super) held: u64,
+    /// Groups of small files that are being named.
+    pub(super) groups: usize,
     /// By the number in the plan.
     pub(super) stages: Vec<Stage>,
     /// Files of which bytes are missing.
@@ -153,6 +155,7 @@ impl<'a> Run<'a> {
             unnamed: whole.len(),
             whole,
             held: 0,
+            groups: 0,
             open: numbers.len() + failed.len(),
             stages,
             gone_since: None,

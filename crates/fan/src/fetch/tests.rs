@@ -62,6 +62,8 @@ fn fetched_from(
         plan: &same_names(census.clone()),
         store: target.clone(),
         dress: crate::Dress::Usual { umask: 0 },
+        times: crate::Times::Kept,
+        same: crate::Same::SizeAndTime,
         taking: crate::Taking::AnyOrder,
         existing: Existing::Replaced,
         pass: Pass::Copy,

@@ -1,10 +1,11 @@
 //! Plans of a store that are copied into stores in memory, also into one that is too small.
 
 use super::*;
-use crate::choice::{Choice, InTheWay};
-use crate::{FetchError, Fetched, Job, Meter, Parameters, Taking, fetch};
-use hikyaku_store::{Finish, Make, Memory, Naming, Time, fetchers};
+use crate::choice::{Choice, InTheWay, Selection};
+use crate::{FetchError, Fetched, Job, Meter, Parameters, Same, Taking, Times, fetch};
+use hikyaku_store::{Access, ErrorKind, Finish, Kind, Make, Memory, Naming, Store, Time, fetchers};
 use hikyaku_transfer::{Existing, Pass};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -40,15 +41,26 @@ fn tree() -> (Arc<dyn Store>, Vec<u8>) {
 
 fn plan(source: &Arc<dyn Store>) -> Plan {
     let mut plan = Plan::default();
-    plan.add(source, &path("t"), &path("to"), &Selection::new(&Choice::TREES)).unwrap();
+    let (from, to) = (path("t"), path("to"));
+    let found = source.look(&from).unwrap();
+    plan.add(source, (&from, found), &to, &Selection::new(&Choice::TREES));
     plan.is_from(4);
     plan
 }
 
 fn run_with(
     store: &Memory,
+    what: (&Arc<dyn Store>, &Plan),
+    rules: (Existing, Pass),
+) -> (Fetched, Meter) {
+    run_by(store, what, rules, (Times::Kept, Same::SizeAndTime))
+}
+
+fn run_by(
+    store: &Memory,
     (source, plan): (&Arc<dyn Store>, &Plan),
     (existing, pass): (Existing, Pass),
+    (times, same): (Times, Same),
 ) -> (Fetched, Meter) {
     let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
     let servers = fetchers(source, 4).unwrap();
@@ -60,6 +72,8 @@ fn run_with(
         patience: Duration::from_millis(300),
         journal: None,
         dress: crate::Dress::Usual { umask: 0o022 },
+        times,
+        same,
         taking: Taking::AnyOrder,
         existing,
         pass,
@@ -87,6 +101,23 @@ fn a_tree_is_copied_once_and_kept_the_second_time() {
     assert_eq!(store.read_link(&path("to/l")).unwrap(), b"d");
     let (again, _) = run(&store, (&source, &plan), Existing::Replaced);
     assert_eq!((again.files, again.kept), (0, 2));
+}
+
+#[test]
+fn with_the_habits_of_scp_files_are_copied_again_and_are_new() {
+    let (source, _) = tree();
+    let (store, plan) = (Memory::default(), plan(&source));
+    let run = |existing| {
+        let rules = (existing, Pass::Copy);
+        run_by(&store, (&source, &plan), rules, (Times::New, Same::Never)).0
+    };
+    for _ in 0..2 {
+        assert_eq!(run(Existing::Replaced).files, 2);
+    }
+    for at in ["to/d/large", "to/empty"] {
+        // The clock of a store in memory begins at 0, and the source has later times.
+        assert_eq!(store.look(&path(at)).unwrap().modified.secs, 0, "{at}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::{Arriving, Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
 use crate::census::{Census, ServerId, census};
-use crate::choice::Choice;
+use crate::choice::{Choice, Same};
+use crate::dress::Times;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
@@ -126,6 +127,8 @@ impl Session {
             store: landing.store.clone(),
             patience: GONE_MAX,
             dress: download.modes.dress(),
+            times: Times::Kept,
+            same: Same::SizeAndTime,
             taking: landing.taking,
             existing: choice.existing,
             pass: choice.pass,

@@ -122,18 +122,9 @@ impl Landing {
         let (store, taking, journal): (Arc<dyn Store>, _, _) = match layout {
             TargetLayout::Stream => (Arc::new(stream(target, arriving)?), Taking::InOrder, None),
             _ => {
-                let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
-                let modes = NewModes { file: 0o666 & !umask() };
-                let mut store = Local::open(dir, modes).map_err(cannot_write)?;
                 let name = Some(base.as_bytes()).filter(|name| !name.is_empty());
                 let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy);
-                let opened = origin
-                    .and_then(|it| Some((it, it.open(&Place::of(it.name, Base::Dir(dir), name))?)));
-                if let Some((_, opened)) = &opened {
-                    store = store.with_token(opened.journal.token());
-                }
-                let store: Arc<dyn Store> = Arc::new(store.recorded(begun().as_deref()));
-                let journal = opened.map(|(origin, opened)| origin.begun(opened, &*store));
+                let (store, journal) = local((&dir, name), origin)?;
                 (store, Taking::AnyOrder, journal)
             }
         };
@@ -205,6 +196,25 @@ impl Landing {
         let is_new = self.layout != TargetLayout::Contents && self.kind == FileKind::Dir;
         is_new.then_some(&self.to)
     }
+}
+
+/// A directory of this machine that receives a source under this name, if it gets another than its own, and the journal of
+/// the copy.
+pub(super) fn local(
+    (dir, name): (&Path, Option<&[u8]>),
+    origin: Option<Origin<'_>>,
+) -> Result<(Arc<dyn Store>, Option<Opened>), SessionError> {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let modes = NewModes { file: 0o666 & !umask() };
+    let mut store = Local::open(dir, modes).map_err(cannot_write)?;
+    let opened =
+        origin.and_then(|it| Some((it, it.open(&Place::of(it.name, Base::Dir(dir), name))?)));
+    if let Some((_, opened)) = &opened {
+        store = store.with_token(opened.journal.token());
+    }
+    let store: Arc<dyn Store> = Arc::new(store.recorded(begun().as_deref()));
+    let journal = opened.map(|(origin, opened)| origin.begun(opened, &*store));
+    Ok((store, journal))
 }
 
 /// What becomes of the name of a source, which the root of a server has none of.

@@ -1,14 +1,16 @@
-//! Files and directories of this machine as sources.
+//! Files and directories of one store as sources: of this machine, or of any other.
 
-use super::{Arriving, Destination, Failed, SessionError, Streams, Together, unfit};
+use super::landing::local;
+use super::{Arriving, Destination, Failed, SessionError, Streams, Target, Together, unfit};
 use crate::choice::{Choice, Selection};
 use crate::fetch::Taking;
 use crate::kind::{Kind, failure_kind};
 use crate::layout::Meant;
+use crate::many;
 use crate::plan::Plan;
 use hikyaku_fs::{Name, Shown};
 use hikyaku_job::Opened;
-use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
+use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::{Depth, FailureKind, Pass};
 use std::ffi::OsStr;
@@ -16,21 +18,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Files and directories of this machine that can be read.
+/// Files and directories of a store that can be read.
 pub struct Sources {
-    /// The lowest directory above all of them.
+    /// The store: on this machine, the lowest directory above all of them.
     pub store: Arc<dyn Store>,
-    dir: PathBuf,
+    /// What they are called among those of other storages.
+    pub(super) origin: String,
     pub(super) all: Vec<Source>,
 }
 
-/// A source of this machine.
+/// A source as its user has named it.
+#[derive(Clone, Debug)]
+pub struct NamedSource {
+    /// Its path in the store, without links.
+    pub from: StorePath,
+    /// What it is called at the target; `None` if only its contents are meant, as with `dir/.`.
+    pub name: Option<Name>,
+    /// The path as it was typed.
+    pub typed: Vec<u8>,
+}
+
+/// A source that was found.
 pub(super) struct Source {
     /// Its path in the store.
     pub(super) from: StorePath,
     /// What it is called at the target; `None` if only its contents are meant, as with `dir/.`.
     pub(super) name: Option<Name>,
-    pub(super) kind: FileKind,
+    pub(super) found: Found,
 }
 
 impl Sources {
@@ -77,17 +91,43 @@ impl Sources {
                 let text = format!("{}: {text}", String::from_utf8_lossy(path));
                 Err(SessionError::refused(*kind, text))
             }
-            _ => Ok(Self { store, dir, all }),
+            _ => Ok(Self { store, origin: format!("file://{}", dir.display()), all }),
         }
     }
 
-    /// What these sources are called among those of other storages.
-    pub(super) fn origin(&self) -> String {
-        format!("file://{}", self.dir.display())
+    /// Those of these paths of a store that can be read; the others are noted in `failed`. There may be none.
+    pub fn in_store(
+        (store, origin): (Arc<dyn Store>, String),
+        named: &[NamedSource],
+        choice: &Choice<'_>,
+        failed: &mut Vec<Failed>,
+    ) -> Self {
+        let mut all = Vec::new();
+        let found = many::look(&*store, named.iter().map(|source| &source.from));
+        for (NamedSource { from, name, typed }, found) in named.iter().zip(found) {
+            let found = match found {
+                Ok(Some(found)) => Ok(found),
+                Ok(None) => Err(ErrorKind::NotFound),
+                Err(error) => Err(error.kind),
+            };
+            let source = found.map_err(|kind| (kind.into(), kind.to_string())).map(|found| {
+                let (from, name) = (from.clone(), name.clone());
+                Source { from, name, found }
+            });
+            match source.and_then(|source| fits(&source, choice).map(|()| source)) {
+                Ok(source) => all.push(source),
+                Err((kind, text)) => failed.push(Failed::new(typed, kind, text)),
+            }
+        }
+        Self { store, origin, all }
     }
 
-    /// The plans of a copy to a destination: one for a store, one for each source at a path of this machine. What cannot be
-    /// read, and a source that cannot be copied beside others, is noted in `failed`.
+    /// The number of sources that can be read.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The plans of a copy to a destination: one for a store or a directory of this machine. What cannot be read, and a source that cannot be copied beside others, is noted in `failed`.
     ///
     /// # Errors
     ///
@@ -100,12 +140,21 @@ impl Sources {
     ) -> Result<Vec<Landed>, SessionError> {
         if let Destination::Store(store, target) = destination {
             let plan = target.plan(self, (choice, together), failed)?;
-            let names: Vec<_> = self.all.iter().map(|source| source.from.to_string()).collect();
-            let origin = format!("{}: {}", self.origin(), names.join(", "));
+            let origin = self.names();
             let origin = choice.origin(&origin).filter(|_| choice.pass == Pass::Copy);
             let journal = origin.and_then(|origin| target.journal(&**store, origin));
             let (store, taking) = (store.clone(), Taking::AnyOrder);
             return Ok(vec![Landed { store, taking, journal, plan }]);
+        }
+        if let (Destination::Here(path), true) = (destination, self.all.len() > 1)
+            && path.is_dir()
+        {
+            let target = Target::root(Shown::new(path.as_os_str().as_bytes()).to_string());
+            let plan = target.plan(self, (choice, together), failed)?;
+            let origin = self.names();
+            let origin = choice.origin(&origin).filter(|_| choice.pass == Pass::Copy);
+            let (store, journal) = local((path, None), origin)?;
+            return Ok(vec![Landed { store, taking: Taking::AnyOrder, journal, plan }]);
         }
         let (mut landed, mut first) = (Vec::new(), None);
         for source in &self.all {
@@ -124,6 +173,12 @@ impl Sources {
         }
     }
 
+    /// All of them, as a journal has them.
+    fn names(&self) -> String {
+        let names: Vec<_> = self.all.iter().map(|source| source.from.to_string()).collect();
+        format!("{}: {}", self.origin, names.join(", "))
+    }
+
     fn land_one(
         &self,
         source: &Source,
@@ -135,15 +190,14 @@ impl Sources {
             None => source.from.clone(),
         };
         let renamed = together.renamed(self.all.len(), source.meant(choice));
-        let at = self.dir.join(OsStr::from_bytes(source.from.as_bytes()));
-        let at = at.to_string_lossy();
-        let (kind, pass, origin) = (source.kind, choice.pass, choice.origin(&at));
+        let at = format!("{}: {}", self.origin, source.from);
+        let (kind, pass, origin) = (source.found.kind, choice.pass, choice.origin(&at));
         let arriving = Arriving { renamed, kind, pass, streams, origin };
         let landing = destination.landing((&source.from, &named), arriving)?;
         let mut plan = Plan { is_new_tree: landing.is_new_tree(), ..Plan::default() };
-        let added = plan.add(&self.store, &source.from, landing.place(), &Selection::new(choice));
-        added.map_err(|error| SessionError::refused(error.kind, error.to_string()))?;
-        together.claim(self.all.len(), &self.origin(), &mut plan);
+        let from = (&source.from, source.found);
+        plan.add(&self.store, from, landing.place(), &Selection::new(choice));
+        together.claim(self.all.len(), &self.origin, &mut plan);
         Ok(Landed { store: landing.store, taking: landing.taking, journal: landing.journal, plan })
     }
 }
@@ -172,7 +226,7 @@ pub struct Landed {
 
 /// Whether a source can be copied as it was chosen.
 fn fits(source: &Source, choice: &Choice<'_>) -> Result<(), (Kind, String)> {
-    let why = match (source.kind == FileKind::Dir, choice.listed.is_empty()) {
+    let why = match (source.found.kind == FileKind::Dir, choice.listed.is_empty()) {
         (true, true) if choice.depth == Depth::File => ErrorKind::IsDir,
         (false, false) => ErrorKind::NotDir,
         _ => return Ok(()),
@@ -212,7 +266,7 @@ fn source(store: &dyn Store, path: &Path, at: &Path) -> Result<Source, (Kind, St
     let found = store
         .look(&from)
         .map_err(|error| (Kind::File(failure_kind(error.kind)), error.kind.to_string()))?;
-    Ok(Source { from, name, kind: found.kind })
+    Ok(Source { from, name, found })
 }
 
 #[cfg(test)]

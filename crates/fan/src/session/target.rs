@@ -1,7 +1,6 @@
 //! The place of a store, or of the servers, where the sources go.
 
 use super::{Failed, Origin, SessionError, Sources, Together};
-use crate::census::{LeftOut, Why};
 use crate::choice::{Choice, Selection};
 use crate::kind::Kind;
 use crate::layout::{AtTarget, Meant, Renamed, TargetLayout, Written};
@@ -88,6 +87,12 @@ impl Target {
         Ok(Self { path, at, written, parents, shown, dirs: Dirs::Made })
     }
 
+    /// The root of a store, which is a directory of this machine.
+    pub(super) fn root(shown: String) -> Self {
+        let (path, at, written) = (StorePath::ROOT, AtTarget::Dir, Written::AsDirectory);
+        Self { path, at, written, parents: Vec::new(), shown, dirs: Dirs::Made }
+    }
+
     /// The same in a store in which a directory exists as soon as it has an entry.
     #[must_use]
     pub fn with_implied_dirs(self) -> Self {
@@ -123,24 +128,22 @@ impl Target {
         for source in &sources.all {
             let meant = source.meant(choice);
             let renamed = together.renamed(sources.all.len(), meant);
-            let (layout, mut to) = self.layout((source.kind, renamed))?;
+            let (layout, mut to) = self.layout((source.found.kind, renamed))?;
             if let (TargetLayout::Into, Some(name)) = (layout, &source.name) {
                 to = to.join(name).map_err(|error| {
                     SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
                 })?;
             }
-            plan.is_new_tree |= (layout, source.kind) == (TargetLayout::NewName, FileKind::Dir);
+            plan.is_new_tree |=
+                (layout, source.found.kind) == (TargetLayout::NewName, FileKind::Dir);
             if !names.insert(to.clone()) && meant == Meant::Itself {
                 let (path, text) = (source.from.to_string(), "another source has this name");
                 failed.push(Failed::new(path.as_bytes(), ErrorKind::Exists, text));
                 continue;
             }
-            if let Err(error) = plan.add(&sources.store, &source.from, &to, &selection) {
-                let path = source.from.as_bytes().to_vec();
-                plan.left_out.push(LeftOut { path, why: Why::Server(error.kind) });
-            }
+            plan.add(&sources.store, (&source.from, source.found), &to, &selection);
         }
-        together.claim(sources.all.len(), &sources.origin(), &mut plan);
+        together.claim(sources.all.len(), &sources.origin, &mut plan);
         plan.trim(self.dirs);
         Ok(plan)
     }

@@ -38,7 +38,9 @@ fn tree() -> (Arc<dyn Store>, Files) {
 
 fn plan(source: &Arc<dyn Store>, to: &str) -> Plan {
     let mut plan = Plan::default();
-    plan.add(source, &path("d"), &path(to), &Selection::new(&Choice::TREES)).unwrap();
+    let from = path("d");
+    let found = source.look(&from).unwrap();
+    plan.add(source, (&from, found), &path(to), &Selection::new(&Choice::TREES));
     plan
 }
 

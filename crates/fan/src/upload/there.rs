@@ -3,7 +3,7 @@
 use super::{UploadError, UploadJob, Uploaded};
 use crate::blocked::Blocked;
 use crate::census::{File, ServerId};
-use crate::choice::{Action, InTheWay, Link, LinkAction, action, action_of_link};
+use crate::choice::{Action, InTheWay, Link, LinkAction, Same, action, action_of_link};
 use crate::plan::Plan;
 use hikyaku_remote::{Client, Entry, RemoteError};
 use hikyaku_store::{Change, Found, Kind, StorePath};
@@ -11,6 +11,9 @@ use hikyaku_transfer::Existing;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::thread;
+
+/// When a file counts as uploaded already.
+const SAME: Same = Same::SizeAndTime;
 
 /// Names that a server has and that are in the plan, and servers that are lost.
 #[derive(Default)]
@@ -118,7 +121,7 @@ impl There {
         file: &File,
     ) -> Option<Change> {
         let found = self.found(server, &file.to)?;
-        let is_same = action(file.seen, Some(found), job.existing) == Action::Same;
+        let is_same = action(file.seen, Some(found), (job.existing, SAME)) == Action::Same;
         job.dress.same_file(file.mode, found).filter(|_| is_same)
     }
 
@@ -128,7 +131,9 @@ impl There {
         for (server, entry) in self.at(&file.to) {
             // What cannot be looked at is told by the server once it is written to.
             let found = entry.found.as_ref().ok();
-            match found.map_or(Action::Write, |found| action(file.seen, Some(found), existing)) {
+            match found
+                .map_or(Action::Write, |found| action(file.seen, Some(found), (existing, SAME)))
+            {
                 Action::Stay | Action::Same => has_it = true,
                 Action::Write => others.push(*server),
                 Action::Refuse(way) => return Wish::Refused(way),

@@ -136,6 +136,8 @@ impl Scene {
             plan: &plan,
             store: self.target.clone(),
             dress: Dress::Usual { umask: 0 },
+            times: crate::Times::Kept,
+            same: crate::Same::SizeAndTime,
             taking: Taking::AnyOrder,
             existing: Existing::Replaced,
             pass: Pass::Copy,

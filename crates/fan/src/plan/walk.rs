@@ -1,0 +1,334 @@
+//! A source of one store is looked through: what is wanted of it goes into a plan.
+//!
+//! Directories of a store behind a network are listed many at once. Links are followed if the user wants that: what a link
+//! leads to has the link's name at the target, and is read where it is.
+
+use super::Plan;
+use crate::census::{File, LeftOut, Why};
+use crate::choice::{Link, Selection, Wanted};
+use crate::dress::DirMeta;
+use crate::many;
+use hikyaku_fs::{PathError, PeerPath, dirs_above};
+use hikyaku_remote::Seen;
+use hikyaku_store::{Access, ErrorKind, Found, Item, Kind, Latency, Store, StoreError, StorePath};
+use hikyaku_transfer::{Depth, Links};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::thread;
+
+/// Names of a directory that are read at once.
+const PAGE: usize = 512;
+/// Directories of a store behind a network that are listed at once.
+const LISTED_MAX: usize = 32;
+
+/// Entries of one directory that are taken.
+const ENTRIES_MAX: usize = 1 << 20;
+
+/// A directory that is to be listed.
+struct Dir {
+    from: StorePath,
+    to: StorePath,
+    /// Its path below the source, as at the target.
+    below: Vec<u8>,
+    above: Above,
+}
+
+/// The directories above one whose path has no links, from the one that a source or a link has led to.
+#[derive(Clone)]
+struct Above {
+    first: StorePath,
+    /// The directory of the link, and those above it.
+    link: Option<Arc<(StorePath, Self)>>,
+}
+
+/// An entry of a directory.
+struct Entry {
+    from: StorePath,
+    found: Found,
+    to: StorePath,
+    below: Vec<u8>,
+}
+
+/// A source while it is looked through.
+struct Walk<'a, 'b> {
+    plan: &'a mut Plan,
+    source: &'a Arc<dyn Store>,
+    selection: &'a Selection<'b>,
+    /// The first of them is listed next.
+    dirs: VecDeque<Dir>,
+}
+
+/// Where a name is, and its metadata.
+type Looked = std::result::Result<(StorePath, Found), ErrorKind>;
+
+impl Plan {
+    /// Adds what is wanted of what was found at `from` in a store; the place of `from` at the target is `to`. What is listed
+    /// and is not there is left out, and so is what cannot be read.
+    pub(crate) fn add(
+        &mut self,
+        source: &Arc<dyn Store>,
+        (from, found): (&StorePath, Found),
+        to: &StorePath,
+        selection: &Selection<'_>,
+    ) {
+        self.roots.push(to.clone());
+        self.versions = source.abilities().versions;
+        let mut walk = Walk { plan: self, source, selection, dirs: VecDeque::new() };
+        let above = Above { first: from.clone(), link: None };
+        let entry = Entry { from: from.clone(), found, to: to.clone(), below: Vec::new() };
+        match (found.kind, from.split()) {
+            (Kind::Dir, _) if selection.is_list() => walk.list(&entry, &above),
+            (Kind::Dir, _) => walk.found(entry, above),
+            // Patterns are about the name of a file.
+            (_, Some((_, name))) if selection.of(name.as_bytes(), false) == Wanted::LeftOut => {}
+            _ => walk.found(entry, above),
+        }
+        walk.all();
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Lists directories until none is left.
+    fn all(&mut self) {
+        let at_once = match self.source.abilities().latency {
+            Latency::Local => 1,
+            Latency::RoundTrip => LISTED_MAX,
+        };
+        while !self.dirs.is_empty() {
+            let some: Vec<Dir> = self.dirs.drain(..at_once.min(self.dirs.len())).collect();
+            let source = self.source;
+            let listed: Vec<Listed> = match &some[..] {
+                [dir] => vec![list(source, &dir.from)],
+                some => thread::scope(|scope| {
+                    let threads: Vec<_> =
+                        some.iter().map(|dir| scope.spawn(|| list(source, &dir.from))).collect();
+                    threads.into_iter().map(|one| one.join().unwrap_or_default()).collect()
+                }),
+            };
+            for (dir, listed) in some.into_iter().zip(listed) {
+                self.dir(&dir, listed);
+            }
+        }
+    }
+
+    fn dir(&mut self, dir: &Dir, listed: Listed) {
+        for Item { name, found } in listed.items {
+            let below = join(&dir.below, name.as_bytes());
+            match (dir.from.join(&name), dir.to.join(&name)) {
+                (Ok(from), Ok(to)) => {
+                    self.entry(Entry { from, found, to, below }, (&dir.from, &dir.above));
+                }
+                _ => self.plan.leave_out(&dir.from, Why::BadName),
+            }
+        }
+        if let Some(why) = listed.why {
+            self.plan.leave_out(&dir.from, why);
+        }
+    }
+
+    /// An entry of the directory `dir`.
+    fn entry(&mut self, mut entry: Entry, (dir, above): (&StorePath, &Above)) {
+        let selection = self.selection;
+        let wanted = |entry: &Entry| selection.of(&entry.below, entry.found.kind == Kind::Dir);
+        let mut above = above.clone();
+        let is_link = self.is_followed(&entry.found);
+        if is_link {
+            // A pattern that leaves out a file leaves out a link of that name as well, wherever that leads.
+            if wanted(&entry) == Wanted::LeftOut {
+                return;
+            }
+            match self.source.follow(&entry.from) {
+                Ok((from, found)) => (entry.from, entry.found) = (from, found),
+                Err(error) => return self.plan.leave_out(&entry.from, Why::Server(error.kind)),
+            }
+        }
+        match wanted(&entry) {
+            Wanted::Copied | Wanted::Above => {}
+            Wanted::Tree => return self.plan.leave_out(&entry.from, Why::Tree),
+            Wanted::LeftOut => return,
+        }
+        if entry.found.kind == Kind::Dir {
+            if above.has(dir, &entry.from) {
+                return self.plan.leave_out(&entry.from, Why::Circle);
+            }
+            if is_link {
+                let link = Some(Arc::new((dir.clone(), above)));
+                above = Above { first: entry.from.clone(), link };
+            }
+        }
+        self.found(entry, above);
+    }
+
+    fn is_followed(&self, found: &Found) -> bool {
+        found.kind == Kind::Link && self.selection.links() == Links::Followed
+    }
+
+    fn found(&mut self, entry: Entry, above: Above) {
+        let Entry { from, found, to, below } = entry;
+        match found.kind {
+            Kind::Dir => {
+                if to != StorePath::ROOT {
+                    self.plan.dirs.push((to.clone(), DirMeta::of(&found)));
+                }
+                self.dirs.push_back(Dir { from, to, below, above });
+            }
+            Kind::Link => match self.source.read_link(&from) {
+                Ok(text) => {
+                    let modified = found.modified;
+                    self.plan.links.push((to, Link { text, modified }));
+                }
+                Err(error) => self.plan.leave_out(&from, Why::Server(error.kind)),
+            },
+            Kind::Special => self.plan.leave_out(&from, Why::Special),
+            Kind::File if found.size == 0 && has_bytes(self.source, &from) => {
+                self.plan.leave_out(&from, Why::Sizeless);
+            }
+            Kind::File => match PeerPath::new(from.as_bytes()) {
+                Ok(path) => {
+                    let (seen, at) = (Seen::from(&found), Vec::new());
+                    let (content, mode) = (found.version.map(Into::into), found.mode);
+                    self.plan.files.push(File { path, to, seen, content, mode, at });
+                }
+                Err(_) => self.plan.leave_out(&from, Why::BadName),
+            },
+        }
+    }
+
+    /// The names of a list in the directory `top`, and the directories above them.
+    fn list(&mut self, top: &Entry, above: &Above) {
+        let (from, to) = (&top.from, &top.to);
+        if *to != StorePath::ROOT {
+            self.plan.dirs.push((to.clone(), DirMeta::of(&top.found)));
+        }
+        let listed: BTreeSet<&[u8]> = self.selection.listed().collect();
+        // A directory of the list is looked through as a whole.
+        let is_in_one = |path: &[u8]| {
+            let is_tree = self.selection.depth() == Depth::Tree;
+            is_tree && dirs_above(path).any(|dir| listed.contains(dir))
+        };
+        let names: Vec<&[u8]> = listed.iter().copied().filter(|path| !is_in_one(path)).collect();
+        let dirs: BTreeSet<&[u8]> = names.iter().flat_map(|path| dirs_above(path)).collect();
+        let dirs = dirs.into_iter().filter(|dir| !listed.contains(dir) && !is_in_one(dir));
+        for (path, looked) in self.looked(from, dirs.collect()) {
+            let followed = match looked {
+                Ok((at, found)) if self.is_followed(&found) => {
+                    self.source.follow(&at).map_err(|error| error.kind)
+                }
+                looked => looked,
+            };
+            // One that cannot be used is told of each name in it.
+            if let (Ok((_, found)), Ok(to)) = (followed, place(to, path))
+                && found.kind == Kind::Dir
+            {
+                self.plan.dirs.push((to, DirMeta::of(&found)));
+            }
+        }
+        for (path, looked) in self.looked(from, names) {
+            let why = match (looked, place(to, path)) {
+                (Ok((from, found)), Ok(to)) => {
+                    let dir = from.split().map_or(StorePath::ROOT, |(dir, _)| dir);
+                    let below = path.to_vec();
+                    self.entry(Entry { from, found, to, below }, (&dir, above));
+                    continue;
+                }
+                (Err(kind), _) => Why::Server(kind),
+                (_, Err(_)) => Why::BadName,
+            };
+            self.plan.left_out.push(LeftOut { path: join(from.as_bytes(), path), why });
+        }
+    }
+
+    /// Looks at names below `from`, all at once.
+    fn looked<'n>(&self, from: &StorePath, names: Vec<&'n [u8]>) -> Vec<(&'n [u8], Looked)> {
+        let places: Vec<_> = names.iter().map(|name| place(from, name)).collect();
+        let all = places.iter().filter_map(|at| at.as_ref().ok());
+        let mut found = many::look(&**self.source, all).into_iter();
+        let looked = names.into_iter().zip(&places).map(|(name, at)| {
+            let Ok(at) = at else { return (name, Err(ErrorKind::BadName)) };
+            let looked = match found.next() {
+                Some(Ok(Some(found))) => Ok((at.clone(), found)),
+                // A directory on the way is a link.
+                Some(Err(StoreError { kind: ErrorKind::Link, .. }))
+                    if self.selection.links() == Links::Followed =>
+                {
+                    self.source.follow(at).map_err(|error| error.kind)
+                }
+                Some(Err(error)) => Err(error.kind),
+                Some(Ok(None)) | None => Err(ErrorKind::NotFound),
+            };
+            (name, looked)
+        });
+        looked.collect()
+    }
+}
+
+impl Above {
+    /// Whether `real` is `dir` or a directory above it.
+    fn has(&self, dir: &StorePath, real: &StorePath) -> bool {
+        (is_within(dir, real) && is_within(real, &self.first))
+            || self.link.as_ref().is_some_and(|link| link.1.has(&link.0, real))
+    }
+}
+
+/// Whether `path` is `dir` or below it.
+fn is_within(path: &StorePath, dir: &StorePath) -> bool {
+    let mut names = path.names();
+    dir.names().all(|name| names.next() == Some(name))
+}
+
+/// What is in a directory.
+#[derive(Default)]
+struct Listed {
+    items: Vec<Item>,
+    /// Why the list is not complete.
+    why: Option<Why>,
+}
+
+fn list(source: &Arc<dyn Store>, dir: &StorePath) -> Listed {
+    let (mut listed, mut after) = (Listed::default(), None);
+    loop {
+        match source.list(dir, after.as_ref(), PAGE) {
+            Ok(page) if listed.items.len() + page.items.len() > ENTRIES_MAX => {
+                listed.why = Some(Why::Server(ErrorKind::TooLarge));
+                return listed;
+            }
+            Ok(page) => {
+                listed.items.extend(page.items);
+                if page.skipped > 0 {
+                    listed.why = Some(Why::BadName);
+                }
+                after = page.next;
+            }
+            Err(error) => {
+                listed.why = Some(Why::Server(error.kind));
+                return listed;
+            }
+        }
+        if after.is_none() {
+            return listed;
+        }
+    }
+}
+
+/// A path below a directory.
+fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let slash: &[u8] = if dir.is_empty() { b"" } else { b"/" };
+    [dir, slash, name].concat()
+}
+
+fn place(dir: &StorePath, below: &[u8]) -> std::result::Result<StorePath, PathError> {
+    StorePath::new(&join(dir.as_bytes(), below))
+}
+
+/// Whether reading a file gives bytes. A file that cannot be read has none here: it is told when it is sent. That of a store
+/// behind a network is not read, since its channel measures it.
+fn has_bytes(source: &Arc<dyn Store>, path: &StorePath) -> bool {
+    if source.abilities().latency == Latency::RoundTrip {
+        return false;
+    }
+    let open = source.open(path, Access::Read);
+    open.is_ok_and(|open| open.read_at(0, &mut [0]).is_ok_and(|length| length > 0))
+}
+
+#[cfg(test)]
+mod tests;

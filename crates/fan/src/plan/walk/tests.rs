@@ -1,0 +1,139 @@
+//! Sources with links that lead elsewhere and back, and lists.
+
+use super::*;
+use crate::choice::Choice;
+use hikyaku_store::{Faulty, Make, Memory, Naming, Writes};
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn put(store: &Memory, at: &str) {
+    let draft = store.create(&path(at), &Make::default()).unwrap();
+    draft.write_at(0, b"content").unwrap();
+    draft.name(Naming::Replace, &hikyaku_store::Finish::default()).unwrap();
+}
+
+/// The directories, links and files of a plan, and what is left out.
+fn plan(source: &Arc<dyn Store>, choice: &Choice<'_>) -> (Vec<String>, Vec<(String, Why)>) {
+    let mut plan = Plan::default();
+    let (from, to) = (path("t"), path("to"));
+    let found = source.look(&from).unwrap();
+    plan.add(source, (&from, found), &to, &Selection::new(choice));
+    let dirs = plan.dirs.iter().map(|(to, _)| format!("{to}/"));
+    let links = plan
+        .links
+        .iter()
+        .map(|(to, link)| format!("{to} -> {}", String::from_utf8_lossy(&link.text)));
+    let files = plan.files.iter().map(|file| {
+        let path = StorePath::from(file.path.clone());
+        format!("{} = {path}", file.to)
+    });
+    let mut all: Vec<String> = dirs.chain(links).chain(files).collect();
+    all.sort();
+    let left = |one: &LeftOut| (String::from_utf8_lossy(&one.path).into_owned(), one.why);
+    let mut left_out: Vec<_> = plan.left_out.iter().map(left).collect();
+    left_out.sort_by(|a, b| a.0.cmp(&b.0));
+    (all, left_out)
+}
+
+/// The tree `t` with links into `beside`, back to directories above them, and to nothing.
+fn linked() -> Memory {
+    let store = Memory::default();
+    for dir in ["t", "t/deep", "beside"] {
+        store.make_dir(&path(dir), 0o755).unwrap();
+    }
+    put(&store, "t/deep/a");
+    put(&store, "beside/b");
+    for (at, text) in [
+        ("t/self", "."),
+        ("t/deep/self", "."),
+        ("t/deep/up", ".."),
+        ("t/deep/top", "../../t"),
+        ("beside/back", "../t"),
+        ("t/beside", "../beside"),
+        ("t/deep/beside", "../../beside"),
+        ("t/file", "deep/a"),
+        ("t/nothing", "none"),
+        ("t/away", "../../away"),
+    ] {
+        store.make_link(&path(at), text.as_bytes()).unwrap();
+    }
+    store
+}
+
+const FOLLOWED: Choice<'_> = Choice { links: Links::Followed, ..Choice::TREES };
+
+#[test]
+fn links_are_followed_and_those_that_lead_back_are_left_out() {
+    let store = linked();
+    // The listings of a store behind a network go on at once, with the same result.
+    let stores: [Arc<dyn Store>; 2] =
+        [Arc::new(store.clone()), Arc::new(Faulty::new(store).far(Writes::Anywhere))];
+    for store in &stores {
+        let (all, left_out) = plan(store, &FOLLOWED);
+        let wanted = [
+            "to/",
+            "to/beside/",
+            "to/beside/b = beside/b",
+            "to/deep/",
+            "to/deep/a = t/deep/a",
+            "to/deep/beside/",
+            "to/deep/beside/b = beside/b",
+            "to/file = t/deep/a",
+        ];
+        assert_eq!(all, wanted);
+        let circles = left_out.iter().filter(|(_, why)| *why == Why::Circle);
+        let circles: Vec<&str> = circles.map(|(path, _)| path.as_str()).collect();
+        // Those of `beside` are met twice. The path of a link is the one that it leads to.
+        assert_eq!(circles, ["t", "t", "t", "t", "t", "t/deep"]);
+        let others: Vec<_> = left_out.iter().filter(|(_, why)| *why != Why::Circle).collect();
+        let server = |path: &str, kind| (path.to_owned(), Why::Server(kind));
+        let wanted = [server("t/away", ErrorKind::Link), server("t/nothing", ErrorKind::NotFound)];
+        assert_eq!(others, wanted.iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn links_that_are_kept_are_links() {
+    let source: Arc<dyn Store> = Arc::new(linked());
+    let (all, left_out) = plan(&source, &Choice::TREES);
+    assert!(left_out.is_empty(), "{left_out:?}");
+    assert_eq!(all.iter().filter(|name| name.contains(" -> ")).count(), 9);
+    assert!(!all.iter().any(|name| name.contains("beside/b")));
+}
+
+#[test]
+fn a_link_that_is_left_out_is_not_followed() {
+    let source: Arc<dyn Store> = Arc::new(linked());
+    let leaves_out = |path: &[u8], _| path == b"nothing" || path == b"away" || path == b"deep";
+    let choice = Choice { leaves_out: &leaves_out, ..FOLLOWED };
+    let (all, left_out) = plan(&source, &choice);
+    assert_eq!(all, ["to/", "to/beside/", "to/beside/b = beside/b", "to/file = t/deep/a"]);
+    assert!(left_out.iter().all(|(_, why)| *why == Why::Circle), "{left_out:?}");
+}
+
+#[test]
+fn a_list_names_what_is_copied_and_the_directories_above_it() {
+    let source: Arc<dyn Store> = Arc::new(linked());
+    let names = ["deep/a", "beside/b", "none", "file", "deep"].map(|name| name.as_bytes().to_vec());
+    let choice = |listed, depth| Choice { listed, depth, ..FOLLOWED };
+    let (all, left_out) = plan(&source, &choice(&names[..4], Depth::File));
+    let wanted = [
+        "to/",
+        "to/beside/",
+        "to/beside/b = beside/b",
+        "to/deep/",
+        "to/deep/a = t/deep/a",
+        "to/file = t/deep/a",
+    ];
+    assert_eq!(all, wanted);
+    assert_eq!(left_out, [("t/none".to_owned(), Why::Server(ErrorKind::NotFound))]);
+    // A directory is copied as a whole, once, or told to be one.
+    let both = [names[0].clone(), names[4].clone()];
+    let (all, _) = plan(&source, &choice(&both, Depth::Tree));
+    let wanted = ["to/", "to/deep/", "to/deep/a = t/deep/a", "to/deep/beside/"];
+    assert_eq!(all[..4], wanted);
+    let (all, left_out) = plan(&source, &choice(&names[4..], Depth::File));
+    assert_eq!((all, left_out), (vec!["to/".to_owned()], vec![("t/deep".to_owned(), Why::Tree)]));
+}
