@@ -54,7 +54,7 @@ pub enum OpenError {
         /// The location.
         location: String,
         /// The reason.
-        error: FtpOpenError,
+        error: Box<FtpOpenError>,
     },
     /// The file of the web server cannot be used.
     #[error("{location}: {}", causes_of(error))]
@@ -62,7 +62,7 @@ pub enum OpenError {
         /// The location.
         location: String,
         /// The reason.
-        error: WebOpenError,
+        error: Box<WebOpenError>,
     },
     /// This machine cannot connect to daemons.
     #[error(transparent)]
@@ -112,14 +112,16 @@ impl OpenError {
             Self::Elsewhere(_) | Self::OtherHome(_) => ErrorKind::NotFound,
             Self::Store { kind, .. } => *kind,
             Self::Certificate(_) | Self::Guard(_) => ErrorKind::Denied,
-            Self::Ftp { error: FtpOpenError::Ftp(FtpError::NoAddress { source, .. }), .. } => {
-                source.as_ref().map_or(ErrorKind::NotFound, of_lookup)
-            }
-            Self::Ftp { error, .. } => error.kind(),
-            Self::Web { error: WebOpenError::Fault(Fault::NoAddress { source, .. }), .. } => {
-                of_lookup(source)
-            }
-            Self::Web { error, .. } => error.kind(),
+            Self::Ftp { error, .. } => match &**error {
+                FtpOpenError::Ftp(FtpError::NoAddress { source, .. }) => {
+                    source.as_ref().map_or(ErrorKind::NotFound, of_lookup)
+                }
+                error => error.kind(),
+            },
+            Self::Web { error, .. } => match &**error {
+                WebOpenError::Fault(Fault::NoAddress { source, .. }) => of_lookup(source),
+                error => error.kind(),
+            },
             Self::Gfarm(error) if error.is_worth_retrying() => ErrorKind::Unreachable,
             Self::Gfarm(_) => ErrorKind::Denied,
             #[cfg(feature = "s3")]

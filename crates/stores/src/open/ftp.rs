@@ -28,7 +28,7 @@ impl FtpServer {
             settings.guard = Some(Guard::new(Privacy::Clear)?);
         }
         let store = Ftp::open(&at.server, &settings, &at.root)
-            .map_err(|error| OpenError::Ftp { location: at.to_string(), error })?;
+            .map_err(|error| OpenError::Ftp { location: at.to_string(), error: Box::new(error) })?;
         let root = FtpPath { path: Vec::new(), ..at.clone() }.to_string();
         let (name, server) = (root.trim_end_matches('/').to_owned(), at.server.clone());
         Ok(Self { name, server, store, stop })

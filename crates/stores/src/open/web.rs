@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The store of the directory of a URL, and the path of its file. Proxies are those of the environment.
 pub(super) fn open(url: &Url, stop: &Stop) -> Result<(Holder, StorePath), OpenError> {
-    let failed = |error| OpenError::Web { location: url.to_string(), error };
+    let failed = |error| OpenError::Web { location: url.to_string(), error: Box::new(error) };
     let settings = Settings {
         user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
         proxies: Proxies::of_environment(),
