@@ -108,6 +108,7 @@ fn setup(scratch: &Scratch, servers: &[SocketAddr]) -> Setup {
             pipes: Pipes::Auto,
             family: None,
             window: None,
+            rate: None,
         },
         parameters: Parameters::default(),
         log_dir: None,
