@@ -12,6 +12,7 @@ mod start;
 mod stored;
 mod target;
 
+use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
@@ -24,9 +25,9 @@ use hikyaku_console::{
 use hikyaku_fan::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_fs::Shown;
 use hikyaku_run_log::Recorder;
-use hikyaku_transfer::{FailureKind, Pass};
+use hikyaku_transfer::{FailureKind, FileHash, Pass};
 use order::Order;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -87,7 +88,7 @@ fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result
         };
         beside(order, (transfer.parts.len(), &part.name()), copied, outcome)?;
     }
-    Ok(())
+    order.plan.report.manifest.iter().try_for_each(|path| manifest::save(path, &outcome.hashes))
 }
 
 /// The result so far.
@@ -96,6 +97,7 @@ struct Outcome {
     kinds: BTreeSet<FailureKind>,
     told: usize,
     counts: Counts,
+    hashes: BTreeMap<Vec<u8>, FileHash>,
     /// Where it is written what the copy looks like.
     recorder: Option<Arc<Recorder>>,
 }
@@ -161,7 +163,7 @@ fn follow<T: Send>(
 
 impl Display {
     /// Tells what could not be copied, and how much was.
-    fn end(mut self, done: &Done, direction: Direction, outcome: &mut Outcome) -> Result<()> {
+    fn end(mut self, done: Done, direction: Direction, outcome: &mut Outcome) -> Result<()> {
         for (address, error) in &done.lost {
             let rest = match direction {
                 Direction::In => "the others have taken over",
@@ -171,6 +173,7 @@ impl Display {
         }
         let mut messages: Vec<Message> =
             done.failed.iter().filter_map(|failed| outcome.add(failed)).collect();
+        outcome.hashes.extend(done.hashes);
         let would = done.would.iter().map(|path| Message::Would(Shown::new(path).to_string()));
         messages.extend(would);
         let figures = (self.counts, PathFigures::default());

@@ -1,12 +1,22 @@
 //! A list of hashes that `b3sum --check` takes.
 
+use hikyaku_console::At;
+use hikyaku_fs::write_whole;
 use hikyaku_transfer::FileHash;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes the list into a file, which is there as a whole or not at all.
+pub(crate) fn save(path: &Path, hashes: &BTreeMap<Vec<u8>, FileHash>) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text, hashes)?;
+    Ok(write_whole(path, &text).at(path.display())?)
+}
 
 /// Writes a line a file: the hash, two spaces, the path. As in `b3sum`, a path with a line feed or a
 /// backslash in it is escaped and its line begins with a backslash.
-pub(crate) fn write(out: &mut impl Write, hashes: &BTreeMap<Vec<u8>, FileHash>) -> io::Result<()> {
+fn write(out: &mut impl Write, hashes: &BTreeMap<Vec<u8>, FileHash>) -> io::Result<()> {
     for (path, hash) in hashes {
         let is_odd = path.iter().any(|byte| b"\\\n".contains(byte));
         if is_odd {

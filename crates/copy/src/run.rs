@@ -17,10 +17,10 @@ use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    At, Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, headline, misuse,
+    Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, headline, misuse,
     print_end, printed, say, unwritten, with_remedy,
 };
-use hikyaku_fs::{descriptor_number, write_whole};
+use hikyaku_fs::descriptor_number;
 use hikyaku_job::{Choice, Claimant, Claims, End, Meter, PatternError, Tally};
 use hikyaku_pair::Refused;
 use hikyaku_reach::settings;
@@ -227,9 +227,7 @@ fn run_all(
         return Err(error);
     }
     if let Some(path) = &copy.report.manifest {
-        let mut text = Vec::new();
-        manifest::write(&mut text, &sum.hashes)?;
-        write_whole(path, &text).at(path.display())?;
+        manifest::save(path, &sum.hashes)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What of the sources is copied, and what becomes of a file whose name is taken at the target. Downloads and uploads of
 //! daemons, Gfarm file systems and buckets decide both here.
 
+use crate::fetch::{Hashes, Writing};
 use crate::layout::Meant;
 use crate::session::Origin;
 use hikyaku_fs::dirs_above;
@@ -10,7 +11,7 @@ use hikyaku_job::{Content, Taken, file_action, link_action};
 pub(crate) use hikyaku_job::{FileAction as Action, LinkAction};
 use hikyaku_remote::Seen;
 use hikyaku_store::{Found, Last, StorePath, Time};
-use hikyaku_transfer::{Depth, Existing, Links, Pass, Resume};
+use hikyaku_transfer::{Depth, Durable, Existing, Links, Pass, Resume, Verify, Write};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -38,6 +39,10 @@ pub struct Choice<'a> {
     pub pass: Pass,
     /// The use of what an earlier run has left; `None` if no run leaves anything unfinished.
     pub resume: Option<Resume>,
+    /// How files are written.
+    pub writing: Writing,
+    /// Whether the hashes of the files are wanted.
+    pub hashes: Hashes,
 }
 
 fn nothing(_: &[u8], _: bool) -> bool {
@@ -79,6 +84,8 @@ impl Choice<'_> {
         existing: Existing::Replaced,
         pass: Pass::Copy,
         resume: None,
+        writing: Writing { write: Write::Beside, durable: Durable::Disk, verify: Verify::Arrived },
+        hashes: Hashes::Dropped,
     };
     /// The same with directories.
     pub const TREES: Self = Self { depth: Depth::Tree, ..Self::FILES };

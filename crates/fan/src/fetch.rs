@@ -1,6 +1,8 @@
 //! Carries out what the scheduler (`hikyaku-spread`) decides.
 
 mod dirs;
+mod failed;
+mod hashes;
 mod name;
 pub(crate) mod resume;
 mod run;
@@ -21,9 +23,10 @@ use crate::plan::Plan;
 use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_job::Opened;
-use hikyaku_store::{Change, Fetcher, Found, Op, Store, StoreError, StorePath};
-use hikyaku_transfer::{Existing, Pass};
+use hikyaku_store::{Change, Fetcher, Found, Kind, Op, Store, StoreError, StorePath};
+use hikyaku_transfer::{Durable, Existing, FileHash, Pass, Rules, Verify, Write};
 use run::Run;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -54,12 +57,44 @@ pub struct Job<'a> {
     pub pass: Pass,
     /// The journal, with what an earlier run has left.
     pub journal: Option<&'a Opened>,
+    /// How files are written.
+    pub writing: Writing,
+    /// Whether the hashes of the files are wanted.
+    pub hashes: Hashes,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
     /// How far it is.
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set.
     pub stop: &'a AtomicBool,
+}
+
+/// How files are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Writing {
+    /// Whether a file that exists is written under its own name.
+    pub write: Write,
+    /// When a file counts as written.
+    pub durable: Durable,
+    /// How it is checked.
+    pub verify: Verify,
+}
+
+impl From<&Rules> for Writing {
+    fn from(rules: &Rules) -> Self {
+        let Rules { write, durable, verify, .. } = *rules;
+        Self { write, durable, verify }
+    }
+}
+
+/// Whether the hashes of files are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Hashes {
+    /// They are not.
+    #[default]
+    Dropped,
+    /// [`Fetched::hashes`] has those of all files that are copied, or were copied before.
+    Listed,
 }
 
 /// In which order a target takes bytes.
@@ -82,6 +117,8 @@ pub struct Fetched {
     pub bytes: u64,
     /// Files that were there already with the same size and time, or that the user wants to stay.
     pub kept: u64,
+    /// The hashes of files by their paths at the target, if they are wanted.
+    pub hashes: BTreeMap<Vec<u8>, FileHash>,
     /// Paths at the target that a rehearsal would write.
     pub would: Vec<Vec<u8>>,
     /// What could not be fetched or written, and why.
@@ -136,7 +173,7 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
         Pass::Copy => dirs::make(job, &mut fetched),
         Pass::DryRun => dirs::rehearse(job, &mut fetched),
     };
-    let targets = targets(job, &made.blocked, &mut fetched);
+    let (targets, same) = targets(job, &made.blocked, &mut fetched);
     if job.pass == Pass::DryRun {
         return Ok(fetched);
     }
@@ -147,12 +184,19 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     if job.taking == Taking::AnyOrder {
         dirs::finish(job, &made, &mut fetched);
     }
+    if job.hashes == Hashes::Listed {
+        hashes::add(job, &same, &mut fetched);
+    }
     resume::end(job, &fetched);
     Ok(fetched)
 }
 
-/// Where each file is written; `None` for one that is not.
-fn targets<'a>(job: &Job<'a>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<Option<Target<'a>>> {
+/// Where each file is written, `None` for one that is not; and the numbers of those that were copied before.
+fn targets<'a>(
+    job: &Job<'a>,
+    blocked: &Blocked,
+    fetched: &mut Fetched,
+) -> (Vec<Option<Target<'a>>>, Vec<usize>) {
     let files = &job.plan.files;
     let is_wanted = |file: &&File| !blocked.is_above(&file.to);
     let found = match job.taking {
@@ -161,21 +205,22 @@ fn targets<'a>(job: &Job<'a>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<O
             many::look(&*job.store, files.iter().filter(is_wanted).map(|file| &file.to))
         }
     };
-    let (mut found, mut changes) = (found.into_iter(), Vec::new());
-    let target = |file: &File| {
+    let (mut found, mut changes, mut same) = (found.into_iter(), Vec::new(), Vec::new());
+    let target = |(number, file): (usize, &File)| {
         let found = if is_wanted(&file) { found.next()? } else { return None };
         match decide(job, file, found, &mut changes) {
             Ok(Fate::Written(target)) => return Some(*target),
             Ok(Fate::Told) => fetched.would.push(file.to.as_bytes().to_vec()),
-            Ok(Fate::Kept) => {
+            Ok(fate @ (Fate::Same | Fate::Kept)) => {
                 fetched.kept += 1;
                 job.meter.add_kept(file.seen.size);
+                same.extend(matches!(fate, Fate::Same).then_some(number));
             }
             Err(error) => fetched.failed.push((file.path.as_bytes().to_vec(), error)),
         }
         None
     };
-    let targets = files.iter().map(target).collect();
+    let targets = files.iter().enumerate().map(target).collect();
     let ops: Vec<Op<'_>> =
         changes.iter().map(|(place, change)| Op::Change(place, change)).collect();
     for ((place, _), changed) in changes.iter().zip(many::all(&*job.store, &ops)) {
@@ -183,7 +228,7 @@ fn targets<'a>(job: &Job<'a>, blocked: &Blocked, fetched: &mut Fetched) -> Vec<O
             fetched.failed.push((place.as_bytes().to_vec(), error.into()));
         }
     }
-    targets
+    (targets, same)
 }
 
 /// What becomes of a file.
@@ -191,6 +236,9 @@ enum Fate<'a> {
     Written(Box<Target<'a>>),
     /// It would be written.
     Told,
+    /// It was copied before.
+    Same,
+    /// The user wants that what is there stays.
     Kept,
 }
 
@@ -204,10 +252,13 @@ fn decide<'a>(
     let found = found?;
     match action(file.seen, found.as_ref(), (job.existing, job.same)) {
         Action::Write if job.pass == Pass::DryRun => Ok(Fate::Told),
-        Action::Write if resume::is_whole(job, file, found.as_ref()) => Ok(Fate::Kept),
+        Action::Write if resume::is_whole(job, file, found.as_ref()) => Ok(Fate::Same),
         Action::Write => {
             let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
-            let target = Target::new(store, file.to.clone(), (file.seen, mode), job.taking);
+            let is_file = found.as_ref().is_some_and(|found| found.kind == Kind::File);
+            let write = if is_file { job.writing.write } else { Write::Beside };
+            let how = (job.taking, Writing { write, ..job.writing });
+            let target = Target::new(store, file.to.clone(), (file.seen, mode), how);
             let target = target.ok_or(FetchError::TooLarge)?.with_times(job.times);
             Ok(Fate::Written(Box::new(resume::continued(job, file, target))))
         }
@@ -216,7 +267,7 @@ fn decide<'a>(
             let change = change.and_then(|found| job.dress.same_file(file.mode, &found));
             let change = change.filter(|_| job.store.abilities().modes);
             changes.extend(change.map(|change| (file.to.clone(), change)));
-            Ok(Fate::Kept)
+            Ok(if action == Action::Same { Fate::Same } else { Fate::Kept })
         }
         Action::Refuse(way) => Err(FetchError::InTheWay(way)),
     }

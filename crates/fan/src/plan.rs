@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 pub struct Plan {
     /// Directories that have to exist and may be missing on some servers of the target, such as the one that the user named.
     pub parents: Vec<StorePath>,
+    /// What the names in lists are relative to: the directory that receives the sources.
+    pub base: StorePath,
     /// The places of the sources.
     pub roots: Vec<StorePath>,
     /// Whether the target is the new name of a directory.
@@ -42,6 +44,7 @@ impl Plan {
     pub fn of(census: Census, landing: &Landing) -> Self {
         let Census { dirs, links, files, mut left_out, lost } = census;
         let mut plan = Self { lost, is_new_tree: landing.is_new_tree(), ..Self::default() };
+        plan.base.clone_from(&landing.base);
         let mut place = |path: &PeerPath| {
             let place = landing.of(path);
             if place.is_none() {
@@ -88,6 +91,12 @@ impl Plan {
         for file in &mut self.files {
             file.at = (0..servers).map(ServerId).collect();
         }
+    }
+
+    /// The name of a path at the target in lists, such as that of a dry run.
+    pub fn listed(&self, path: &[u8]) -> Vec<u8> {
+        let below = path.strip_prefix(self.base.as_bytes()).unwrap_or(path);
+        below.strip_prefix(b"/").unwrap_or(below).to_vec()
     }
 
     /// Measures the files that a store behind a network reports to be empty, as those of /proc are: one that has bytes gets

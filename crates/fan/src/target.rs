@@ -1,18 +1,22 @@
 //! The files that come of it, at the target.
 
+mod in_place;
 mod memo;
 
+use in_place::InPlace;
 pub(crate) use memo::{Left, Memo, Stamp, made_version};
 
 use crate::dress::Times;
-use crate::fetch::Taking;
+use crate::fetch::{Taking, Writing};
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
     Draft, ErrorKind, Finish, Found, Make, Naming, Op, Put, Result, Store, StoreError, StorePath,
     Writes,
 };
-use hikyaku_transfer::{Durable, Geometry, Proven, SegmentHash, SegmentIndex};
+use hikyaku_transfer::{
+    Durable, FileHash, Geometry, Proven, SegmentHash, SegmentIndex, Verify, Write,
+};
 use hikyaku_units::DataSize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -32,7 +36,7 @@ pub(crate) struct Target<'a> {
     /// Bytes that count as written.
     written: AtomicU64,
     tries: AtomicU32,
-    durable: Durable,
+    writing: Writing,
     /// Where it is recorded for the next run.
     memo: Option<Memo<'a>>,
     /// Bytes that an earlier run has left.
@@ -89,14 +93,19 @@ impl<'a> Target<'a> {
         store: Arc<dyn Store>,
         path: StorePath,
         (seen, mode): (Seen, u32),
-        taking: Taking,
+        (taking, writing): (Taking, Writing),
     ) -> Option<Self> {
         let geometry = Geometry::new(seen.size)?;
         let (mode, modified) = (Some(mode), Some(seen.modified));
         let finish = Finish { mode, modified, ..Finish::default() };
         let abilities = store.abilities();
         let manner = match (taking, abilities.writes) {
-            (Taking::AnyOrder, _) if seen.size <= WHOLE_BYTES => Manner::Whole(Mutex::default()),
+            (Taking::AnyOrder, _)
+                if seen.size <= WHOLE_BYTES
+                    && writing == Writing { durable: writing.durable, ..Writing::default() } =>
+            {
+                Manner::Whole(Mutex::default())
+            }
             (Taking::AnyOrder, Writes::Anywhere) => Manner::Anywhere,
             // Runs in order are runs, and what is in order is within any window.
             _ => Manner::InOrder(InOrder::default()),
@@ -112,7 +121,7 @@ impl<'a> Target<'a> {
             proven: Mutex::new(Proven::nothing(geometry)),
             written: AtomicU64::new(0),
             tries: AtomicU32::new(1),
-            durable: Durable::Disk,
+            writing,
             memo: None,
             kept: AtomicU64::new(0),
             compared: Mutex::default(),
@@ -156,7 +165,10 @@ impl<'a> Target<'a> {
             if matches!(*stage, Stage::Awaited) {
                 let make =
                     Make { size: Some(self.geometry.size()), modified: self.finish.modified };
-                let draft = self.store.create(&self.path, &make)?;
+                let draft: Box<dyn Draft> = match self.writing.write {
+                    Write::Beside => self.store.create(&self.path, &make)?,
+                    Write::InPlace => Box::new(InPlace::open(&self.store, &self.path)?),
+                };
                 self.record_begin(&*draft);
                 *stage = Stage::Open(draft);
             }
@@ -255,7 +267,7 @@ impl<'a> Target<'a> {
 
     /// The operation that makes a small file.
     pub(crate) fn put<'b>(&'b self, bytes: &'b [u8]) -> Op<'b> {
-        let (path, finish, durable) = (&self.path, &self.finish, self.durable);
+        let (path, finish, durable) = (&self.path, &self.finish, self.writing.durable);
         Op::Put(Put { path, bytes, naming: Naming::Replace, finish, durable })
     }
 
@@ -270,7 +282,7 @@ impl<'a> Target<'a> {
             } else {
                 draft.set_len(self.geometry.size())?;
             }
-            draft.sync()?;
+            self.bring_to_disk(&**draft)?;
         }
         match self.end() {
             Some(draft) if self.taking == Taking::AnyOrder => {
@@ -278,6 +290,34 @@ impl<'a> Target<'a> {
             }
             Some(_) | None => Ok(None),
         }
+    }
+
+    /// Brings all of the file to the disk, and reads it again if its user wants that.
+    fn bring_to_disk(&self, draft: &dyn Draft) -> Result<()> {
+        let is_read = self.writing.verify == Verify::ReadBack && self.taking == Taking::AnyOrder;
+        if is_read || self.writing.durable == Durable::Disk {
+            draft.sync()?;
+        }
+        if !is_read {
+            return Ok(());
+        }
+        draft.forget_cache()?;
+        let (proven, mut bytes) = (self.proven().clone(), Vec::new());
+        for index in self.geometry.indices() {
+            let range = self.geometry.range(index).unwrap_or_default();
+            bytes.resize((range.end - range.start) as usize, 0);
+            let is_read = draft.read_at(range.start, &mut bytes)? == bytes.len();
+            let hash = SegmentHash::new(self.geometry, index, &bytes);
+            if !is_read || hash.is_none() || hash != proven.get(index) {
+                return Err(StoreError::new("read back", &self.path, ErrorKind::Damaged));
+            }
+        }
+        Ok(())
+    }
+
+    /// The hash of its content, after all of it has come.
+    pub(crate) fn hash(&self) -> Option<FileHash> {
+        self.proven().hash()
     }
 
     /// The number of the present try. An error of an earlier one means nothing.

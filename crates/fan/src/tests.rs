@@ -116,6 +116,8 @@ pub(crate) fn fetched_with(
         pass: Pass::Copy,
         patience: Duration::from_millis(300),
         journal: None,
+        writing: crate::Writing::default(),
+        hashes: crate::Hashes::Dropped,
         parameters,
         meter,
         stop: &AtomicBool::new(false),

@@ -84,7 +84,11 @@ pub enum Fault {
     LyingSync,
 }
 
+/// What is told of a call before it is made.
+type Hook = Arc<dyn Fn(Operation) + Send + Sync>;
+
 struct Script {
+    hook: Option<Hook>,
     rules: Vec<Rule>,
     counts: HashMap<(Operation, Option<StorePath>), u32>,
     struck: u32,
@@ -98,7 +102,7 @@ struct Rule {
 impl<S> Faulty<S> {
     /// A store without faults yet.
     pub fn new(inner: S) -> Self {
-        let script = Script { rules: Vec::new(), counts: HashMap::new(), struck: 0 };
+        let script = Script { hook: None, rules: Vec::new(), counts: HashMap::new(), struck: 0 };
         Self { inner, script: Arc::new(Mutex::new(script)), far: None }
     }
 
@@ -113,6 +117,12 @@ impl<S> Faulty<S> {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         script.counts.entry((when.operation, when.path.clone())).or_default();
         script.rules.push(Rule { when, fault });
+    }
+
+    /// Calls `hook` before each call of the store, of an open file and of a draft, on the thread of that call.
+    pub fn on_call(&self, hook: impl Fn(Operation) + Send + Sync + 'static) {
+        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        script.hook = Some(Arc::new(hook));
     }
 
     /// How many times a fault was injected.
@@ -139,6 +149,8 @@ struct Injector {
 impl Injector {
     /// Counts a call. Waits if the fault is a delay, and returns any other fault.
     fn fault(&self, operation: Operation, path: &StorePath) -> Option<Fault> {
+        let hook = self.script.lock().unwrap_or_else(PoisonError::into_inner).hook.clone();
+        hook.iter().for_each(|hook| hook(operation));
         let fault = {
             let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
             for key in [None, Some(path.clone())] {

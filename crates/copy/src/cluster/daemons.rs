@@ -40,7 +40,7 @@ pub(super) fn copy(
         })
     })?;
     let done = done.map_err(|error| start::of_download(error, sources))?;
-    shown.end(&done, Direction::In, outcome)
+    shown.end(done, Direction::In, outcome)
 }
 
 /// Copies files of this machine to daemons: each whole to one of them.
@@ -68,7 +68,7 @@ pub(super) fn upload(
             stop,
         })
     })?;
-    shown.end(&done.map_err(start::of_session)?, Direction::Out, outcome)
+    shown.end(done.map_err(start::of_session)?, Direction::Out, outcome)
 }
 
 /// A place on daemons.

@@ -67,6 +67,8 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             same: Same::SizeAndTime,
             taking: what.taking,
             journal: what.journal,
+            writing: order.writing(),
+            hashes: order.hashes(),
             existing: order.existing(),
             pass: order.pass(),
             parameters: order.parameters,
@@ -84,5 +86,5 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     }
     let mut done = what.done;
     done.add_fetched(what.plan, fetched);
-    shown.end(&done, what.direction, outcome)
+    shown.end(done, what.direction, outcome)
 }

@@ -7,7 +7,7 @@ use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, begun, headline, say};
-use hikyaku_fan::{Choice, Claims, Modes, Parameters, Streams, Together, Written};
+use hikyaku_fan::{Choice, Claims, Hashes, Modes, Parameters, Streams, Together, Writing, Written};
 use hikyaku_fs::Patience;
 use hikyaku_job::Choice as Patterns;
 use hikyaku_pair::Options;
@@ -81,6 +81,8 @@ impl<'a> Order<'a> {
             existing: self.options.rules.existing,
             pass: self.options.rules.pass,
             resume: Some(self.options.rules.resume),
+            writing: self.writing(),
+            hashes: self.hashes(),
         }
     }
 
@@ -117,6 +119,16 @@ impl<'a> Order<'a> {
     /// Whether anything is written.
     pub(super) const fn pass(&self) -> Pass {
         self.options.rules.pass
+    }
+
+    /// How files are written.
+    pub(super) fn writing(&self) -> Writing {
+        (&self.options.rules).into()
+    }
+
+    /// Whether the user wants a list of the hashes.
+    pub(super) const fn hashes(&self) -> Hashes {
+        if self.plan.report.manifest.is_some() { Hashes::Listed } else { Hashes::Dropped }
     }
 
     /// What the sources of a part have in common with those of the others.

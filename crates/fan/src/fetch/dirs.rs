@@ -7,7 +7,7 @@ use crate::dress::{DirMeta, DirState, Dress, Times};
 use crate::links::LinkTimes;
 use crate::{links, many};
 use hikyaku_store::{Change, ErrorKind, Found, Kind, Op, Result as StoreResult, StorePath};
-use hikyaku_transfer::Pass;
+use hikyaku_transfer::{Durable, Pass};
 
 /// What became of the directories.
 #[derive(Default)]
@@ -115,7 +115,9 @@ pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
     places.extend(job.plan.parents.iter().cloned());
     places.sort_unstable();
     places.dedup();
-    if let Err(error) = job.store.sync(&places) {
+    if job.writing.durable == Durable::Disk
+        && let Err(error) = job.store.sync(&places)
+    {
         fetched.failed.push((error.path.clone().into_bytes(), error.into()));
     }
     if !job.store.abilities().modes {

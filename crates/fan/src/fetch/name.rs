@@ -1,5 +1,6 @@
 //! The threads that bring whole files to the disk and give them their names.
 
+use super::Hashes;
 use super::run::{Run, Stage, State};
 use crate::many;
 use crate::target::Target;
@@ -127,9 +128,17 @@ impl Run<'_> {
         if let (Ok(Some(made)), Some(target)) = (&named, &self.targets[number]) {
             target.record_end(made);
         }
+        let hash = match (self.job.hashes, &named, &self.targets[number]) {
+            (Hashes::Listed, Ok(_), Some(target)) => target.hash(),
+            _ => None,
+        };
         let mut state = self.state();
         match named {
-            Ok(_) if state.stages[number] == Stage::Whole => self.count(&mut state, number),
+            Ok(_) if state.stages[number] == Stage::Whole => {
+                let to = self.job.plan.files[number].to.as_bytes().to_vec();
+                state.fetched.hashes.extend(hash.map(|hash| (to, hash)));
+                self.count(&mut state, number);
+            }
             Ok(_) => {}
             Err(error) => self.fail(&mut state, (number, tried), error),
         }

@@ -6,7 +6,7 @@ use crate::target::{Left, Memo, Target, made_version};
 use hikyaku_job::Opened;
 use hikyaku_store::{Draft, Found, Store, StorePath, Token, Versions};
 use hikyaku_transfer::{
-    FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version,
+    FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version, Write,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -50,6 +50,7 @@ pub(super) fn continued<'a>(job: &Job<'a>, file: &File, target: Target<'a>) -> T
 pub(super) fn is_continued(job: &Job<'_>) -> bool {
     job.journal.is_some_and(|opened| opened.journal.is_open())
         && job.store.abilities().take_up
+        && job.writing.write == Write::Beside
         && job.plan.versions != Versions::Nothing
 }
 

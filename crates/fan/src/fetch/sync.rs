@@ -3,6 +3,7 @@
 
 use super::run::Run;
 use crate::target::{Stamp, Target};
+use hikyaku_transfer::Durable;
 use std::io;
 use std::sync::PoisonError;
 use std::thread::{self, Scope};
@@ -19,7 +20,7 @@ impl Run<'_> {
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
     ) -> io::Result<()> {
-        if self.continued.is_empty() {
+        if self.continued.is_empty() || self.job.writing.durable == Durable::Cache {
             return Ok(());
         }
         let named = thread::Builder::new().name("fan-sync".to_owned());
@@ -44,7 +45,8 @@ impl Run<'_> {
 
     /// Brings all that was written to the disk, and records that.
     pub(super) fn sync(&self) {
-        let Some(opened) = self.job.journal else { return };
+        let is_durable = self.job.writing.durable == Durable::Disk;
+        let Some(opened) = self.job.journal.filter(|_| is_durable) else { return };
         // What is recorded during the sync may not be on the disk after it.
         let length = opened.journal.length();
         let mut stamps: Vec<Stamp> = Vec::new();

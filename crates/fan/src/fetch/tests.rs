@@ -1,6 +1,7 @@
 //! Transfers from stores in memory, from channels of several kinds, and the threads that carry them out.
 
 mod continued;
+mod written;
 
 use crate::census::store_census;
 use crate::tests::{cluster_with, get, put, random, same_names};
@@ -69,6 +70,8 @@ fn fetched_from(
         pass: Pass::Copy,
         patience: Duration::from_millis(300),
         journal: None,
+        writing: crate::Writing::default(),
+        hashes: crate::Hashes::Dropped,
         parameters: Parameters::default(),
         meter: &meter,
         stop: &AtomicBool::new(false),

@@ -71,6 +71,8 @@ fn run_by(
         store: Arc::new(store.clone()),
         patience: Duration::from_millis(300),
         journal: None,
+        writing: crate::Writing::default(),
+        hashes: crate::Hashes::Dropped,
         dress: crate::Dress::Usual { umask: 0o022 },
         times,
         same,

@@ -133,6 +133,8 @@ impl Session {
             existing: choice.existing,
             pass: choice.pass,
             journal: landing.journal.as_ref(),
+            writing: choice.writing,
+            hashes: choice.hashes,
             parameters: self.parameters,
             meter,
             stop: download.stop,

@@ -7,6 +7,8 @@ use crate::upload::Uploaded;
 use hikyaku_crypto::Untrusted;
 use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_session::SetupError;
+use hikyaku_transfer::FileHash;
+use std::collections::BTreeMap;
 use std::io;
 
 /// Why a session does not begin, or a call of it transfers nothing.
@@ -61,6 +63,8 @@ pub struct Done {
     pub bytes: u64,
     /// Files that were not transferred, since the target has them.
     pub kept: u64,
+    /// The hashes of files by their paths at the target, if they are wanted.
+    pub hashes: BTreeMap<Vec<u8>, FileHash>,
     /// Paths at the target that a rehearsal would write.
     pub would: Vec<Vec<u8>>,
     /// What could not be transferred.
@@ -107,8 +111,10 @@ impl Failed {
 impl Done {
     /// Adds what came of a download of these files.
     pub fn add_fetched(&mut self, plan: &Plan, fetched: Fetched) {
-        let Fetched { files, bytes, kept, would, failed, lost: _ } = fetched;
-        self.would.extend(would);
+        let Fetched { files, bytes, kept, hashes, would, failed, lost: _ } = fetched;
+        let hashes = hashes.into_iter().map(|(path, hash)| (plan.listed(&path), hash));
+        self.hashes.extend(hashes);
+        self.add_would(plan, &would);
         self.files += files;
         self.bytes += bytes;
         self.kept += kept;
@@ -117,10 +123,17 @@ impl Done {
         self.failed.extend(failed.iter().map(|(path, error)| Failed::new(path, error, error)));
     }
 
+    /// Adds what a rehearsal would write, in the order of the names.
+    fn add_would(&mut self, plan: &Plan, would: &[Vec<u8>]) {
+        let mut listed: Vec<_> = would.iter().map(|path| plan.listed(path)).collect();
+        listed.sort_unstable();
+        self.would.extend(listed);
+    }
+
     /// Adds what came of an upload of these files.
     pub fn add_uploaded(&mut self, plan: &Plan, uploaded: Uploaded) {
         let Uploaded { files, bytes, kept, would, failed, lost: _ } = uploaded;
-        self.would.extend(would);
+        self.add_would(plan, &would);
         self.files += files;
         self.bytes += bytes;
         self.kept += kept;

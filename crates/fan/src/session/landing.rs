@@ -27,6 +27,8 @@ pub struct Landing {
     root: StorePath,
     /// Its place in the store.
     to: StorePath,
+    /// The directory of the store that receives it.
+    pub(crate) base: StorePath,
     layout: TargetLayout,
     kind: FileKind,
     /// How the store has directories.
@@ -59,8 +61,11 @@ pub struct Origin<'a> {
 
 impl Origin<'_> {
     /// Whether the same command has begun to make the directory of this name, and has not finished.
-    fn has_begun(&self, spot: &Spot) -> bool {
-        Place::of(self.name, Base::Dir(&spot.path), Some(spot.name.as_bytes())).is_begun()
+    fn has_begun(&self, target: &Path) -> bool {
+        let above = target.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = Base::Dir(above.unwrap_or(Path::new(".")));
+        let name = target.file_name().map(OsStr::as_bytes);
+        name.is_some_and(|name| Place::of(self.name, above, Some(name)).is_begun())
     }
 
     /// Opens the journal.
@@ -129,7 +134,8 @@ impl Landing {
             }
         };
         let (root, kind, dirs) = (source.0.clone(), arriving.kind, Dirs::Made);
-        Self { store, taking, journal, root, to: base, layout, kind, dirs }.named(source)
+        let (to, base) = (base, StorePath::ROOT);
+        Self { store, taking, journal, root, to, base, layout, kind, dirs }.named(source)
     }
 
     /// At a place of a store that was looked at.
@@ -148,7 +154,8 @@ impl Landing {
         let (kind, dirs) = (arriving.kind, target.dirs());
         let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy);
         let journal = origin.and_then(|origin| target.journal(&*store, origin));
-        Self { store, taking, journal, root, to, layout, kind, dirs }.named(source)
+        let base = target.base(layout);
+        Self { store, taking, journal, root, to, base, layout, kind, dirs }.named(source)
     }
 
     /// With the source's own name where a directory receives it.
@@ -227,9 +234,9 @@ fn found(target: &Path, arriving: &Arriving<'_>) -> Result<(AtTarget, Option<Spo
     let found = look(target)?;
     let is_made = matches!(arriving.renamed, Renamed::Allowed | Renamed::Contents);
     let origin = arriving.origin.filter(|_| is_made && arriving.kind == FileKind::Dir);
-    match (found.0, origin.zip(Spot::of(target).ok())) {
-        (AtTarget::Dir, Some((origin, spot))) if origin.has_begun(&spot) => {
-            Ok((AtTarget::Nothing, Some(spot)))
+    match (found.0, origin) {
+        (AtTarget::Dir, Some(origin)) if origin.has_begun(target) => {
+            Ok((AtTarget::Nothing, Spot::of(target).ok()))
         }
         _ => Ok(found),
     }

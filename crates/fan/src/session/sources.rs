@@ -194,7 +194,8 @@ impl Sources {
         let (kind, pass, origin) = (source.found.kind, choice.pass, choice.origin(&at));
         let arriving = Arriving { renamed, kind, pass, streams, origin };
         let landing = destination.landing((&source.from, &named), arriving)?;
-        let mut plan = Plan { is_new_tree: landing.is_new_tree(), ..Plan::default() };
+        let (base, is_new_tree) = (landing.base.clone(), landing.is_new_tree());
+        let mut plan = Plan { base, is_new_tree, ..Plan::default() };
         let from = (&source.from, source.found);
         plan.add(&self.store, from, landing.place(), &Selection::new(choice));
         together.claim(self.all.len(), &self.origin, &mut plan);

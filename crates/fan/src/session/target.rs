@@ -106,6 +106,16 @@ impl Target {
         Some(origin.begun(opened, store))
     }
 
+    /// The directory that receives the sources.
+    pub(crate) fn base(&self, layout: TargetLayout) -> StorePath {
+        match layout {
+            TargetLayout::Into | TargetLayout::Contents => self.path.clone(),
+            TargetLayout::NewName | TargetLayout::NewContents | TargetLayout::Stream => {
+                self.path.split().map_or(StorePath::ROOT, |(dir, _)| dir)
+            }
+        }
+    }
+
     /// How the store has directories.
     pub(crate) const fn dirs(&self) -> Dirs {
         self.dirs
@@ -134,6 +144,7 @@ impl Target {
                     SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
                 })?;
             }
+            plan.base = self.base(layout);
             plan.is_new_tree |=
                 (layout, source.found.kind) == (TargetLayout::NewName, FileKind::Dir);
             if !names.insert(to.clone()) && meant == Meant::Itself {

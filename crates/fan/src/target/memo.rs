@@ -4,7 +4,7 @@ use super::{Manner, Stage, Target};
 use hikyaku_job::{JournalFile, Remembered};
 use hikyaku_store::{Draft, Found, Time};
 use hikyaku_transfer::{
-    Done, Durable, FileRecord, Proven, Reached, Record, SegmentHash, SegmentIndex, Version,
+    Done, Durable, FileRecord, Proven, Reached, Record, SegmentHash, SegmentIndex, Version, Write,
 };
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -43,6 +43,7 @@ impl<'a> Target<'a> {
     pub(crate) fn is_continued(&self) -> bool {
         self.memo.is_some()
             && matches!(self.manner, Manner::Anywhere)
+            && self.writing.write == Write::Beside
             && self.store.abilities().take_up
             && self.geometry.size() > CONTINUED_BYTES
     }
@@ -105,8 +106,8 @@ impl<'a> Target<'a> {
                 size: self.geometry.size(),
                 version: memo.version,
                 made: made_version(made),
-                hash: self.proven().hash(),
-                reached: match self.durable {
+                hash: self.hash(),
+                reached: match self.writing.durable {
                     Durable::Disk => Reached::Disk,
                     Durable::Cache => Reached::Kernel,
                 },

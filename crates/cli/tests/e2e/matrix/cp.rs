@@ -266,10 +266,11 @@ fn a_limit_holds_on_every_way_with_a_real_end() {
 fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
     let rig = Rig::new("matrix-safe");
     filled(&rig.at("source"));
-    for way in [Way::Here, Way::Ssh, Way::Through] {
-        fs::write(rig.at("target"), "old").unwrap();
-        let before = fs::metadata(rig.at("target")).unwrap().ino();
+    filled(&rig.at("root/source"));
+    for way in [Way::Here, Way::Ssh, Way::Through, Way::FromDaemons] {
         for (options, is_same_file) in [(&["--inplace"][..], true), (&["--verify"], false)] {
+            fs::write(rig.at("target"), "older").unwrap();
+            let before = fs::metadata(rig.at("target")).unwrap().ino();
             let (output, said) = rig.run(way, &words(options));
             assert_eq!(output.status.code(), Some(0), "{way:?} {options:?}: {said}");
             let after = fs::metadata(rig.at("target")).unwrap().ino();
@@ -277,7 +278,8 @@ fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
             assert_eq!(fs::read_to_string(rig.at("target")).unwrap(), "new", "{way:?}");
         }
     }
-    for way in [Way::Here, Way::Ssh] {
+    // The second time the daemon's file is there already, and is in the list all the same.
+    for way in [Way::Here, Way::Ssh, Way::FromDaemons, Way::FromDaemons] {
         let (output, said) = rig.run(way, &words(&["--manifest", "name"]));
         assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");
         let manifest = fs::read_to_string(rig.at("name")).unwrap();
@@ -285,7 +287,6 @@ fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
         fs::remove_file(rig.at("name")).unwrap();
     }
     // The same of what carries the data.
-    fs::write(rig.at("root/source"), "new").unwrap();
     for (options, wanted) in
         [(&["--no-udp"][..], true), (&["--via", "tcp"], true), (&["-v"], false)]
     {

@@ -5,16 +5,17 @@ use crate::census::store_census;
 use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Taking, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
-    Cut, ErrorKind, FetchError as Unfetched, Fetcher, FetcherTraits, Memory, Segment, Store,
-    StorePath, Versions, Wanted, fetchers,
+    Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory, Operation,
+    Segment, Store, StorePath, Versions, Wanted, fetchers,
 };
 use hikyaku_transfer::{Existing, Pass, SEGMENT};
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
+use std::fs;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Bytes of the large file: more than forty segments.
@@ -99,7 +100,7 @@ struct Scene {
 impl Scene {
     fn new(name: &str, known: Known) -> Self {
         let folder = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = fs::remove_dir_all(&folder);
         let source = Memory::default();
         put(&source, "large", &random(7, LARGE));
         Self { source, target: Arc::new(Memory::default()), known, folder }
@@ -107,6 +108,11 @@ impl Scene {
 
     /// Runs the transfer until it has brought so many bytes of the large file. Returns the bytes that it brought.
     fn run(&self, stops_after: u64) -> (Fetched, u64, Meter) {
+        self.run_onto(self.target.clone(), stops_after)
+    }
+
+    /// The same onto another store.
+    fn run_onto(&self, target: Arc<dyn Store>, stops_after: u64) -> (Fetched, u64, Meter) {
         let place = Place::of("memory", Base::Address("memory:"), None);
         let opened: Opened = JournalFile::open_in(&self.folder, &place, "memory").unwrap();
         let mut all = BTreeMap::new();
@@ -134,7 +140,7 @@ impl Scene {
             servers: &servers,
             redial: &|_| None,
             plan: &plan,
-            store: self.target.clone(),
+            store: target,
             dress: Dress::Usual { umask: 0 },
             times: crate::Times::Kept,
             same: crate::Same::SizeAndTime,
@@ -143,6 +149,8 @@ impl Scene {
             pass: Pass::Copy,
             patience: Duration::from_millis(300),
             journal: Some(&opened),
+            writing: crate::Writing::default(),
+            hashes: crate::Hashes::Dropped,
             parameters: Parameters::default(),
             meter: &meter,
             stop: &stop,
@@ -151,13 +159,13 @@ impl Scene {
     }
 
     fn journals(&self) -> usize {
-        std::fs::read_dir(&self.folder).into_iter().flatten().count()
+        fs::read_dir(&self.folder).into_iter().flatten().count()
     }
 }
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -217,4 +225,65 @@ fn bytes_that_are_not_there_any_more_are_fetched_again() {
     assert!(done.failed.is_empty(), "{done:?}");
     assert!(second >= LARGE as u64);
     assert!(get(&after.target, "large") == Some(random(7, LARGE)));
+}
+
+/// The state of both disks when the machine stopped.
+struct Crashed {
+    target: Memory,
+    journals: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Crashed {
+    fn now(target: &Memory, folder: &Path) -> Self {
+        let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let read = |path: PathBuf| Some((path.clone(), fs::read(path).ok()?));
+        Self { target: target.crash(), journals: paths.filter_map(read).collect() }
+    }
+}
+
+/// Runs a transfer, and returns the state before the step of the target with this number; `None` if there are fewer steps.
+fn crashed_at(scene: &Scene, step: u32) -> Option<Crashed> {
+    let (target, folder) = (Memory::default(), scene.folder.clone());
+    let (store, steps) = (Faulty::new(target.clone()), AtomicU32::new(0));
+    let crashed: Arc<Mutex<Option<Crashed>>> = Arc::default();
+    let seen = crashed.clone();
+    store.on_call(move |operation| {
+        let is_step = !matches!(operation, Operation::Look | Operation::List | Operation::Read);
+        if is_step && steps.fetch_add(1, Ordering::SeqCst) + 1 == step {
+            *seen.lock().unwrap() = Some(Crashed::now(&target, &folder));
+        }
+    });
+    let (done, ..) = scene.run_onto(Arc::new(store), u64::MAX);
+    assert!(done.failed.is_empty(), "{done:?}");
+    crashed.lock().unwrap().take()
+}
+
+#[test]
+fn after_a_crash_at_any_step_no_name_has_other_bytes_and_the_second_run_completes() {
+    for known in [Known::Strong, Known::SizeAndTime] {
+        let scene = Scene::new(&format!("continued-crash-{known:?}"), known);
+        let contents = [("large", random(7, 9 << 20)), ("small", random(3, 70_000))];
+        contents.iter().for_each(|(name, bytes)| put(&scene.source, name, bytes));
+        let is_right =
+            |store: &Memory, name: &str, bytes: &Vec<u8>| get(store, name).as_ref() == Some(bytes);
+        let mut step = 0;
+        while let Some(Crashed { target, journals }) = {
+            step += 1;
+            crashed_at(&scene, step)
+        } {
+            for (name, bytes) in &contents {
+                let is_absent = get(&target, name).is_none();
+                assert!(is_absent || is_right(&target, name, bytes), "{known:?} {step}: {name}");
+            }
+            fs::create_dir_all(&scene.folder).unwrap();
+            journals.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+            let (done, ..) = scene.run_onto(Arc::new(target.clone()), u64::MAX);
+            assert!(done.failed.is_empty(), "{known:?} {step}: {done:?}");
+            for (name, bytes) in &contents {
+                assert!(is_right(&target, name, bytes), "{known:?} {step}: {name}");
+            }
+            assert_eq!(scene.journals(), 0, "{known:?} {step}");
+        }
+        assert!(step > 15, "{step} steps");
+    }
 }

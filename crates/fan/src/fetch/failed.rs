@@ -1,0 +1,85 @@
+//! Files that fail, begin anew, or stay for the next run.
+
+use super::FetchError;
+use super::run::{Run, Stage, State, server_id};
+use crate::target::Target;
+use hikyaku_run_log::FileStage;
+use hikyaku_store::StoreError;
+
+impl Run<'_> {
+    /// A file has an error of the store. It begins anew if the store may have another place for it.
+    /// `tried` is the try of the file that had it.
+    pub(super) fn fail(&self, state: &mut State, (number, tried): (usize, u32), error: StoreError) {
+        let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
+        if target.is_some_and(|target| target.tries() != tried) {
+            return;
+        }
+        let anew = target.filter(|_| !state.is_over).and_then(|target| target.begins_anew(&error));
+        match anew {
+            Some(bytes) => self.begins_anew(state, number, bytes),
+            None => self.give_up(state, number, error.into()),
+        }
+    }
+
+    /// A file that an earlier run began has other bytes at its source now. Two contents are not mixed.
+    pub(super) fn differs(&self, state: &mut State, (number, tried): (usize, u32)) {
+        let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
+        if let Some(target) = target.filter(|target| target.tries() == tried) {
+            self.begins_anew(state, number, target.anew());
+        }
+    }
+
+    /// A file begins anew, after so many bytes of it were written.
+    fn begins_anew(&self, state: &mut State, number: usize, bytes: u64) {
+        let target = self.targets[number].as_ref();
+        self.job.meter.take_back_written(bytes);
+        self.job.meter.take_back_kept(target.map_or(0, Target::take_back_kept));
+        let Some(id) = self.id(number) else {
+            state.whole.push(number);
+            self.to_name.notify_one();
+            return;
+        };
+        if std::mem::replace(&mut state.stages[number], Stage::Open) == Stage::Whole {
+            state.open += 1;
+            state.unnamed -= 1;
+            state.done_since = None;
+        }
+        state.spread.handle_void(id);
+        if let Some(window) = target.and_then(Target::window) {
+            state.spread.handle_reach(id, window);
+        }
+        self.wake();
+    }
+
+    /// Nothing more of a file is wanted.
+    pub(super) fn give_up(&self, state: &mut State, number: usize, error: FetchError) {
+        let file = &self.job.plan.files[number];
+        match std::mem::replace(&mut state.stages[number], Stage::Over) {
+            Stage::Over => return,
+            Stage::Whole => {
+                state.unnamed -= 1;
+                self.wake();
+            }
+            Stage::Open => {
+                state.open -= 1;
+                // Nobody is asked for a file that nobody has.
+                if let Some(id) = self.id(number) {
+                    for server in &file.at {
+                        state.spread.handle_missing(server_id(*server), id);
+                    }
+                }
+            }
+        }
+        self.job.meter.tell_file(FileStage::Failed, file.path.as_bytes(), file.seen.size);
+        let is_continued = matches!(error, FetchError::Stopped | FetchError::OutOfReach);
+        state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
+        let Some(target) = &self.targets[number] else { return };
+        if is_continued && target.is_continued() {
+            target.leave();
+        } else {
+            target.give_up();
+            self.job.meter.take_back_kept(target.take_back_kept());
+            self.job.meter.take_back_written(target.take_back());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! How files are written: read back, in place, without a sync; and the list of their hashes.
+
+use super::{filled, get, put, random, same_names};
+use crate::census::store_census;
+use crate::{Dress, Fetched, Hashes, Job, Meter, Parameters, Taking, Writing, fetch};
+use hikyaku_store::{
+    ErrorKind, Fault, Faulty, Memory, Operation, Store, StorePath, When, fetchers,
+};
+use hikyaku_transfer::{
+    Durable, Existing, FileHash, Geometry, Pass, SegmentHash, SegmentIndex, Verify, Write,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Copies the files of [`filled`] onto this store.
+fn run(target: &Faulty<Memory>, writing: Writing) -> Fetched {
+    let (source, _, all) = filled();
+    let source: Arc<dyn Store> = Arc::new(source);
+    let servers = fetchers(&source, 2).unwrap();
+    let fetched = fetch(&Job {
+        servers: &servers,
+        redial: &|_| None,
+        plan: &same_names(store_census(&all, 2)),
+        store: Arc::new(target.clone()),
+        dress: Dress::Usual { umask: 0 },
+        taking: Taking::AnyOrder,
+        existing: Existing::Replaced,
+        same: crate::Same::SizeAndTime,
+        times: crate::Times::Kept,
+        pass: Pass::Copy,
+        patience: Duration::from_millis(300),
+        journal: None,
+        writing,
+        hashes: Hashes::Listed,
+        parameters: Parameters::default(),
+        meter: &Meter::new(2),
+        stop: &AtomicBool::new(false),
+    });
+    fetched.unwrap()
+}
+
+#[test]
+fn a_file_that_reads_back_differently_gets_no_name() {
+    for (verify, failed) in [(Verify::Arrived, 0), (Verify::ReadBack, 6)] {
+        let target = Faulty::new(Memory::default());
+        let when = When { operation: Operation::Read, path: None, nth: 1, times: u32::MAX };
+        target.add(when, Fault::FlippedBit);
+        let done = run(&target, Writing { verify, ..Writing::default() });
+        // An empty file has no bytes that could differ.
+        assert_eq!(done.failed.len(), failed, "{verify:?}: {done:?}");
+        let is_damaged = |text: String| text.ends_with(&ErrorKind::Damaged.to_string());
+        assert!(done.failed.iter().all(|(_, error)| is_damaged(error.to_string())), "{done:?}");
+        let named = target.inner().list(&StorePath::ROOT, None, 100).unwrap().items.len();
+        assert_eq!(named, 7 - failed, "{verify:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_written_in_place_stays_the_same_file() {
+    for (write, is_same) in [(Write::Beside, false), (Write::InPlace, true)] {
+        let target = Faulty::new(Memory::default());
+        put(target.inner(), "f3", &random(99, 100_000));
+        let path = StorePath::new(b"f3").unwrap();
+        let before = target.look(&path).unwrap().identity;
+        let done = run(&target, Writing { write, ..Writing::default() });
+        assert!(done.failed.is_empty(), "{done:?}");
+        let after = target.look(&path).unwrap();
+        assert_eq!((after.identity == before, after.size), (is_same, 70_000), "{write:?}");
+        for (name, bytes) in filled().1 {
+            assert!(get(target.inner(), &name) == Some(bytes), "{write:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn without_fsync_nothing_is_synced() {
+    for (durable, is_synced) in [(Durable::Disk, true), (Durable::Cache, false)] {
+        let (target, syncs) = (Faulty::new(Memory::default()), Arc::new(AtomicU32::new(0)));
+        let counted = syncs.clone();
+        target.on_call(move |operation| {
+            let is_sync = matches!(operation, Operation::SyncFile | Operation::SyncDir);
+            counted.fetch_add(u32::from(is_sync), Ordering::SeqCst);
+        });
+        let done = run(&target, Writing { durable, ..Writing::default() });
+        assert!(done.failed.is_empty(), "{done:?}");
+        assert_eq!(syncs.load(Ordering::SeqCst) > 0, is_synced, "{durable:?}");
+    }
+}
+
+#[test]
+fn the_list_has_files_that_were_fetched_and_files_that_were_there() {
+    let target = Faulty::new(Memory::default());
+    let hash = |bytes: &[u8]| {
+        let file = Geometry::new(bytes.len() as u64).unwrap();
+        let all: Vec<SegmentHash> = file
+            .indices()
+            .map(|index: SegmentIndex| {
+                let range = file.range(index).unwrap();
+                SegmentHash::new(file, index, &bytes[range.start as usize..range.end as usize])
+                    .unwrap()
+            })
+            .collect();
+        FileHash::new(file, &all).unwrap()
+    };
+    let wanted = filled().1.into_iter().map(|(name, bytes)| (name.into_bytes(), hash(&bytes)));
+    let wanted: std::collections::BTreeMap<_, _> = wanted.collect();
+    for kept in [0, 7] {
+        let done = run(&target, Writing::default());
+        assert_eq!(done.hashes, wanted, "{kept}");
+    }
+}
