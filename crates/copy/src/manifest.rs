@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) fn save(path: &Path, hashes: &BTreeMap<Vec<u8>, FileHash>) -> anyhow::Result<()> {
     let mut text = Vec::new();
     write(&mut text, hashes)?;
-    Ok(write_whole(path, &text).at(path.display())?)
+    write_whole(path, &text).at(path.display())
 }
 
 /// Writes a line a file: the hash, two spaces, the path. As in `b3sum`, a path with a line feed or a

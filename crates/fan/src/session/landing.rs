@@ -63,7 +63,7 @@ impl Origin<'_> {
     /// Whether the same command has begun to make the directory of this name, and has not finished.
     fn has_begun(&self, target: &Path) -> bool {
         let above = target.parent().filter(|above| !above.as_os_str().is_empty());
-        let above = Base::Dir(above.unwrap_or(Path::new(".")));
+        let above = Base::Dir(above.unwrap_or_else(|| Path::new(".")));
         let name = target.file_name().map(OsStr::as_bytes);
         name.is_some_and(|name| Place::of(self.name, above, Some(name)).is_begun())
     }
