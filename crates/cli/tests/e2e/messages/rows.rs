@@ -131,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
     row(NoFile, "sync -a --files-from nosuch dir y", 6, "nosuch"),
     row(NoFile, "sync -a --exclude-from nosuch dir y", 6, "nosuch"),
     row(NoPermission, "sync -a stranger:x y", 5, "stranger"),
-    usage("sync -a hikyaku://$SERVED/ y"),
+    usage("sync -a http://127.0.0.1:1/x y"),
     usage("sync -a f g h"),
     row(NoHost, "ls hikyaku://nosuch.invalid/x", 6, "nosuch.invalid:5209"),
     row(Refused, "ls -l hikyaku://127.0.0.1:1/x", 5, "127.0.0.1:1"),
