@@ -35,6 +35,7 @@ use std::time::Instant;
 use target::TargetEnd;
 
 pub(crate) use ends::{End, Transfer};
+pub(crate) use start::of_session;
 
 /// Failures that are printed one by one.
 const TOLD: usize = 1000;

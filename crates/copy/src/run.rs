@@ -288,7 +288,7 @@ fn copy_once(part: &Part, turn: &Turn<'_>, sum: &mut Sum, progress: &mut Progres
     let plan = turn.copy;
     let meter =
         if plan.report.manifest.is_some() { Meter::with_hashes() } else { Meter::default() };
-    let meter = meter.recorded(sum.recorder.clone());
+    let meter = Arc::new(meter.recorded(sum.recorder.clone()));
     let (name, direction) = part.flow();
     let recording =
         sum.recorder.as_ref().map(|recorder| Recording::new(recorder, &name, direction));

@@ -1,18 +1,17 @@
 //! Copies where the far side has no hikyaku: by SFTP, which nearly every sshd offers.
 //!
 //! Files get their names when they are complete, as in a copy by the transport: a file is written under a temporary
-//! name and then renamed. What is done is written down at this end ([`Journal`]), so that the same command goes on. What
-//! is weaker: the far side computes no hashes, times are whole seconds, owners and extended attributes are not kept, and
-//! the rate is that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
+//! name and then renamed. The mover fetches files of the server (`sftp/get.rs`). For files that go to the server this end
+//! sends the requests itself, and records what is done ([`Journal`]), so that the same command goes on. What is weaker:
+//! the far side computes no hashes, times are whole seconds, owners and extended attributes are not kept, and the rate is
+//! that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
 
 mod above;
 mod crew;
-mod download;
 mod fault;
 mod file;
 mod get;
 mod journal;
-mod landing;
 mod links;
 mod present;
 mod put;
@@ -40,6 +39,7 @@ use hikyaku_reach::{
 use hikyaku_sftp::Client;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Whether ssh has logged in to the machine before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,6 +111,11 @@ impl Server {
         Self { client: open.client.clone(), process: None, commands: open.commands }
     }
 
+    /// The client, unless the session is another's.
+    fn own_client(&self) -> Option<&Client> {
+        self.process.as_ref().map(|_| &self.client)
+    }
+
     /// The same, as more is known of the far side.
     pub(crate) fn with_commands(self, commands: Commands) -> Self {
         Self { commands, ..self }
@@ -135,7 +140,9 @@ impl Server {
 pub(crate) struct Run<'a> {
     pub(crate) server: &'a Server,
     pub(crate) options: &'a Options,
-    pub(crate) meter: &'a Meter,
+    pub(crate) meter: &'a Arc<Meter>,
+    /// What the sources of the server are called among those of others.
+    pub(crate) origin: &'a str,
     /// Ends the copy when it is stopped.
     pub(crate) scope: &'a Scope,
     /// What earlier attempts have done; `None` if that is not known, and not to be.

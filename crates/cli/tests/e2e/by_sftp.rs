@@ -140,8 +140,8 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
         (vec![here("tree"), sshd.far("b")], 6, "-r was not given"),
         (vec![sshd.far("tree"), here("b")], 6, "-r was not given"),
         (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a directory has this name"),
-        (vec!["-r".into(), sshd.far("tree"), here("a")], 6, "a: not a directory"),
-        (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: not a directory"),
+        (vec!["-r".into(), sshd.far("tree"), here("a")], 6, "a: is not a directory"),
+        (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: is not a directory"),
         (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: not a directory"),
         (
             vec!["--verify".into(), here("a"), sshd.far("b")],
@@ -225,9 +225,10 @@ fn sftp_is_used_where_it_is_asked_for() {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
-/// Journals of copies by SFTP.
+/// Journals of copies: those onto the server are kept apart.
 fn journals(sshd: &Sshd) -> usize {
-    fs::read_dir(sshd.at("state/hikyaku/sftp")).map_or(0, Iterator::count)
+    let folders = ["sftp", "copies"].map(|name| sshd.at("state/hikyaku").join(name));
+    folders.iter().map(|folder| fs::read_dir(folder).map_or(0, Iterator::count)).sum()
 }
 
 /// Whether an unfinished file of a directory has random bytes at this offset. It may get its name meanwhile.
@@ -279,7 +280,7 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_tree_that_was_to_get_another_name_is_told_to_be_in_the_way_when_it_is_stopped() {
+fn a_tree_that_gets_another_name_is_continued_here_and_told_to_be_in_the_way_there() {
     let sshd = server("sftp-new-name");
     fs::create_dir_all(sshd.at("run7")).unwrap();
     fs::write(sshd.at("run7/a"), random(1, 3_000)).unwrap();
@@ -295,8 +296,16 @@ fn a_tree_that_was_to_get_another_name_is_told_to_be_in_the_way_when_it_is_stopp
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         let said = child.wait_with_output().unwrap().stderr;
         let said = String::from_utf8_lossy(&said);
-        assert!(said.contains("remove the target before the same command"), "{name}: {said}");
+        let wanted = match name {
+            "put" => "remove the target before the same command",
+            _ => "the same command continues from here",
+        };
+        assert!(said.contains(wanted), "{name}: {said}");
     }
+    let get = sshd.at("get").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&["--via", "sftp", "-r", &sshd.far("run7"), &get]));
+    assert!(output.status.success(), "{said}");
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("get")));
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn files_of_a_host_with_sftp_only() {
         command.args(["--remote-path", "no-such-hikyaku"]).env("XDG_STATE_HOME", sshd.at("state"));
         command
     };
-    let left = ["hikyaku/sftp", "hikyaku/begun"].map(|name| sshd.at("state").join(name));
+    let left = ["hikyaku/copies", "hikyaku/begun"].map(|name| sshd.at("state").join(name));
     judge(command, &Wanted { got: &got, files: &contents(), state: &left });
 }
 

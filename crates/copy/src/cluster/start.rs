@@ -89,7 +89,7 @@ fn tell(hosts: &[HostError], count: usize, own_key: &str) {
 }
 
 /// An error of a session, with what the user can do about it and with the kind that decides the exit code.
-pub(super) fn of_session(error: SessionError) -> Error {
+pub(crate) fn of_session(error: SessionError) -> Error {
     let remedy = error.remedy();
     let error = match error {
         SessionError::Refused { kind, text } => failed(kind.as_file(), text),

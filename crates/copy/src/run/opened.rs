@@ -11,6 +11,7 @@ use hikyaku_job::Meter;
 use hikyaku_pair::{Far, Session};
 use hikyaku_reach::bootstrap::Spare;
 use hikyaku_reach::{Login, ReachError};
+use std::sync::Arc;
 
 /// The far sides of a part, started.
 pub(super) enum Opened {
@@ -107,7 +108,7 @@ impl Opened {
     }
 
     /// Copies the part.
-    pub(super) fn work(&mut self, part: &Part, turn: &Turn<'_>, meter: &Meter) -> Result<()> {
+    pub(super) fn work(&mut self, part: &Part, turn: &Turn<'_>, meter: &Arc<Meter>) -> Result<()> {
         match self {
             Self::Fars { fars, .. } => {
                 let sessions = fars.iter_mut().map(|far: &mut Far| far.session.take());

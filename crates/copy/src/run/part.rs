@@ -21,6 +21,7 @@ use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// A copy.
 pub(super) enum Part {
@@ -212,10 +213,10 @@ impl Part {
         &self,
         server: &Server,
         turn: &Turn<'_>,
-        meter: &Meter,
+        meter: &Arc<Meter>,
     ) -> Result<()> {
         let options = self.options(turn)?;
-        let journal = self.sftp_journal(&options);
+        let (journal, origin) = (self.sftp_journal(&options), self.origin());
         // The first signal stops the copy between two blocks, which then writes down how far it is.
         let _stopped = turn.scope.on_stop(|| {});
         let login =
@@ -226,6 +227,7 @@ impl Part {
             server,
             options: &options,
             meter,
+            origin: &origin,
             scope: turn.scope,
             journal: journal.as_ref(),
             settling: settling.as_ref(),
@@ -241,6 +243,14 @@ impl Part {
         Ok(())
     }
 
+    /// What sources of the other machine are called in records of copies.
+    fn origin(&self) -> String {
+        match self {
+            Self::Get { remote, .. } => format!("sftp://{}", login(remote)),
+            Self::Put { .. } | Self::Here { .. } | Self::Through { .. } => String::new(),
+        }
+    }
+
     /// What earlier attempts of the same copy by SFTP have done.
     fn sftp_journal(&self, options: &Options) -> Option<Journal> {
         if options.rules.pass == Pass::DryRun {
@@ -252,11 +262,7 @@ impl Part {
                 let sources = sources.iter().map(|path| local(path)).collect::<Option<Vec<_>>>()?;
                 (login(target), [vec![b"put".to_vec(), target.path.clone()], sources].concat())
             }
-            Self::Get { remote, sources, target } => {
-                let names = vec![b"get".to_vec(), local(target)?];
-                (login(remote), [names, sources.clone()].concat())
-            }
-            Self::Here { .. } | Self::Through { .. } => return None,
+            Self::Get { .. } | Self::Here { .. } | Self::Through { .. } => return None,
         };
         let names: Vec<&[u8]> =
             std::iter::once(host.as_bytes()).chain(names.iter().map(Vec::as_slice)).collect();

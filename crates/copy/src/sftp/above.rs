@@ -28,11 +28,6 @@ impl<T: PartialEq> Above<T> {
     /// None.
     pub(super) const NONE: Self = Self(None);
 
-    /// The innermost of them.
-    pub(super) fn last(&self) -> Option<&T> {
-        self.0.as_ref().map(|level| &level.known)
-    }
-
     /// These, and one more in the innermost of them, which is called `path`. It is a failure if it is one of them.
     pub(super) fn with(&self, known: T, (end, path): (End, &[u8])) -> Result<Self, Trouble> {
         let depth = self.0.as_ref().map_or(0, |level| level.depth) + 1;
@@ -59,7 +54,6 @@ mod tests {
     fn a_directory_is_not_entered_below_itself() {
         let place = (End::Here, &b"run7"[..]);
         let above = Above::NONE.with(1, place).unwrap().with(2, place).unwrap();
-        assert_eq!(above.last(), Some(&2));
         for again in [1, 2] {
             let refused = above.with(again, place).err();
             assert!(

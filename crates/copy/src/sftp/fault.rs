@@ -2,12 +2,10 @@
 
 use anyhow::Error;
 use hikyaku_console::Kept;
-use hikyaku_fan::failure_kind;
 use hikyaku_fs::FsError;
 use hikyaku_job::{End, kind_of_fs_error};
 use hikyaku_pair::{LostConnection, Refused};
 use hikyaku_sftp::{Failed, Status};
-use hikyaku_store::{ErrorKind, StoreError};
 use hikyaku_transfer::{Failure, FailureKind};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -52,11 +50,7 @@ pub(super) fn there(path: &[u8]) -> impl Fn(Failed) -> Trouble + '_ {
                 Status::Unsupported => FailureKind::Unsupported,
                 _ => FailureKind::Other,
             },
-            Failed::Lost(_) => {
-                let lost = Error::new(LostConnection);
-                let remedy = "try: the same command again; it goes on where this one stopped";
-                return Trouble::End(lost.context(remedy).context(error.to_string()));
-            }
+            Failed::Lost(_) => return Trouble::End(lost(&error.to_string())),
             _ => {
                 let lost = io::Error::new(io::ErrorKind::ConnectionAborted, error);
                 return Trouble::End(Error::new(lost));
@@ -66,6 +60,12 @@ pub(super) fn there(path: &[u8]) -> impl Fn(Failed) -> Trouble + '_ {
     }
 }
 
+/// The error of a copy whose connection was lost.
+pub(super) fn lost(why: &str) -> Error {
+    let remedy = "try: the same command again; it goes on where this one stopped";
+    Error::new(LostConnection).context(remedy).context(why.to_owned())
+}
+
 /// A file of this machine cannot be used.
 pub(super) fn here<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Trouble + 'a {
     move |error| {
@@ -73,15 +73,6 @@ pub(super) fn here<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error)
         let error = FsError::io(what, bytes, &error);
         Trouble::of(End::Here, bytes, kind_of_fs_error(&error), &error.reason())
     }
-}
-
-/// The target on this machine refuses something.
-pub(super) fn stored(error: StoreError) -> Trouble {
-    let text = match error.kind {
-        ErrorKind::SPECIAL => error.kind.to_string(),
-        kind => format!("cannot {}: {kind}", error.what),
-    };
-    Trouble::of(End::Here, error.path.as_bytes(), failure_kind(error.kind), &text)
 }
 
 /// What has the name of a directory is none: this is told of the directory, and not of each file in it.

@@ -74,12 +74,6 @@ pub(super) fn check_unchanged(
     }
 }
 
-/// The failure of a file of the server that is told to be empty and gives too many bytes to be trusted.
-pub(super) fn more(path: &[u8]) -> Trouble {
-    let text = "gives more bytes than its size says, and too many to be copied in one piece; copy what 'cat' makes of it";
-    Trouble::of(End::There, path, FailureKind::Unsupported, text)
-}
-
 fn no_name(path: &[u8]) -> Trouble {
     let text = format!("{} is no name of a file", Shown::new(path));
     Trouble::of(End::There, path, FailureKind::BadName, &text)

@@ -1,12 +1,11 @@
 //! Symbolic links that stay links (`-a`).
 
 use super::Run;
-use super::fault::{Trouble, here, stored, there};
+use super::fault::{Trouble, here, there};
 use super::file::{draft_path, in_seconds, seconds, times};
 use hikyaku_fs::Shown;
 use hikyaku_job::End;
 use hikyaku_sftp::{Attributes, Extension, Kind, Request};
-use hikyaku_store::{Change, ErrorKind, Found, Store, StorePath, Time};
 use hikyaku_transfer::{Existing, FailureKind, Pass};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
@@ -17,45 +16,6 @@ use std::path::Path;
 fn in_the_way(end: End, path: &[u8]) -> Trouble {
     let text = "something that is no file or link has this name, and is not replaced by a link";
     Trouble::of(end, path, FailureKind::IsDirectory, text)
-}
-
-/// Makes a link of the server here.
-pub(super) fn link_here(
-    run: &Run<'_>,
-    store: &dyn Store,
-    (from, modified): (&[u8], Option<Time>),
-    to: &StorePath,
-) -> Result<(), Trouble> {
-    let text = run.server.client.name(&Request::ReadLink(from)).map_err(there(from))?;
-    let existing = run.options.rules.existing;
-    let stays = |found: &Found| {
-        existing == Existing::Kept
-            || modified.is_some_and(|new| existing.keeps(new, found.modified))
-    };
-    match store.look(to) {
-        Err(error) if error.kind == ErrorKind::NotFound => {}
-        Err(error) => return Err(stored(error)),
-        Ok(found) if stays(&found) => return Ok(()),
-        Ok(found) => {
-            let is_link = found.kind == hikyaku_store::Kind::Link;
-            if is_link && store.read_link(to).map_err(stored)? == text {
-                return Ok(());
-            }
-            if !is_link && found.kind != hikyaku_store::Kind::File {
-                return Err(in_the_way(End::Here, to.as_bytes()));
-            }
-            if run.options.rules.pass == Pass::Copy {
-                store.remove(to, found.kind).map_err(stored)?;
-            }
-        }
-    }
-    if run.options.rules.pass == Pass::DryRun {
-        run.meter.add_note(Shown::new(to.as_bytes()).to_string());
-        return Ok(());
-    }
-    store.make_link(to, &text).map_err(stored)?;
-    let change = Change { modified, ..Change::default() };
-    modified.map_or(Ok(()), |_| store.change(to, &change)).map_err(stored)
 }
 
 /// Makes a link of this machine on the server.

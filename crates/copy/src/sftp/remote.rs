@@ -2,66 +2,15 @@
 
 use super::Run;
 use super::fault::{Trouble, there};
-use super::file::no_time;
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_fs::{Name, Shown};
 use hikyaku_job::{Asked, End, is_home, is_users_home};
-use hikyaku_sftp::{Attributes, Entry, Kind, Request};
-use hikyaku_store::Time;
-use hikyaku_transfer::{Existing, FailureKind};
-use std::time::SystemTime;
+use hikyaku_sftp::{Entry, Request};
+use hikyaku_transfer::FailureKind;
 
 /// Entries of one directory that are taken.
 const ENTRIES_MAX: usize = 1 << 20;
-
-/// What the server tells of a name.
-#[derive(Clone, Copy)]
-pub(super) struct Known {
-    pub(super) attributes: Attributes,
-    /// When it was changed, in seconds since 1970; `None` if the server does not tell it.
-    pub(super) modified: Option<i64>,
-}
-
-impl Known {
-    /// What a listing tells of an entry.
-    pub(super) fn of_entry(entry: &Entry) -> Self {
-        Self { attributes: entry.attributes, modified: entry.modified(now()) }
-    }
-
-    /// What the server has told of the file or directory at `path`, which is not a link.
-    pub(super) fn of_path(
-        run: &Run<'_>,
-        path: &[u8],
-        attributes: Attributes,
-    ) -> Result<Self, Trouble> {
-        let is_used = run.options.rules.preserve.times()
-            || run.options.rules.existing == Existing::KeptIfNewer;
-        let modified = match is_used && attributes.kind() != Some(Kind::Link) {
-            true => run.server.client.modified(path, &attributes, now()).map_err(there(path))?,
-            false => attributes.times.map(|(_, modified)| modified.into()),
-        };
-        Ok(Self { attributes, modified })
-    }
-
-    /// The modification time that a copy gets. If the server tells one that may mean another century, that is a failure
-    /// of the file at `path`.
-    pub(super) fn kept_time(&self, run: &Run<'_>, path: &[u8]) -> Option<Time> {
-        if !run.options.rules.preserve.times() {
-            return None;
-        }
-        if self.modified.is_none() && self.attributes.times.is_some() {
-            no_time(run, path);
-        }
-        self.modified.map(|secs| Time { secs, nanos: 0 })
-    }
-}
-
-/// Seconds since 1970.
-fn now() -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
-}
 
 /// A path as the server takes it: relative ones begin at the home directory.
 pub(super) fn resolved(path: &[u8]) -> Result<Vec<u8>> {

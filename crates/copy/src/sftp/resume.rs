@@ -3,9 +3,8 @@
 //! The unfinished file belongs to a version of the source that has not changed since ([`super::journal`]). What a crashed
 //! machine has lost of it would be at its end, so that is read again.
 
-use super::fault::{Trouble, here, stored, there};
+use super::fault::{Trouble, here, there};
 use hikyaku_sftp::{Asked, Client, DATA_BYTES_MAX, Handle, Request};
-use hikyaku_store::Draft;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -18,19 +17,6 @@ const COMPARED_BYTES: u64 = 4 << 20;
 /// Where the compared part of a file begins that has `bytes`.
 const fn begin(bytes: u64) -> u64 {
     bytes.saturating_sub(COMPARED_BYTES)
-}
-
-/// Whether an unfinished file here ends as the first `bytes` of the server's file do.
-pub(super) fn is_begun_here(
-    client: &Client,
-    (from, handle): (&[u8], &Handle),
-    draft: &dyn Draft,
-    bytes: u64,
-) -> Result<bool, Trouble> {
-    let theirs = range(client, handle, begin(bytes), bytes).map_err(there(from))?;
-    let mut ours = vec![0; theirs.len()];
-    let length = draft.read_at(begin(bytes), &mut ours).map_err(stored)?;
-    Ok(theirs.len() as u64 == bytes - begin(bytes) && length == ours.len() && ours == theirs)
 }
 
 /// Whether an unfinished file of the server ends as the first `bytes` of the file here do.

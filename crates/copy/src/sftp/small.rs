@@ -2,11 +2,8 @@
 //! of ssh and wake four processes.
 
 use super::Run;
-use super::download::{Download, fetch, finish, stays_here};
-use super::fault::{Trouble, here, stored, there};
+use super::fault::{Trouble, here, there};
 use super::file::{changed, check_unchanged, draft_path, paced};
-use super::journal::Past;
-use super::landing::{Group, Landing};
 use super::present::{Present, Seen};
 use super::resume::RESUMED_BYTES_MIN;
 use super::settle::{Complete, name};
@@ -14,20 +11,15 @@ use super::upload::{
     Until, Upload, kept, key_of, may_stay, opening_mode, present_at, replaceable, syncs, told,
     upload,
 };
-use hikyaku_fan::Dress;
 use hikyaku_job::End;
 use hikyaku_sftp::{Answer, Attributes, DATA_BYTES_MAX, Failed, Handle, Request};
-use hikyaku_store::StorePath;
-use hikyaku_store_local::{Folder, Local, Reached};
-use hikyaku_transfer::{Durable, Limit};
+use hikyaku_transfer::Limit;
 use std::fs::{File, Metadata};
 use std::mem::take;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Maximum number of files in a group.
 const TOGETHER: usize = 64;
-/// Number of files from which on their file system is synced as a whole.
-const SYNCED_TOGETHER_MIN: usize = 8;
 /// Maximum size of a small file in bytes: less than the payload of one request.
 const SMALL_BYTES_MAX: u64 = 16 << 10;
 
@@ -221,131 +213,4 @@ fn written(run: &Run<'_>, files: Vec<Open>, until: Until) -> (Vec<Complete>, Res
         }
     }
     (written, done)
-}
-
-/// Reads files of the server into files of this machine, each of which gets its name when it is complete. A failure
-/// concerns one of them, unless it ends the copy.
-pub(super) fn download_together(
-    run: &Run<'_>,
-    limit: &Limit,
-    (target, landing): ((&Local, Dress), &Landing),
-    files: &[Download],
-) -> Result<(), Trouble> {
-    let client = &run.server.client;
-    let mut together = Vec::new();
-    for file in files {
-        run.go_on()?;
-        match asked(run, target.0, file) {
-            Ok(Asked::Kept) => run.meter.add_kept(file.size()),
-            Ok(Asked::Alone) => run.told(fetch(run, limit, target, file))?,
-            Ok(Asked::Together) => together.push(file),
-            Err(trouble) => run.told(Err(trouble))?,
-        }
-    }
-    let (flags, attributes) = (Request::READ, Attributes::default());
-    let open = together.iter().map(|file| Request::Open { path: &file.from, flags, attributes });
-    let answers = client.all(&open.collect::<Vec<_>>());
-    let mut reading = Vec::new();
-    for (file, opened) in together.into_iter().zip(answers) {
-        match opened.handle().map_err(there(&file.from)) {
-            Ok(handle) => {
-                let size = usize::try_from(file.size()).unwrap_or(0);
-                paced(run, limit, size)?;
-                reading.push((file, size, handle));
-            }
-            Err(trouble) => run.told(Err(trouble))?,
-        }
-    }
-    let requests = reading.iter().flat_map(|(_, size, handle)| {
-        // A server sends all bytes up to the end of a file (section 6.4): one byte more shows whether the file continues.
-        let (handle, length) = (handle.bytes(), u32::try_from(size + 1).unwrap_or(1));
-        [Request::Read { handle, offset: 0, length }, Request::Close(handle)]
-    });
-    let mut answers = client.all(&requests.collect::<Vec<_>>()).into_iter();
-    let (mut whole, mut ended) = (Vec::new(), Ok(()));
-    for (file, size, _) in reading {
-        let data = answers.next().map_or(Err(Failed::Odd), |answer| answer.data(size + 1));
-        // The handle was not written through, so its answer is not awaited.
-        drop(answers.next());
-        let done = match data.map_err(there(&file.from)) {
-            Ok(data) if data.len() == size => {
-                whole.push((file, data));
-                Ok(())
-            }
-            // A server may send less than requested, and files of /proc have a size of zero.
-            Ok(data) if data.len() < size || size == 0 => fetch(run, limit, target, file),
-            Ok(_) => Err(changed(End::There, &file.from)),
-            Err(trouble) => Err(trouble),
-        };
-        ended = run.told(done);
-        if ended.is_err() {
-            break;
-        }
-    }
-    // Files that have arrived are written, also if the copy ends.
-    let group = store(run, target, &whole)?;
-    match whole.len() < SYNCED_TOGETHER_MIN || run.options.rules.durable == Durable::Cache {
-        true => group.name(run),
-        false => landing.add(run, group),
-    }
-    ended
-}
-
-/// Whether and how a file is read.
-enum Asked {
-    /// Not at all: the existing file stays.
-    Kept,
-    Together,
-    /// By itself: an earlier attempt has begun it, or the destination is a stream.
-    Alone,
-}
-
-fn asked(run: &Run<'_>, store: &Local, file: &Download) -> Result<Asked, Trouble> {
-    let key = file.key();
-    if stays_here(run, store, file, key)? {
-        return Ok(Asked::Kept);
-    }
-    let past = run.journal.and_then(|journal| journal.past(key));
-    let is_stream =
-        file.to.split().is_some_and(|(dir, name)| dir == StorePath::ROOT && store.is_stream(&name));
-    let is_alone = is_stream || matches!(past, Some(Past::Part { .. }));
-    Ok(if is_alone { Asked::Alone } else { Asked::Together })
-}
-
-/// Writes complete files on this host. A failure concerns one of them.
-fn store(
-    run: &Run<'_>,
-    (store, dress): (&Local, Dress),
-    files: &[(&Download, Vec<u8>)],
-) -> Result<Group, Trouble> {
-    let reached = match run.options.rules.durable == Durable::Disk {
-        false => Reached::Kernel,
-        true if files.len() < SYNCED_TOGETHER_MIN => Reached::Disk,
-        true => Reached::DiskWithOthers,
-    };
-    let (mut group, mut folder) = (Group::default(), None::<Folder<'_>>);
-    for (file, bytes) in files {
-        // The root is a directory, which no file replaces: it was refused before it was asked for.
-        let Some((dir, name)) = file.to.split() else { continue };
-        if folder.as_ref().is_none_or(|open| *open.path() != dir) {
-            group.folders += 1;
-            folder = match store.folder(&dir) {
-                Ok(open) => Some(open),
-                Err(error) => {
-                    run.told(Err(stored(error)))?;
-                    None
-                }
-            };
-        }
-        let Some(open) = &folder else { continue };
-        let finish = finish(run, (store, dress), file);
-        match open.write((&name, bytes), &finish, reached) {
-            Ok(whole) => {
-                run.meter.add_bytes(bytes.len() as u64);
-                group.files.push((file.key(), whole));
-            }
-            Err(error) => run.told(Err(stored(error)))?,
-        }
-    }
-    Ok(group)
 }

@@ -69,7 +69,7 @@ fn serve(mut pipe: UnixStream, lie: Lie) {
                 };
                 if data.is_empty() { status(1) } else { (103, string(data)) }
             }
-            7 | 8 | 17 => (105, attributes(name == b"top", lie.size)),
+            7 | 8 | 17 => (105, attributes(name.ends_with(b"top"), lie.size)),
             11 => {
                 listed.retain(|known| *known != name);
                 (102, string(&name))
@@ -84,6 +84,11 @@ fn serve(mut pipe: UnixStream, lie: Lie) {
                     all.extend(attributes(*is_dir, lie.size));
                 }
                 (104, all)
+            }
+            16 => {
+                let name = [b"/", &name[..]].concat();
+                let one = [&1_u32.to_be_bytes()[..], &string(&name), &string(b"")].concat();
+                (104, [&one[..], &0_u32.to_be_bytes()].concat())
             }
             _ => status(0),
         };
@@ -107,11 +112,12 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
     let session = Server::of(OpenSftp { client: &client, commands: Commands::Refused });
     let options =
         Options { rules: Rules { depth: Depth::Tree, ..Rules::default() }, ..Options::default() };
-    let (meter, scope) = (Meter::default(), Scope::default());
+    let (meter, scope) = (Arc::<Meter>::default(), Scope::default());
     let run = Run {
         server: &session,
         options: &options,
         meter: &meter,
+        origin: "sftp://liar",
         scope: &scope,
         journal: None,
         settling: None,
