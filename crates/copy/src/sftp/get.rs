@@ -52,6 +52,8 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         existing: options.rules.existing,
         pass: options.rules.pass,
         resume: Some(options.rules.resume),
+        writing: (&options.rules).into(),
+        hashes: Hashes::Dropped,
     };
     let mut failed = Vec::new();
     let found =
