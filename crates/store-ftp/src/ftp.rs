@@ -98,7 +98,7 @@ impl OpenError {
         }
     }
 
-    /// What the user can do about it.
+    /// A remedy for the user.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Ftp(FtpError::Refused { code: 530, .. }) => {

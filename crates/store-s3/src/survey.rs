@@ -20,7 +20,7 @@ pub(crate) struct Survey {
     pub(crate) doubles: BTreeSet<Vec<u8>>,
 }
 
-/// How walks of a bucket are done.
+/// The rules of walks of a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Walks {
     /// The meaning of the path at which a walk begins.

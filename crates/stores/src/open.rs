@@ -223,7 +223,7 @@ impl Storage {
         }
     }
 
-    /// What is slower than it could be, once files were read.
+    /// A slowness that shows when files have been read.
     pub fn remark(&self) -> Option<String> {
         match &self.0 {
             Connected::Bucket(bucket) => bucket.remark(),
