@@ -223,6 +223,13 @@ impl CopyPlan {
         self.transport.way.notes == Notes::None
     }
 
+    /// The same with a login of its own at each host.
+    pub(crate) fn alone(&self) -> Self {
+        let mut plan = self.clone();
+        plan.transport.way.ssh = plan.transport.way.ssh.alone();
+        plan
+    }
+
     /// The number of flags `-v`.
     pub(crate) const fn verbosity(&self) -> u8 {
         self.transport.way.ssh.verbose

@@ -31,6 +31,7 @@ use hikyaku_units::RetryPolicy;
 use opened::Opened;
 use part::{Part, Turn, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -239,7 +240,9 @@ const LATER: &str = "the same command continues the copy";
 type Hashes = BTreeMap<Vec<u8>, FileHash>;
 
 /// Copies one part, by several connections if one is lost.
-fn persist(part: &mut Part, mut turn: Turn<'_>, sum: &mut Sum) -> Result<()> {
+fn persist(part: &mut Part, turn: Turn<'_>, sum: &mut Sum) -> Result<()> {
+    let alone = OnceCell::new();
+    let mut turn = turn;
     part.check(turn.options)?;
     let policy = match part.host() {
         Some(host) => turn.copy.retries(host, turn.settings)?,
@@ -271,6 +274,8 @@ fn persist(part: &mut Part, mut turn: Turn<'_>, sum: &mut Sum) -> Result<()> {
             return Err(progress.interrupted().into());
         }
         turn.attempt = Attempt::Again;
+        // A login that the caller shares may be lost with the connection.
+        turn.copy = alone.get_or_init(|| turn.copy.alone());
     }
 }
 

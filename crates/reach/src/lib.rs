@@ -32,6 +32,7 @@ mod service;
 pub mod settings;
 mod several;
 mod sftp_server;
+mod shared_login;
 mod speaks;
 mod ssh;
 mod start;
@@ -58,6 +59,7 @@ pub use observer::Observer;
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use several::for_each_host;
 pub use sftp_server::{Login, NoSftp, SftpServer};
+pub use shared_login::SharedLogin;
 pub use speaks::{Agreed, PROTOCOL, Speaks, TIMES_ALONE, Versions};
 pub use ssh::{
     BadRemotePath, Family, FamilyArgs, Letters, NO_CONNECTION, NOT_THERE, ScpArgs, SshArgs,

@@ -2,23 +2,18 @@
 
 use crate::child::ended;
 use crate::destination::Destination;
-use crate::ssh::{Configuration, Form, SshOptions};
-use hikyaku_console::{Folder, Scope};
-use hikyaku_fs::Token;
+use crate::shared_login::SharedLogin;
+use crate::ssh::SshOptions;
+use hikyaku_console::Scope;
 use hikyaku_sftp::{Client, Failed};
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// An SFTP server that ssh has started. Dropping it ends ssh.
 pub struct SftpServer {
     client: Client,
     child: Child,
-    control: Option<Control>,
+    login: Option<SharedLogin>,
 }
 
 /// Why there is no server.
@@ -51,15 +46,6 @@ pub enum Login {
     Shared,
 }
 
-/// A control socket of ssh in a directory of our own, which is removed when it is dropped.
-struct Control {
-    directory: PathBuf,
-}
-
-/// Bytes of a path that ssh can make a socket of. Addresses of Unix sockets have 104 bytes or more; ssh makes the socket
-/// under a longer name first.
-const SOCKET_PATH_BYTES_MAX: usize = 80;
-
 impl SftpServer {
     /// Starts one at `login`.
     ///
@@ -72,12 +58,12 @@ impl SftpServer {
         sharing: Login,
         scope: &Scope,
     ) -> Result<Self, NoSftp> {
-        let control = match sharing {
+        let shared = match sharing {
             Login::Alone => None,
-            Login::Shared => Control::new(ssh, login),
+            Login::Shared => SharedLogin::new(ssh, login),
         };
-        let ssh = control.as_ref().map_or_else(|| ssh.clone(), |control| control.of(ssh, "yes"));
-        let words = ssh.sftp(login);
+        let words =
+            shared.as_ref().map_or_else(|| ssh.clone(), |shared| shared.of(ssh)).sftp(login);
         let spawn_error = |source| {
             let program = words[0].to_string_lossy().into_owned();
             NoSftp::Spawn { program, source }
@@ -89,7 +75,7 @@ impl SftpServer {
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or_else(|| spawn_error(io::ErrorKind::BrokenPipe.into()))?;
         match Client::start(output, input) {
-            Ok(client) => Ok(Self { client, child, control }),
+            Ok(client) => Ok(Self { client, child, login: shared }),
             Err(source) => {
                 let code = ended(&mut child).and_then(|status| status.code());
                 Err(NoSftp::NoServer { code, source })
@@ -104,7 +90,7 @@ impl SftpServer {
 
     /// The options with which ssh goes over the login of this server, if that is shared; else as they are.
     pub fn ssh(&self, ssh: &SshOptions) -> SshOptions {
-        self.control.as_ref().map_or_else(|| ssh.clone(), |control| control.of(ssh, "no"))
+        self.login.as_ref().map_or_else(|| ssh.clone(), |login| login.of(ssh))
     }
 }
 
@@ -112,52 +98,5 @@ impl Drop for SftpServer {
     fn drop(&mut self) {
         self.client.hang_up();
         ended(&mut self.child);
-    }
-}
-
-impl Control {
-    /// `None` where the user's ssh has a shared connection of its own, or there is no fit place for a socket: then each
-    /// command logs in.
-    fn new(ssh: &SshOptions, login: &Destination) -> Option<Self> {
-        let words = ssh.command(login, (None, &[]), Form::Searched).ok()?;
-        if Configuration::ask(&words).may_be_shared() {
-            return None;
-        }
-        let place = match Folder::Runtime.of_user() {
-            Ok(own) => own.parent()?.to_path_buf(),
-            Err(_) => std::env::temp_dir(),
-        };
-        let token = Token::random().ok()?;
-        let token = String::from_utf8_lossy(token.as_bytes());
-        let directory = place.join(format!("hikyaku-ssh-{token}"));
-        let control = Self { directory };
-        // An '%' would mean something to ssh.
-        let socket = control.socket();
-        let is_fit = socket.as_bytes().len() <= SOCKET_PATH_BYTES_MAX
-            && !socket.as_bytes().iter().any(|byte| b"%$\" \t".contains(byte));
-        let made = is_fit && DirBuilder::new().mode(0o700).create(&control.directory).is_ok();
-        made.then_some(control)
-    }
-
-    fn socket(&self) -> OsString {
-        self.directory.join("s").into_os_string()
-    }
-
-    /// Options with this socket, to which ssh connects, or at which it listens if it is the `master`.
-    fn of(&self, ssh: &SshOptions, master: &str) -> SshOptions {
-        let mut path = OsString::from("ControlPath=");
-        path.push(self.socket());
-        let mut ssh = ssh.clone();
-        // The first setting of a kind wins.
-        let own = [format!("ControlMaster={master}").into(), path, "ControlPersist=no".into()];
-        ssh.options.splice(0..0, own);
-        ssh
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // ssh removes its socket itself, unless it was killed.
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }

@@ -40,6 +40,8 @@ pub struct SshOptions {
     pub options: Vec<OsString>,
     /// `-P`.
     pub port: Option<u16>,
+    /// The socket of a login that commands share ([`SharedLogin`](crate::SharedLogin)).
+    pub login: Option<OsString>,
 }
 
 /// An address family.
@@ -139,12 +141,23 @@ impl SshOptions {
     fn words(&self, destination: &Destination, script: String) -> Vec<OsString> {
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
         words.extend(NEEDED.map(OsString::from));
+        if let Some(socket) = &self.login {
+            let mut path = OsString::from("-oControlPath=");
+            path.push(socket);
+            words.extend(["-oControlMaster=auto".into(), path, "-oControlPersist=no".into()]);
+        }
         // What the user says comes before what we say.
         self.add_flags(&mut words);
         words.extend(ALWAYS.map(OsString::from));
         self.add_login(destination, &mut words);
         words.extend(["--".into(), destination.host.clone().into(), script.into()]);
         words
+    }
+
+    /// The same with a login of its own: what shares one waits for its connection, which may be lost.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self { login: None, ..self }
     }
 
     /// What a user types to see how ssh itself gets on with `destination`.

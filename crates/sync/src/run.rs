@@ -24,7 +24,7 @@ use hikyaku_console::{
 };
 use hikyaku_copy::{By, CopyPlan, OpenSftp};
 use hikyaku_fs::Shown;
-use hikyaku_reach::{TIMES_ALONE, settings};
+use hikyaku_reach::{SharedLogin, TIMES_ALONE, WayPlan, settings};
 use hikyaku_shell::Link;
 use hikyaku_stores::Location;
 use hikyaku_units::DataSize;
@@ -63,7 +63,15 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
         ));
     }
     let list = args.names()?;
-    let way = &args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
+    let way = args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
+    // The copies of contents go over the login of the session.
+    let login = match [&source, &target] {
+        [Location::Remote(host), Location::Local(_)]
+        | [Location::Local(_), Location::Remote(host)] => SharedLogin::new(&way.ssh, &host.login),
+        _ => None,
+    };
+    let ssh = login.as_ref().map_or_else(|| way.ssh.clone(), |login| login.of(&way.ssh));
+    let way = &WayPlan { ssh, ..way };
     let (endpoint, is_quiet, scope) = (args.endpoint(), args.is_quiet(), interrupt.scope());
     let note = |text: &String| {
         if !is_quiet {

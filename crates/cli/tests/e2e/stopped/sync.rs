@@ -16,9 +16,10 @@ const BYTES: usize = 20_000_000;
 /// A copy is stopped after this number of bytes.
 const SOME: usize = 6_000_000;
 
-/// A port on loopback that leads to a server's, and counts what goes through it.
+/// A port on loopback that leads to a server's, and counts connections and what goes through them.
 struct Counter {
     port: u16,
+    connections: Arc<AtomicU64>,
     bytes: Arc<AtomicU64>,
 }
 
@@ -26,9 +27,11 @@ impl Counter {
     fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, bytes) = (listener.local_addr().unwrap().port(), Arc::<AtomicU64>::default());
-        let counted = bytes.clone();
+        let (counted, connections) = (bytes.clone(), Arc::<AtomicU64>::default());
+        let accepted = connections.clone();
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
+                accepted.fetch_add(1, Ordering::Relaxed);
                 let far = TcpStream::connect(("127.0.0.1", server)).unwrap();
                 let ends = [(&near, &far), (&far, &near)];
                 for (from, to) in ends.map(|(from, to)| (from.try_clone(), to.try_clone())) {
@@ -37,7 +40,7 @@ impl Counter {
                 }
             }
         });
-        Self { port, bytes }
+        Self { port, connections, bytes }
     }
 }
 
@@ -132,5 +135,22 @@ fn a_stopped_synchronization_with_hikyaku_is_continued() {
         ("pull", [rig.far("from"), rig.path("pull")]),
     ] {
         rig.stopped_and_continued(program, ends, &rig.sshd.at(name));
+    }
+}
+
+#[test]
+fn a_synchronization_logs_in_once_for_its_session_and_its_copies() {
+    let rig = Rig::new("sync-login");
+    for (name, ends) in [
+        ("push", [rig.path("from"), rig.far("push")]),
+        ("pull", [rig.far("from"), rig.path("pull")]),
+    ] {
+        let before = rig.counter.connections.load(Ordering::Relaxed);
+        let mut sync = rig.sync(env!("CARGO_BIN_EXE_hikyaku"), &[&ends[0], &ends[1]]);
+        let output = sync.output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(listing(&rig.sshd.at(name)) == listing(&rig.sshd.at("from")), "{name}");
+        let logins = rig.counter.connections.load(Ordering::Relaxed) - before;
+        assert_eq!(logins, 1, "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
