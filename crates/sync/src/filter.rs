@@ -88,6 +88,11 @@ pub(crate) enum BadRule {
 }
 
 impl Rules {
+    /// Whether there are none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds the pattern of `--exclude`, or a rule in it: rsync takes `+ PATTERN` and `- PATTERN` there too.
     pub(crate) fn exclude(&mut self, text: &str) -> Result<(), BadRule> {
         self.pattern(text, Action::Exclude)

@@ -2,6 +2,7 @@
 //! is reached through a symbolic link that the user has not named, and the names that a server lists are checked before they
 //! are used.
 
+mod ahead;
 mod meta;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -11,9 +12,9 @@ pub(crate) use hikyaku_store::Kind;
 pub(crate) use meta::{Done, Item, Meta, Setting, What, Why, shown};
 
 use crate::options::{Modes, Times};
-use crate::plan::{join, parent};
+use crate::plan::parent;
 use blake3::Hash;
-use hikyaku_fs::FsError;
+use hikyaku_fs::{FsError, Name};
 use hikyaku_sftp::Client;
 use hikyaku_store::{
     Access, Change, ErrorKind, Latency, Memory, Op, Replace, Reply, Root, Store, StorePath, Time,
@@ -42,11 +43,16 @@ pub(crate) struct Side {
     followed: RwLock<BTreeMap<Vec<u8>, Arc<Tree>>>,
     /// The one file of the transfer, if it has another name at this end.
     renamed: Option<Renamed>,
-    /// Directories that were listed ahead, by their paths.
-    ahead: Mutex<BTreeMap<Vec<u8>, Vec<Item>>>,
+    /// Entries of directories that were chosen before the walk, by the paths of the directories.
+    chosen: Mutex<Listings>,
+    /// Entries that the store has listed before they are asked for.
+    ahead: Mutex<Listings>,
     /// The bytes of a directory's names that are kept.
     listing_max: u64,
 }
+
+/// Entries of directories, by the paths of the directories.
+type Listings = BTreeMap<Vec<u8>, Vec<Item>>;
 
 /// A file that is told under another name.
 struct Renamed {
@@ -79,6 +85,7 @@ impl Side {
             root: Arc::new(root),
             followed: RwLock::default(),
             renamed: None,
+            chosen: Mutex::default(),
             ahead: Mutex::default(),
             listing_max,
         }
@@ -122,18 +129,14 @@ impl Side {
         Ok(Some(meta))
     }
 
-    fn ahead(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Vec<Item>>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps the entries of a directory that was listed ahead.
+    /// Keeps those entries of a directory that were chosen.
     pub(crate) fn keep(&self, dir: &[u8], items: Vec<Item>) {
-        self.ahead().insert(dir.to_vec(), items);
+        lock(&self.chosen).insert(dir.to_vec(), items);
     }
 
     /// The entries of a directory that were kept. They are told once.
     pub(crate) fn kept(&self, dir: &[u8]) -> Option<Vec<Item>> {
-        self.ahead().remove(dir)
+        lock(&self.chosen).remove(dir)
     }
 
     /// The tree that has a path, and the path in it. What begins with the name that is told is the file, or a backup of it.
@@ -176,32 +179,19 @@ impl Side {
     ///
     /// Also if only some of the entries can be told: a listing is whole, or an error.
     pub(crate) fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
-        let Spot { tree, path: dir } = self.spot(dir)?;
-        let (mut after, mut all, mut paths, mut bytes) = (None, Vec::new(), Vec::new(), 0);
-        loop {
-            let page = tree.store().list(&dir, after.as_ref(), PAGE_ENTRIES);
-            let page = page.map_err(|error| why(&error))?;
-            if page.skipped > 0 {
-                let text = format!("it has {} names that cannot be used", page.skipped);
-                return Err(Why::of_name(text));
-            }
-            for item in page.items {
-                bytes += item.name.as_bytes().len() as u64 + ENTRY_BYTES;
-                if bytes > self.listing_max {
-                    return Err(Why::of_name("too many names in one directory"));
-                }
-                let name = item.name.as_bytes().to_vec();
-                let path = dir.join(&item.name).map_err(|error| {
-                    Why::of_name(format!("{}: {error}", shown(&join(dir.as_bytes(), &name))))
-                })?;
-                all.push(Item { name, meta: tree.meta(&path, &item.found), link: None });
-                paths.push(path);
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let spot = self.spot(dir)?;
+        let ahead = lock(&self.ahead).remove(dir);
+        let mut all = match ahead {
+            Some(all) => all,
+            None => self.pages(&spot)?,
+        };
+        let Spot { tree, path: dir } = spot;
+        let path = |item: &Item| {
+            let name = Name::new(&item.name).map_err(|error| error.to_string());
+            let path = name.and_then(|name| dir.join(&name).map_err(|error| error.to_string()));
+            path.map_err(|text| Why::of_name(format!("{}: {text}", shown(&item.name))))
+        };
+        let paths = all.iter().map(path).collect::<Done<Vec<_>>>()?;
         // Such a store lists the times at which files came into it.
         if tree.times() == Times::OfCopies {
             look_at_files(&tree, &paths, &mut all)?;
@@ -212,6 +202,32 @@ impl Side {
         match all.windows(2).any(|two| two[0].name == two[1].name) {
             true => Err(Why::of_name("the server lists a name twice")),
             false => Ok(all),
+        }
+    }
+
+    /// The entries of a directory as the store lists them.
+    fn pages(&self, Spot { tree, path: dir }: &Spot) -> Done<Vec<Item>> {
+        let (mut after, mut all, mut bytes) = (None, Vec::new(), 0);
+        loop {
+            let page = tree.store().list(dir, after.as_ref(), PAGE_ENTRIES);
+            let page = page.map_err(|error| why(&error))?;
+            if page.skipped > 0 {
+                let text = format!("it has {} names that cannot be used", page.skipped);
+                return Err(Why::of_name(text));
+            }
+            for item in page.items {
+                bytes += entry_bytes(item.name.as_bytes());
+                if bytes > self.listing_max {
+                    return Err(Why::of_name("too many names in one directory"));
+                }
+                let path = dir.join(&item.name).map_err(|error| Why::of_name(error.to_string()))?;
+                let name = item.name.as_bytes().to_vec();
+                all.push(Item { name, meta: tree.meta(&path, &item.found), link: None });
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
         }
     }
 
@@ -342,9 +358,19 @@ fn look_at_files(tree: &Tree, paths: &[StorePath], all: &mut [Item]) -> Done {
     failed.map_or(Ok(()), Err)
 }
 
-/// Reads the links among the names of a directory, which have these paths.
+fn lock(listings: &Mutex<Listings>) -> MutexGuard<'_, Listings> {
+    listings.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The memory that an entry takes.
+const fn entry_bytes(name: &[u8]) -> u64 {
+    name.len() as u64 + ENTRY_BYTES
+}
+
+/// Reads the links among the names of a directory, which have these paths, unless they were read.
 fn read_links(tree: &Tree, paths: &[StorePath], all: &mut [Item]) -> Done {
-    let links = all.iter_mut().zip(paths).filter(|(item, _)| item.meta.kind == Kind::Link);
+    let is_due = |item: &Item| item.meta.kind == Kind::Link && item.link.is_none();
+    let links = all.iter_mut().zip(paths).filter(|(item, _)| is_due(item));
     let (mut links, paths): (Vec<_>, Vec<_>) = links.unzip();
     let ops: Vec<_> = paths.into_iter().map(Op::ReadLink).collect();
     let mut end = None;

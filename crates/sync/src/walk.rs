@@ -185,6 +185,7 @@ impl Walk<'_> {
     }
 
     fn walk(&self, root: Target, mut sink: Sink<'_>) -> Result<Plan, NoPlan> {
+        self.walk_ahead(root);
         let mut open = vec![self.root(root, &mut sink)?];
         loop {
             self.list_ahead(&mut open);
@@ -196,6 +197,25 @@ impl Walk<'_> {
             sink.failed(&name, Why::of_name("it was gone before it was read"))?;
         }
         Ok(sink.plan)
+    }
+
+    /// Has storages list their trees at once, if rules leave out no part of them.
+    fn walk_ahead(&self, root: Target) {
+        let top = match self.names {
+            None => b"",
+            Some(names) => match names.source() {
+                Some(name) => name,
+                None => return,
+            },
+        };
+        if self.options.is_recursive && self.rules.is_empty() {
+            thread::scope(|scope| {
+                scope.spawn(|| self.source.walk_ahead(top));
+                if root == Target::There {
+                    scope.spawn(|| self.target.walk_ahead(top));
+                }
+            });
+        }
     }
 
     fn root(&self, target: Target, sink: &mut Sink<'_>) -> Result<Pending, NoPlan> {

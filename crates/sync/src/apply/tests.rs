@@ -18,7 +18,7 @@ fn names_are_sorted_by_the_number_of_their_directories() {
 #[test]
 fn what_fails_at_the_root_of_the_target_has_a_name() {
     let scope = hikyaku_console::Interrupt::default().scope();
-    let target = TestSide::new(&[]).failing(Operation::Make, &["", "a"], ErrorKind::Denied);
+    let target = TestSide::new(&[]).failing((Operation::Make, 1), &["", "a"], ErrorKind::Denied);
     let mut applying = Applying { target: &target, scope: &scope, failures: Vec::new() };
     let dirs = [&b""[..], b"a"];
     applying.each(&dirs, |dir| dir, |target, dir| target.make_dir(dir, 0o755)).unwrap();

@@ -3,7 +3,7 @@
 use super::Side;
 use hikyaku_store::{
     ErrorKind, Fault, Faulty, Finish, Memory, Naming, Op, Operation, Put, Root, Store, StorePath,
-    Time, When, do_one,
+    Time, When, Writes, do_one,
 };
 use hikyaku_stores::Holder;
 use hikyaku_transfer::Durable;
@@ -31,19 +31,32 @@ fn path(name: &str) -> StorePath {
 
 impl TestSide {
     pub(crate) fn new(names: &[&str]) -> Self {
-        let store = Faulty::new(Memory::default());
-        let holder = Holder::new(String::new(), Arc::new(store.clone()), Root::Somewhere);
-        let memory = DataSize::from_bytes(u64::MAX);
-        let side = Side::of_holder(Arc::new(holder), StorePath::ROOT, memory);
-        let memory = Self { side, store };
+        let memory = Self::of(Faulty::new(Memory::default()));
         names.iter().for_each(|name| memory.add(name, 1));
         memory
     }
 
-    /// The same, but every such operation on these paths fails.
-    pub(crate) fn failing(self, operation: Operation, paths: &[&str], kind: ErrorKind) -> Self {
+    fn of(store: Faulty<Memory>) -> Self {
+        let holder = Holder::new(String::new(), Arc::new(store.clone()), Root::Somewhere);
+        let memory = DataSize::from_bytes(u64::MAX);
+        let side = Side::of_holder(Arc::new(holder), StorePath::ROOT, memory);
+        Self { side, store }
+    }
+
+    /// The same behind a network.
+    pub(crate) fn far(self) -> Self {
+        Self::of(self.store.far(Writes::InOrder))
+    }
+
+    /// The same, but the first so many of such operations on each of these paths fail.
+    pub(crate) fn failing(
+        self,
+        (operation, times): (Operation, u32),
+        paths: &[&str],
+        kind: ErrorKind,
+    ) -> Self {
         for name in paths {
-            let when = When { operation, path: Some(path(name)), nth: 1, times: u32::MAX };
+            let when = When { operation, path: Some(path(name)), nth: 1, times };
             self.store.add(when, Fault::Error(kind));
         }
         self
@@ -51,7 +64,7 @@ impl TestSide {
 
     /// The same, but these directories cannot be listed.
     pub(crate) fn closed(self, dirs: &[&str]) -> Self {
-        self.failing(Operation::List, dirs, ErrorKind::Denied)
+        self.failing((Operation::List, u32::MAX), dirs, ErrorKind::Denied)
     }
 
     /// Makes a directory, or a file of so many bytes.

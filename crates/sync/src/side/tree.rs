@@ -5,7 +5,7 @@ use super::{Done, Kind, Meta, Why};
 use crate::options::{Modes, Times};
 use hikyaku_fs::{FsError, umask};
 use hikyaku_sftp::Client;
-use hikyaku_store::{Change, ErrorKind, Found, Identity, Last, Result, Store, StorePath};
+use hikyaku_store::{Change, ErrorKind, Found, Identity, Last, Latency, Result, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_store_sftp::Sftp;
 use hikyaku_stores::Holder;
@@ -118,6 +118,18 @@ impl Tree {
                 store.change(path, &Change { mode: None, ..change.clone() })
             }
             _ => self.store().change(path, change),
+        }
+    }
+
+    /// Its root in the store, if that walks through a tree by fewer requests than it lists the directories.
+    pub(super) fn walked(&self) -> Option<&StorePath> {
+        match self {
+            Self::Held { holder, root }
+                if holder.store.abilities().latency == Latency::RoundTrip =>
+            {
+                Some(root)
+            }
+            Self::Here { .. } | Self::Server(_) | Self::Held { .. } => None,
         }
     }
 

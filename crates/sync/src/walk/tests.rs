@@ -44,9 +44,14 @@ fn nothing_is_deleted_in_a_directory_that_was_not_listed_whole_or_below_it() {
         ([&[], &["a/y"]], &["b/y", "c", "c/z"]),
         ([&[], &["c"]], &["a/y", "a/y/z", "b/y"]),
     ];
-    for (closed, wanted) in cases {
-        let [source, target] = [(&names[..], closed[0]), (&all[..], closed[1])]
-            .map(|(names, closed)| TestSide::new(names).closed(closed));
+    for ((closed, wanted), is_far) in
+        cases.into_iter().flat_map(|case| [(case, false), (case, true)])
+    {
+        let [source, target] =
+            [(&names[..], closed[0]), (&all[..], closed[1])].map(|(names, closed)| {
+                let side = TestSide::new(names).closed(closed);
+                if is_far { side.far() } else { side }
+            });
         let plan = plan(&source, &target, &[], &options());
         let mut found = deleted(&plan);
         found.sort_unstable();
@@ -60,11 +65,22 @@ fn nothing_is_deleted_in_a_directory_that_was_not_listed_whole_or_below_it() {
 fn a_directory_that_vanishes_while_the_source_is_read_costs_nothing() {
     // It is listed in its parent, and is not there when its own turn comes.
     let source = TestSide::new(&["a/", "b"]);
-    let source = source.failing(Operation::List, &["a"], ErrorKind::NotFound);
+    let source = source.failing((Operation::List, 1), &["a"], ErrorKind::NotFound);
     let target = TestSide::new(&["a/", "a/kept", "b", "extra"]);
     let plan = plan(&source, &target, &[], &options());
     assert_eq!(deleted(&plan), ["extra"]);
     assert_eq!((plan.vanished, plan.failures), (vec!["a".to_owned()], vec![]));
+}
+
+#[test]
+fn a_tree_of_a_storage_is_walked_through_and_what_was_not_read_is_listed_again() {
+    let source = TestSide::new(&["a/", "a/b/", "a/b/x", "a/y", "c/", "c/z", "l"]).far();
+    let source = source.failing((Operation::List, 1), &["a/b", "c"], ErrorKind::Denied);
+    let target = TestSide::new(&["a/", "a/b/", "a/b/x", "c/", "c/extra"]).far();
+    let plan = plan(&source, &target, &[], &options());
+    assert_eq!(String::from_utf8(plan.files.clone()).unwrap(), "l\0a/y\0c/z\0");
+    assert_eq!(deleted(&plan), ["c/extra"]);
+    assert!(plan.failures.is_empty(), "{:?}", plan.failures);
 }
 
 #[test]
