@@ -23,6 +23,8 @@ use crate::plan::Plan;
 use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_job::Opened;
+use hikyaku_reach::dial::Address;
+use hikyaku_remote::RemoteError;
 use hikyaku_store::{Change, Fetcher, Found, Kind, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Durable, Existing, FileHash, Pass, Rules, Verify, Write};
 use run::Run;
@@ -125,6 +127,8 @@ pub struct Fetched {
     pub failed: Vec<(Vec<u8>, FetchError)>,
     /// Servers whose connection was lost, each once, and the first reason.
     pub lost: Vec<(ServerId, String)>,
+    /// Addresses of servers of the target whose connection was lost, if there are several, and the first reason.
+    pub lost_targets: Vec<(Address, String)>,
 }
 
 /// Why a file is not there.
@@ -139,9 +143,18 @@ pub enum FetchError {
     /// A server cannot give it.
     #[error("{0}")]
     Source(StoreError),
+    /// A server of the target cannot take it.
+    #[error("{0}")]
+    Server(RemoteError),
     /// All servers that have it are gone.
     #[error("every server that has it is gone")]
     OutOfReach,
+    /// All servers that could take it are gone.
+    #[error("every server that could take it is gone")]
+    NoTaker,
+    /// A server of the target has an older version, which has to be replaced, and is gone.
+    #[error("a server that has another version of it is gone")]
+    OldOneAway,
     /// Its bytes came damaged again and again.
     #[error("its bytes come damaged")]
     Damaged,
@@ -168,6 +181,9 @@ impl From<NoLink> for FetchError {
 ///
 /// The machine has no room for another thread.
 pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
+    if let Some(several) = &job.plan.several {
+        return several.take(job);
+    }
     let mut fetched = Fetched::default();
     let made = match job.pass {
         Pass::Copy => dirs::make(job, &mut fetched),

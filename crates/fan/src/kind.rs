@@ -3,7 +3,6 @@
 use crate::census::Why;
 use crate::choice::InTheWay;
 use crate::fetch::FetchError;
-use crate::upload::UploadError;
 use hikyaku_crypto::{Handshake, SettleTrust};
 use hikyaku_fs::PathError;
 use hikyaku_net::ConnectError;
@@ -181,22 +180,11 @@ impl From<&FetchError> for Kind {
         match error {
             FetchError::Target(error) | FetchError::Source(error) => error.kind.into(),
             FetchError::InTheWay(way) => (*way).into(),
-            FetchError::OutOfReach => Self::NoAnswer,
+            FetchError::Server(error) => error.into(),
+            FetchError::OutOfReach | FetchError::NoTaker | FetchError::OldOneAway => Self::NoAnswer,
             FetchError::Stopped => Self::Stopped,
             FetchError::Damaged => Self::File(FailureKind::Damaged),
             FetchError::TooLarge => Self::File(FailureKind::TooLarge),
-        }
-    }
-}
-
-impl From<&UploadError> for Kind {
-    fn from(error: &UploadError) -> Self {
-        match error {
-            UploadError::Source(error) | UploadError::Target(error) => error.kind.into(),
-            UploadError::Server(error) => error.into(),
-            UploadError::InTheWay(way) => (*way).into(),
-            UploadError::OutOfReach | UploadError::OldOneAway => Self::NoAnswer,
-            UploadError::Stopped => Self::Stopped,
         }
     }
 }

@@ -3,8 +3,8 @@
 //! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
-//! name when all of it is on the disk of its store, which may be any. [`upload()`] is the other direction: whole files of this
-//! machine, each to one of several servers.
+//! name when all of it is on the disk of its store, which may be any. [`upload()`] sends whole files of any
+//! source, each to one of several servers.
 //!
 //! [`Session`] has all of this for programs: it connects to the servers once, and then files go in both directions until it
 //! is stopped.
@@ -48,8 +48,8 @@ pub use plan::Plan;
 pub use session::{
     Arriving, ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState,
     HostStatus, Landed, Landing, Met, Modes, NamedSource, Origin, Parameters, ServerParameters,
-    Session, SessionError, Setup, Sources, Streams, Target, Together, Up, Upload, named,
+    Session, SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload, named,
     remote_path, unfit,
 };
-pub use upload::{UploadError, UploadJob, Uploaded, upload};
+pub use upload::{Source, UploadJob, upload};
 pub use watch::{Direction, Watch};

@@ -5,7 +5,7 @@ mod walk;
 use crate::census::{Census, File, LeftOut, ServerId, Why};
 use crate::choice::Link;
 use crate::dress::DirMeta;
-use crate::session::{Dirs, Landing};
+use crate::session::{Dirs, Landing, Several};
 use hikyaku_fs::{PeerPath, umask};
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{Cut, ErrorKind, FetchError as ChannelError, Fetcher, StorePath, Versions};
@@ -34,6 +34,8 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Servers of the source that could not be asked, and why.
     pub lost: Vec<(ServerId, RemoteError)>,
+    /// The servers of the target, if there are several: each file goes to one of them.
+    pub several: Option<Several>,
 }
 
 /// The bits of a directory of which the source tells none, before those of the umask are removed.
@@ -45,6 +47,7 @@ impl Plan {
         let Census { dirs, links, files, mut left_out, lost } = census;
         let mut plan = Self { lost, is_new_tree: landing.is_new_tree(), ..Self::default() };
         plan.base.clone_from(&landing.base);
+        landing.note(&mut plan);
         let mut place = |path: &PeerPath| {
             let place = landing.of(path);
             if place.is_none() {

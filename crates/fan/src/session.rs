@@ -27,6 +27,7 @@ pub use destination::{Destination, Together};
 pub use download::{Download, unfit};
 pub use error::{Done, Failed, HostError, SessionError};
 pub use landing::{Arriving, Landing, Origin, Streams};
+pub use place::Several;
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
 pub use sources::{Landed, NamedSource, Sources};
@@ -246,7 +247,7 @@ impl Session {
     }
 
     /// Ends all connections.
-    fn close(&self, why: &str) {
+    pub fn close(&self, why: &str) {
         for member in &self.members {
             member.line().client.connection().close(code::APPLICATION, why);
         }

@@ -156,11 +156,57 @@ fn sources_of_several_storages_go_together() {
 }
 
 #[test]
+fn files_of_any_storage_go_to_several_daemons_each_to_one() {
+    let rig = Rig::up("storages-several");
+    let mut files = Vec::new();
+    fs::create_dir_all(rig.at("one/run7/empty")).unwrap();
+    for (number, size) in [0, 1, 300, 65_536, 300_000, 1 << 20, (9 << 20) + 17]
+        .into_iter()
+        .cycle()
+        .take(70)
+        .enumerate()
+    {
+        let name = format!("run7/{number}");
+        fs::write(rig.at("one").join(&name), bytes(number, size)).unwrap();
+        files.push((name, bytes(number, size)));
+    }
+    std::os::unix::fs::symlink("6", rig.at("one/run7/link")).unwrap();
+    fs::write(rig.at("here"), "of this machine").unwrap();
+    // Both get the directory of the target, which only one has. An older version is replaced where it is.
+    fs::create_dir_all(rig.at("two/copy/run7")).unwrap();
+    fs::write(rig.at("two/copy/run7/3"), "older").unwrap();
+    let both = |path: &str| format!("hikyaku://{},{}/{path}", rig.one.address, rig.two.address);
+    let (source, target) = (rig.one("run7"), both("copy/"));
+    rig.copies(&["-n", "-r", &source, &target]);
+    assert!(!rig.at("one/copy").exists());
+    for copied in [files.len() + 1, 0] {
+        let output = rig.cp(&["--json", "-r", &source, "here", &target]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let events = String::from_utf8_lossy(&output.stdout).into_owned();
+        let end = events.lines().last().unwrap();
+        assert!(end.contains(&format!("\"files\":{copied},")), "{end}");
+    }
+    let roots = ["one/copy", "two/copy"];
+    let there = |name: &str| roots.map(|root| rig.at(root).join(name)).map(|at| fs::read(at).ok());
+    for (name, bytes) in &files {
+        let found: Vec<_> = there(name).into_iter().flatten().collect();
+        assert!(found == [bytes.clone()], "{name}: {}", found.len());
+    }
+    assert!(there("run7/3")[1].is_some(), "an older version was there");
+    assert_eq!(there("here").iter().flatten().count(), 1);
+    for root in roots {
+        assert!(rig.at(root).join("run7/empty").is_dir(), "{root}");
+        let link = fs::read_link(rig.at(root).join("run7/link")).unwrap();
+        assert_eq!(link.to_str(), Some("6"), "{root}");
+    }
+    rig.fails(&[&rig.one("none"), &target], 6, &["none"]);
+    rig.fails(&["-r", &source, &both("gone/new")], 6, &["there is no directory 'gone'"]);
+}
+
+#[test]
 fn what_cannot_be_combined_is_refused_with_a_command_to_try() {
     let rig = Rig::up("storages-refused");
     fs::write(rig.at("one/a"), "a").unwrap();
-    let several = format!("hikyaku://{},{}/", rig.one.address, rig.two.address);
-    rig.fails(&[&rig.one("a"), &several], 1, &["go to one daemon", "try: "]);
     let only_read = ["can only be read", "try: a storage that can be written to"];
     rig.fails(&[&rig.one("a"), "http://127.0.0.1:1/a"], 1, &only_read);
     rig.fails(&["-r", "http://127.0.0.1:1/a", "b"], 1, &["-r", "from web servers", "try: "]);

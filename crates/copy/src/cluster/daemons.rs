@@ -4,11 +4,9 @@ use super::order::written;
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, follow, start};
 use anyhow::{Context, Result};
-use hikyaku_fan::{
-    Choice, Direction, Download, Meter, ServerId, Together, Upload, Watch, remote_path,
-};
+use hikyaku_fan::{Choice, Direction, Download, Meter, Together, Upload, Watch, remote_path};
 use hikyaku_reach::dial::{Ending, Servers};
-use hikyaku_store::{Fetcher, StorePath};
+use hikyaku_store::StorePath;
 use std::path::PathBuf;
 
 /// Copies what the servers have at these paths.
@@ -77,10 +75,8 @@ pub(super) fn target(order: &Order<'_>, servers: &Servers) -> Result<Place> {
     let connected = start::connect(order, servers)?;
     let place = connected.session.place(&path, written(servers.ending));
     let (store, target) = place.map_err(start::of_session)?;
-    let client = connected.session.client(ServerId(0));
-    let stopped = order.scope.on_stop(move || {
-        client.iter().for_each(|client| Fetcher::close(client, "stopped by the user"));
-    });
+    let session = connected.session.clone();
+    let stopped = order.scope.on_stop(move || session.close("stopped by the user"));
     let name = servers.to_string();
     Ok(Place::new(store, target, name).stopped_by(stopped).over(connected))
 }

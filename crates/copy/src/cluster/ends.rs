@@ -98,7 +98,6 @@ impl Transfer {
             }
         }
         let transfer = Self { parts, target };
-        transfer.check_servers()?;
         let mut here = transfer.parts.iter().flat_map(|part| match part {
             Part::Here(paths) => &paths[..],
             Part::Daemons(_) | Part::Gfarm(_) | Part::Stored(_) => &[],
@@ -112,22 +111,6 @@ impl Transfer {
             ));
         }
         Ok(Some(transfer))
-    }
-
-    /// Refuses several daemons as the target of files that are not of this machine.
-    fn check_servers(&self) -> Result<()> {
-        let is_here = |part: &Part| matches!(part, Part::Here(_));
-        match &self.target {
-            End::Daemons(servers)
-                if servers.servers.len() > 1 && !self.parts.iter().all(is_here) =>
-            {
-                Err(misuse(
-                    format!("'{servers}': files that are not of this machine go to one daemon"),
-                    "one of the servers as the target",
-                ))
-            }
-            End::Here(_) | End::Daemons(_) | End::Stored(_) => Ok(()),
-        }
     }
 
     /// The ways that the data go: out of each storage, and into one.

@@ -11,10 +11,11 @@ use hikyaku_reach::dial::{Carrier, DialError, Servers};
 use hikyaku_reach::launch::Fleet;
 use hikyaku_session::announce;
 use hikyaku_transfer::FailureKind;
+use std::sync::Arc;
 
 /// A session, and its servers if they were started for it.
 pub(super) struct Connected {
-    pub(super) session: Session,
+    pub(super) session: Arc<Session>,
     _servers: Option<Fleet>,
 }
 
@@ -23,7 +24,7 @@ pub(super) struct Connected {
 pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected> {
     let mut setup = Setup::of_user(servers).map_err(of_session)?;
     let Some(launcher) = order.plan.launcher(order.scope) else {
-        return Ok(Connected { session: begin(order, setup)?, _servers: None });
+        return Ok(Connected { session: Arc::new(begin(order, setup)?), _servers: None });
     };
     let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
     let (fleet, failed) = launcher.launch(&hosts, &setup.client.identity.public_key());
@@ -36,7 +37,7 @@ pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected>
     }
     ensure!(!fleet.addresses().is_empty(), "no server could be started");
     (setup.servers, setup.keys) = (fleet.addresses(), fleet.keys());
-    Ok(Connected { session: begin(order, setup)?, _servers: Some(fleet) })
+    Ok(Connected { session: Arc::new(begin(order, setup)?), _servers: Some(fleet) })
 }
 
 /// Connects to all servers at once. Those that cannot be reached are told; one must be there.

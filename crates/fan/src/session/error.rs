@@ -3,7 +3,6 @@
 use crate::fetch::Fetched;
 use crate::kind::Kind;
 use crate::plan::Plan;
-use crate::upload::Uploaded;
 use hikyaku_crypto::Untrusted;
 use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_session::SetupError;
@@ -111,7 +110,8 @@ impl Failed {
 impl Done {
     /// Adds what came of a download of these files.
     pub fn add_fetched(&mut self, plan: &Plan, fetched: Fetched) {
-        let Fetched { files, bytes, kept, hashes, would, failed, lost: _ } = fetched;
+        let Fetched { files, bytes, kept, hashes, would, failed, lost: _, lost_targets } = fetched;
+        self.lost.extend(lost_targets);
         let hashes = hashes.into_iter().map(|(path, hash)| (plan.listed(&path), hash));
         self.hashes.extend(hashes);
         self.add_would(plan, &would);
@@ -128,18 +128,6 @@ impl Done {
         let mut listed: Vec<_> = would.iter().map(|path| plan.listed(path)).collect();
         listed.sort_unstable();
         self.would.extend(listed);
-    }
-
-    /// Adds what came of an upload of these files.
-    pub fn add_uploaded(&mut self, plan: &Plan, uploaded: Uploaded) {
-        let Uploaded { files, bytes, kept, would, failed, lost: _ } = uploaded;
-        self.add_would(plan, &would);
-        self.files += files;
-        self.bytes += bytes;
-        self.kept += kept;
-        let left_out = plan.left_out.iter();
-        self.failed.extend(left_out.map(|left| Failed::new(&left.path, left.why, left.why)));
-        self.failed.extend(failed.iter().map(|(path, error)| Failed::new(path, error, error)));
     }
 }
 

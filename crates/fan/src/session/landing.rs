@@ -1,9 +1,10 @@
 //! Where the files of a source go: into a directory of this machine, or into a store.
 
-use super::{Dirs, Kind, SessionError, Target as StoreTarget};
+use super::{Dirs, Kind, SessionError, Several, Target as StoreTarget};
 use crate::fetch::Taking;
 use crate::fetch::resume::discard_all;
 use crate::layout::{AtTarget, Renamed, TargetLayout, Written};
+use crate::plan::Plan;
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
@@ -33,6 +34,8 @@ pub struct Landing {
     kind: FileKind,
     /// How the store has directories.
     pub(crate) dirs: Dirs,
+    /// The servers of the target, if there are several, and the directories that all of them are to have.
+    several: Option<(Several, Vec<StorePath>)>,
 }
 
 /// What comes to a target.
@@ -134,8 +137,8 @@ impl Landing {
             }
         };
         let (root, kind, dirs) = (source.0.clone(), arriving.kind, Dirs::Made);
-        let (to, base) = (base, StorePath::ROOT);
-        Self { store, taking, journal, root, to, base, layout, kind, dirs }.named(source)
+        let (to, base, several) = (base, StorePath::ROOT, None);
+        Self { store, taking, journal, root, to, base, layout, kind, dirs, several }.named(source)
     }
 
     /// At a place of a store that was looked at.
@@ -152,10 +155,11 @@ impl Landing {
         let (layout, to) = target.layout(come)?;
         let (root, taking) = (source.0.clone(), Taking::AnyOrder);
         let (kind, dirs) = (arriving.kind, target.dirs());
-        let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy);
+        let several = target.several();
+        let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy && several.is_none());
         let journal = origin.and_then(|origin| target.journal(&*store, origin));
         let base = target.base(layout);
-        Self { store, taking, journal, root, to, base, layout, kind, dirs }.named(source)
+        Self { store, taking, journal, root, to, base, layout, kind, dirs, several }.named(source)
     }
 
     /// With the source's own name where a directory receives it.
@@ -181,6 +185,15 @@ impl Landing {
             if below.is_empty() || self.to == StorePath::ROOT { b"" } else { b"/" };
         let place = StorePath::new(&[self.to.as_bytes(), between, below].concat()).ok()?;
         (place != StorePath::ROOT).then_some(place)
+    }
+
+    /// Notes in a plan where it goes.
+    pub(crate) fn note(&self, plan: &mut Plan) {
+        if let Some((several, parents)) = &self.several {
+            plan.several = Some(several.clone());
+            plan.parents.clone_from(parents);
+            plan.roots.push(self.to.clone());
+        }
     }
 
     /// The place of the source itself.

@@ -1,33 +1,74 @@
-//! A server of a session as the target of files that are not of this machine.
+//! The servers of a session as the target of files that are not of this machine.
 
 use super::{Session, SessionError, Target};
-use crate::kind::Kind;
+use crate::fetch::{Fetched, Job};
 use crate::layout::Written;
-use hikyaku_remote::RemoteStore;
-use hikyaku_store::{Last, Store, StorePath};
-use hikyaku_transfer::FailureKind;
+use crate::upload::{Source, UploadJob, upload};
+use hikyaku_remote::{Client, RemoteStore};
+use hikyaku_store::{ErrorKind, Last, Store, StorePath};
+use std::fmt;
 use std::sync::Arc;
 
+/// The servers of a target that is on several of them: each file goes whole to one.
+#[derive(Clone)]
+pub struct Several {
+    session: Arc<Session>,
+}
+
+impl fmt::Debug for Several {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Several").field(&self.session.names()).finish()
+    }
+}
+
+impl Several {
+    /// Takes what a job fetches.
+    pub(crate) fn take(&self, job: &Job<'_>) -> std::io::Result<Fetched> {
+        if let Some(rate) = job.parameters.servers.rate {
+            job.servers.iter().for_each(|server| server.limit(Some(rate)));
+        }
+        let mut fetched = upload(&UploadJob {
+            servers: &self.session.clients(),
+            redial: &|server| self.session.again(server),
+            source: Source::Channels(job.servers, job.redial),
+            plan: job.plan,
+            existing: job.existing,
+            pass: job.pass,
+            dress: job.dress,
+            parameters: job.parameters.client,
+            patience: job.patience,
+            meter: job.meter,
+            stop: job.stop,
+        })?;
+        let lost = std::mem::take(&mut fetched.lost).into_iter();
+        fetched.lost_targets =
+            lost.map(|(server, error)| (self.session.address(server), error)).collect();
+        Ok(fetched)
+    }
+}
+
 impl Session {
-    /// A place on the server: its store, and the metadata of the path.
+    /// A place on the servers: the store of the first one, and the metadata of the path. If there are several servers, files get
+    /// there by the target, and not by the store.
     ///
     /// # Errors
     ///
-    /// There are several servers, the server takes no uploads, or the place cannot be a target.
+    /// A server takes no uploads, or the place cannot be a target.
     pub fn place(
-        &self,
+        self: &Arc<Self>,
         named: &StorePath,
         written: Written,
     ) -> Result<(Arc<dyn Store>, Target), SessionError> {
         self.check_uploads()?;
         let (clients, shown) = (self.clients(), self.shown(named));
-        let [client] = &clients[..] else {
-            let text = format!("{shown}: files that are not of this machine go to one server");
-            return Err(SessionError::refused(Kind::File(FailureKind::Unsupported), text));
-        };
         let look = |path: &StorePath| self.kinds(&clients, path, &shown);
         let led = self.led(&clients, (named, &shown), Last::Followed)?;
-        let target = Target::find(&look, &shown, (written, led))?;
-        Ok((Arc::new(RemoteStore::new(client.clone())), target))
+        let mut target = Target::find(&look, &shown, (written, led))?;
+        if clients.len() > 1 {
+            target = target.on(Several { session: self.clone() });
+        }
+        let first: Option<&Client> = clients.first();
+        let first = first.ok_or_else(|| SessionError::refused(ErrorKind::Unreachable, &*shown))?;
+        Ok((Arc::new(RemoteStore::new(first.clone())), target))
     }
 }

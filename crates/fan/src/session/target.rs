@@ -1,6 +1,6 @@
 //! The place of a store, or of the servers, where the sources go.
 
-use super::{Failed, Origin, SessionError, Sources, Together};
+use super::{Failed, Origin, SessionError, Several, Sources, Together};
 use crate::choice::{Choice, Selection};
 use crate::kind::Kind;
 use crate::layout::{AtTarget, Meant, Renamed, TargetLayout, Written};
@@ -21,6 +21,7 @@ pub struct Target {
     parents: Vec<StorePath>,
     shown: String,
     dirs: Dirs,
+    several: Option<Several>,
 }
 
 /// How a store has directories.
@@ -84,13 +85,24 @@ impl Target {
             parents.push(dir);
         }
         parents.reverse();
-        Ok(Self { path, at, written, parents, shown, dirs: Dirs::Made })
+        Ok(Self { path, at, written, parents, shown, dirs: Dirs::Made, several: None })
+    }
+
+    /// The same on these servers.
+    pub(super) fn on(self, several: Several) -> Self {
+        Self { several: Some(several), ..self }
+    }
+
+    /// The servers, if there are several, and the directories that all of them are to have.
+    pub(super) fn several(&self) -> Option<(Several, Vec<StorePath>)> {
+        self.several.clone().map(|several| (several, self.parents.clone()))
     }
 
     /// The root of a store, which is a directory of this machine.
     pub(super) fn root(shown: String) -> Self {
         let (path, at, written) = (StorePath::ROOT, AtTarget::Dir, Written::AsDirectory);
-        Self { path, at, written, parents: Vec::new(), shown, dirs: Dirs::Made }
+        let parents = Vec::new();
+        Self { path, at, written, parents, shown, dirs: Dirs::Made, several: None }
     }
 
     /// The same in a store in which a directory exists as soon as it has an entry.
@@ -133,7 +145,8 @@ impl Target {
         failed: &mut Vec<Failed>,
     ) -> Result<Plan, SessionError> {
         let selection = Selection::new(choice);
-        let mut plan = Plan { parents: self.parents.clone(), ..Plan::default() };
+        let (parents, several) = (self.parents.clone(), self.several.clone());
+        let mut plan = Plan { parents, several, ..Plan::default() };
         let mut names = BTreeSet::new();
         for source in &sources.all {
             let meant = source.meant(choice);

@@ -5,7 +5,7 @@ use crate::choice::Choice;
 use crate::kind::Kind;
 use crate::layout::Written;
 use crate::meter::{Meter, ServerMeter};
-use crate::upload::{UploadJob, upload};
+use crate::upload::{Source, UploadJob, upload};
 use crate::watch::Direction;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Last, StorePath};
@@ -83,7 +83,7 @@ impl Session {
         let uploaded = upload(&UploadJob {
             servers: &clients,
             redial: &|server| self.again(server),
-            source: &*sources.store,
+            source: Source::Store(&*sources.store),
             plan: &plan,
             existing: what.choice.existing,
             pass: what.choice.pass,
@@ -98,7 +98,7 @@ impl Session {
         }
         self.note(meter, &before, begin.elapsed());
         self.add_lost(&mut done, &uploaded.lost);
-        done.add_uploaded(&plan, uploaded);
+        done.add_fetched(&plan, uploaded);
         Ok(done)
     }
 

@@ -1,9 +1,9 @@
 //! The directories and links of an upload, on all servers.
 
-use super::UploadError;
 use super::run::{At, LOOK, Run};
 use crate::choice::LinkAction;
 use crate::dress::DirState;
+use crate::fetch::FetchError;
 use hikyaku_remote::{Client, Edit, RemoteError};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -34,7 +34,7 @@ pub(super) fn make(run: &Run<'_>) {
             match answer {
                 Ok(_) => touch(run, at, dir),
                 Err(RemoteError::Refused { kind: ErrorKind::Exists, .. }) if is_dir() => {}
-                Err(error) => run.failed(dir, UploadError::Server(error)),
+                Err(error) => run.failed(dir, FetchError::Server(error)),
             }
         });
         links(run, (at, client));
@@ -51,7 +51,7 @@ fn links(run: &Run<'_>, (at, client): (At, &Client)) {
         match run.there.link(at.server, (place, link), run.job.existing) {
             Some((LinkAction::Stay, _)) => continue,
             Some((LinkAction::Refuse(way), _)) => {
-                run.failed(place, UploadError::InTheWay(way));
+                run.failed(place, FetchError::InTheWay(way));
                 continue;
             }
             Some((LinkAction::Make, kind)) => {
@@ -65,7 +65,7 @@ fn links(run: &Run<'_>, (at, client): (At, &Client)) {
         let asked = edits.iter().map(|(_, edit)| edit.clone()).collect();
         each(run, (at, client), asked, |number, answer| match answer {
             Ok(_) => touch(run, at, edits[number].0),
-            Err(error) => run.failed(edits[number].0, UploadError::Server(error)),
+            Err(error) => run.failed(edits[number].0, FetchError::Server(error)),
         });
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn finish(run: &Run<'_>) {
         let asked = edits.iter().map(|(_, edit)| edit.clone()).collect();
         each(run, (at, client), asked, |number, answer| {
             if let Err(error) = answer {
-                run.failed(&edits[number].0, UploadError::Server(error));
+                run.failed(&edits[number].0, FetchError::Server(error));
             }
         });
     });

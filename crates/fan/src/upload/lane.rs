@@ -1,13 +1,11 @@
 //! One stream to a server: files are read, and sent in order.
 
-use super::UploadError;
+use super::relay::{GROUP_BYTES, GROUP_MAX};
 use super::run::{At, Attempt, Event, LOOK, Run};
-use crate::census::File;
-use hikyaku_remote::{
-    Client, NewFile, RemoteError, RequestId, SMALL_BYTES_MAX, Seen, Taken, Uploads,
-};
-use hikyaku_store::{Access, ErrorKind, Extent, Open, StoreError};
-use std::ops::Range;
+use super::source::{Channels, Reading, Source};
+use crate::fetch::FetchError;
+use hikyaku_remote::{Client, NewFile, RemoteError, RequestId, SMALL_BYTES_MAX, Taken, Uploads};
+use hikyaku_store::{Access, Extent, Store};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -18,14 +16,14 @@ use std::time::{Duration, Instant};
 const SMALL_COST: u64 = 4 << 10;
 
 /// The first error that the server told of a file.
-type Trouble = Arc<Mutex<Option<RemoteError>>>;
+pub(super) type Trouble = Arc<Mutex<Option<RemoteError>>>;
 
 /// Where a file goes, and who hears of it.
-struct Way<'a> {
+pub(super) struct Way<'a> {
     uploads: &'a Uploads,
-    at: At,
-    attempt: Attempt,
-    say: &'a Sender<Event>,
+    pub(super) at: At,
+    pub(super) attempt: Attempt,
+    pub(super) say: &'a Sender<Event>,
 }
 
 impl Run<'_> {
@@ -39,14 +37,70 @@ impl Run<'_> {
         let servers_before = u32::try_from(at.server.0).unwrap_or(u32::MAX);
         let stagger = self.job.parameters.stagger.saturating_mul(servers_before);
         self.sleep(stagger.saturating_sub(self.now()));
-        while let Some(attempt) = self.next(at) {
-            let way = Way { uploads: &uploads, at, attempt, say };
-            if let Err(error) = self.send(&way, &mut buffer) {
-                tell(say, Event::Ended { at, attempt, result: Err(error) });
+        let mut rest = None;
+        while let Some(attempt) = rest.take().or_else(|| self.next(at)) {
+            let way = |attempt| Way { uploads: &uploads, at, attempt, say };
+            match (self.job.source, &self.channels) {
+                (Source::Channels(..), Some(channels)) if self.is_small(channels, attempt) => {
+                    let group = self.group((channels, at), attempt, &mut rest);
+                    for (attempt, content) in self.contents(channels, group) {
+                        let sent = content.map(|bytes| self.small(&way(attempt), &bytes));
+                        self.over(&way(attempt), sent);
+                    }
+                }
+                (Source::Channels(..), channels) => {
+                    let way = way(attempt);
+                    let sent = channels.as_ref().map_or(Ok(()), |all| self.pass_on(all, &way));
+                    self.over(&way, sent);
+                }
+                (Source::Store(store), _) => {
+                    let way = way(attempt);
+                    let sent = self.send(store, &way, &mut buffer);
+                    self.over(&way, sent);
+                }
             }
-            self.idle();
-            self.sleep(self.job.parameters.pause);
         }
+    }
+
+    /// A stream is done with a file. What comes of it is told later, unless this is an error.
+    fn over(&self, way: &Way<'_>, sent: Result<(), FetchError>) {
+        if let Err(error) = sent {
+            let (at, attempt) = (way.at, way.attempt);
+            tell(way.say, Event::Ended { at, attempt, result: Err(error) });
+        }
+        self.idle();
+        self.sleep(self.job.parameters.pause);
+    }
+
+    /// Whether a file is fetched together with others.
+    fn is_small(&self, channels: &Channels<'_>, attempt: Attempt) -> bool {
+        self.size(attempt) <= SMALL_BYTES_MAX.min(channels.small_bytes())
+    }
+
+    fn size(&self, attempt: Attempt) -> u64 {
+        self.job.plan.files[attempt.file].seen.size
+    }
+
+    /// A small file and those that the server takes beside it. A larger one that it took is the `rest`.
+    fn group(
+        &self,
+        (channels, at): (&Channels<'_>, At),
+        first: Attempt,
+        rest: &mut Option<Attempt>,
+    ) -> Vec<Attempt> {
+        let (mut group, mut bytes) = (vec![first], self.size(first));
+        while group.len() < GROUP_MAX
+            && bytes < GROUP_BYTES
+            && let Some(next) = self.next_now(at)
+        {
+            if !self.is_small(channels, next) {
+                *rest = Some(next);
+                break;
+            }
+            bytes += self.size(next);
+            group.push(next);
+        }
+        group
     }
 
     /// Waits so long, or until all is over.
@@ -61,66 +115,81 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a file. What comes of it is told later, unless this is an error.
-    fn send(&self, way: &Way<'_>, buffer: &mut [u8]) -> Result<(), UploadError> {
+    /// The file as the server gets it.
+    fn new_file(&self, way: &Way<'_>) -> NewFile {
         let file = &self.job.plan.files[way.attempt.file];
-        let path = file.to.as_bytes();
-        self.job.meter.file_begins(path, file.seen.size, way.at.server);
-        let open = self.job.source.open(&file.path.clone().into(), Access::Read)?;
-        if Seen::from(&open.found()?) != file.seen {
-            return Err(changed(file).into());
-        }
-        let size = file.seen.size;
-        let new = NewFile {
+        NewFile {
             path: file.to.as_bytes().to_vec(),
-            size,
+            size: file.seen.size,
             mode: Some(self.job.dress.file(file.mode, self.there.found(way.at.server, &file.to))),
             modified: Some(file.seen.modified),
             taken: Taken::Replaced,
-        };
+        }
+    }
+
+    /// Sends a file of a store.
+    fn send(&self, store: &dyn Store, way: &Way<'_>, buffer: &mut [u8]) -> Result<(), FetchError> {
+        let file = &self.job.plan.files[way.attempt.file];
+        let size = file.seen.size;
+        self.job.meter.file_begins(file.to.as_bytes(), size, way.at.server);
+        let open =
+            store.open(&file.path.clone().into(), Access::Read).map_err(FetchError::Source)?;
         let reading = Reading { file, open: &*open };
+        reading.begin()?;
         if size <= SMALL_BYTES_MAX {
             let bytes = &mut buffer[..size as usize];
             reading.read(0, bytes)?;
             reading.check()?;
-            self.small(way, new, bytes);
+            self.small(way, bytes);
             return Ok(());
         }
-        self.large(way, new, &reading, buffer)
+        let data = reading.data()?;
+        self.large(way, data, |draft| {
+            let sent = self.pieces(way, draft, &reading, buffer)?;
+            reading.check().map(|()| sent)
+        })
     }
 
-    fn small(&self, way: &Way<'_>, new: NewFile, bytes: &[u8]) {
+    /// Sends a file of another source as it comes.
+    fn pass_on(&self, channels: &Channels<'_>, way: &Way<'_>) -> Result<(), FetchError> {
+        let size = self.size(way.attempt);
+        if size <= SMALL_BYTES_MAX {
+            self.small(way, &self.content(channels, way)?);
+            return Ok(());
+        }
+        self.large(way, size, |draft| self.relay(channels, way, draft))
+    }
+
+    fn small(&self, way: &Way<'_>, bytes: &[u8]) {
         let (at, attempt, say) = (way.at, way.attempt, way.say.clone());
         let size = bytes.len() as u64;
         if !self.room(at, attempt, size + SMALL_COST) || !self.hand_over(attempt) {
             return;
         }
-        way.uploads.small(new, bytes, move |named| {
+        way.uploads.small(self.new_file(way), bytes, move |named| {
             let written = if named.is_ok() { size } else { 0 };
             tell(&say, Event::Answered { at, attempt, bytes: size + SMALL_COST, written });
-            let result = named.map(drop).map_err(UploadError::Server);
+            let result = named.map(drop).map_err(FetchError::Server);
             tell(&say, Event::Ended { at, attempt, result });
         });
     }
 
-    /// Sends a large file in pieces.
+    /// Makes a large file of which about `data` bytes are not in holes. `send` sends its bytes.
     fn large(
         &self,
         way: &Way<'_>,
-        new: NewFile,
-        reading: &Reading<'_>,
-        buffer: &mut [u8],
-    ) -> Result<(), UploadError> {
+        data: u64,
+        send: impl FnOnce((RequestId, &Trouble)) -> Result<Sent, FetchError>,
+    ) -> Result<(), FetchError> {
         let (at, attempt, uploads) = (way.at, way.attempt, way.uploads);
         let trouble = Trouble::default();
-        let (note, data) = (trouble.clone(), reading.open.found()?.allocated.min(new.size));
-        let draft = uploads.begin(new, data, move |begun| note_error(&note, begun));
-        let sent = self.pieces(way, (draft, &trouble), reading, buffer);
-        match sent.and_then(|sent| reading.check().map(|()| sent).map_err(UploadError::from)) {
+        let note = trouble.clone();
+        let draft = uploads.begin(self.new_file(way), data, move |begun| note_error(&note, begun));
+        match send((draft, &trouble)) {
             Ok(Sent::All) if self.hand_over(attempt) => {
                 let say = way.say.clone();
                 uploads.finish(draft, move |named| {
-                    let result = named.map(drop).map_err(UploadError::Server);
+                    let result = named.map(drop).map_err(FetchError::Server);
                     tell(&say, Event::Ended { at, attempt, result });
                 });
                 Ok(())
@@ -142,7 +211,7 @@ impl Run<'_> {
         (draft, trouble): (RequestId, &Trouble),
         reading: &Reading<'_>,
         buffer: &mut [u8],
-    ) -> Result<Sent, UploadError> {
+    ) -> Result<Sent, FetchError> {
         let (at, attempt, size) = (way.at, way.attempt, reading.file.seen.size);
         let mut from = 0;
         while from < size {
@@ -164,7 +233,7 @@ impl Run<'_> {
                 };
                 while !data.is_empty() {
                     if let Some(error) = first(trouble) {
-                        return Err(UploadError::Server(error));
+                        return Err(FetchError::Server(error));
                     }
                     let length = (data.end - data.start).min(buffer.len() as u64);
                     let bytes = &mut buffer[..length as usize];
@@ -172,25 +241,34 @@ impl Run<'_> {
                     if !self.room(at, attempt, length) {
                         return Ok(Sent::Unwanted);
                     }
-                    let (note, say) = (trouble.clone(), way.say.clone());
-                    way.uploads.bytes(draft, data.start, bytes, move |written| {
-                        let counted = if written.is_ok() { length } else { 0 };
-                        note_error(&note, written);
-                        tell(
-                            &say,
-                            Event::Answered { at, attempt, bytes: length, written: counted },
-                        );
-                    });
+                    self.piece(way, (draft, trouble), data.start, bytes);
                     data.start += length;
                 }
             }
         }
         Ok(Sent::All)
     }
+
+    /// Sends the next bytes of a draft.
+    pub(super) fn piece(
+        &self,
+        way: &Way<'_>,
+        (draft, trouble): (RequestId, &Trouble),
+        begin: u64,
+        bytes: &[u8],
+    ) {
+        let (note, say, length) = (trouble.clone(), way.say.clone(), bytes.len() as u64);
+        let (at, attempt) = (way.at, way.attempt);
+        way.uploads.bytes(draft, begin, bytes, move |written| {
+            let counted = if written.is_ok() { length } else { 0 };
+            note_error(&note, written);
+            tell(&say, Event::Answered { at, attempt, bytes: length, written: counted });
+        });
+    }
 }
 
 /// How much of a file was sent.
-enum Sent {
+pub(super) enum Sent {
     All,
     /// Another server has it, or this one is lost: nobody waits for an end.
     Unwanted,
@@ -199,51 +277,8 @@ enum Sent {
 /// Bytes of a file in which holes are looked for at once.
 const RUN_BYTES: u64 = 64 << 20;
 
-/// A file that is read.
-struct Reading<'a> {
-    file: &'a File,
-    open: &'a dyn Open,
-}
-
-impl Reading<'_> {
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
-        match self.open.read_at(at, into) {
-            Ok(length) if length == into.len() => Ok(()),
-            // A short read, or an error, of a file that was truncated meanwhile is a change.
-            read => {
-                self.check()?;
-                Err(read.err().unwrap_or_else(|| changed(self.file)))
-            }
-        }
-    }
-
-    /// Whether the file is still the one that was found.
-    fn check(&self) -> Result<(), StoreError> {
-        let is_same = Seen::from(&self.open.found()?) == self.file.seen;
-        if is_same && self.open.is_unchanged()? { Ok(()) } else { Err(changed(self.file)) }
-    }
-
-    /// Data and holes of a range, which cover it.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>, StoreError> {
-        let extents = self.open.extents(range.clone())?;
-        let mut end = range.start;
-        for extent in &extents {
-            let (Extent::Data(part) | Extent::Hole(part)) = extent;
-            if part.start != end {
-                return Err(changed(self.file));
-            }
-            end = part.end;
-        }
-        if end == range.end { Ok(extents) } else { Err(changed(self.file)) }
-    }
-}
-
-fn changed(file: &File) -> StoreError {
-    StoreError::new("read", &file.path.clone().into(), ErrorKind::Changed)
-}
-
 /// Nobody hears it any more when all is over.
-fn tell(say: &Sender<Event>, event: Event) {
+pub(super) fn tell(say: &Sender<Event>, event: Event) {
     let _ = say.send(event);
 }
 
@@ -253,6 +288,6 @@ fn note_error(trouble: &Trouble, answer: Result<(), RemoteError>) {
     }
 }
 
-fn first(trouble: &Trouble) -> Option<RemoteError> {
+pub(super) fn first(trouble: &Trouble) -> Option<RemoteError> {
     trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -1,11 +1,13 @@
 //! An upload under way: lanes send files, one thread hears what came of them.
 
+use super::UploadJob;
 use super::dirs;
-use super::queue::{Given, GivenBack, Judged, Queue, Sending, Stage, Task, TaskId, Turn};
+use super::queue::{GivenBack, Judged, Queue, Sending, Stage, Task, TaskId, Turn};
+use super::source::{Channels, Source};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
-use super::{UploadError, UploadJob, Uploaded};
 use crate::census::{File, ServerId};
+use crate::fetch::{FetchError, Fetched};
 use hikyaku_remote::{Client, Flow, RemoteError};
 use hikyaku_run_log::FileStage;
 use hikyaku_store::ErrorKind;
@@ -33,9 +35,11 @@ const FAILED: usize = usize::MAX;
 pub(super) struct Run<'a> {
     pub(super) job: &'a UploadJob<'a>,
     pub(super) there: There,
+    /// Those of the source, if it is no store of this machine.
+    pub(super) channels: Option<Channels<'a>>,
     pub(super) limit: Limit,
     state: Mutex<State>,
-    changed: Condvar,
+    pub(super) changed: Condvar,
     begin: Instant,
 }
 
@@ -59,7 +63,7 @@ pub(super) enum Event {
     /// Bytes of a message were answered for, of which so many were written.
     Answered { at: At, attempt: Attempt, bytes: u64, written: u64 },
     /// A file has its name, or cannot have it.
-    Ended { at: At, attempt: Attempt, result: Result<(), UploadError> },
+    Ended { at: At, attempt: Attempt, result: Result<(), FetchError> },
     /// A connection is lost.
     Lost { at: At, error: RemoteError },
     /// A lost server is there again, or not.
@@ -71,7 +75,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(job: &'a UploadJob<'a>) -> Self {
         let there = There::ask(job.servers, job.plan);
         let begin = Instant::now();
-        let mut uploaded = Uploaded { failed: there.in_the_way(job.plan), ..Uploaded::default() };
+        let mut uploaded = Fetched { failed: there.in_the_way(job.plan), ..Fetched::default() };
         let mut files = Vec::new();
         let mut tasks = vec![0; job.plan.files.len()];
         for (number, file) in job.plan.files.iter().enumerate() {
@@ -87,7 +91,7 @@ impl<'a> Run<'a> {
                 }
                 Wish::Refused(way) => {
                     let path = file.to.as_bytes().to_vec();
-                    uploaded.failed.push((path, UploadError::InTheWay(way)));
+                    uploaded.failed.push((path, FetchError::InTheWay(way)));
                     continue;
                 }
                 Wish::Anywhere => vec![None],
@@ -112,11 +116,15 @@ impl<'a> Run<'a> {
             State { queue, links, uploaded, tasks, gone_since: None, busy: 0, is_over: false };
         let limit = Limit::new(job.parameters.rate);
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self { job, there, limit, state, changed, begin }
+        let channels = match job.source {
+            Source::Store(_) => None,
+            Source::Channels(all, redial) => Some(Channels::new(all, redial)),
+        };
+        Self { job, there, channels, limit, state, changed, begin }
     }
 
     /// Makes the directories and links, sends the files, and brings their names to the disks.
-    pub(super) fn all(mut self) -> std::io::Result<Uploaded> {
+    pub(super) fn all(mut self) -> std::io::Result<Fetched> {
         let lost = std::mem::take(&mut self.there.lost);
         for (server, error) in lost {
             self.lose(&mut self.state(), At { server, epoch: 0 }, error);
@@ -171,7 +179,7 @@ impl<'a> Run<'a> {
             }
             let mut state = self.state();
             if self.is_stopped() {
-                self.give_up(&mut state, |_| UploadError::Stopped);
+                self.give_up(&mut state, |_| FetchError::Stopped);
                 close(&state, "stopped by the user");
                 return Ok(());
             }
@@ -214,63 +222,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Gives a lane its next file, once there is one and the server has room; `None` when there is nothing more to do.
-    pub(super) fn next(&self, at: At) -> Option<Attempt> {
-        let mut state = self.state();
-        loop {
-            if state.is_over || state.links[at.server.0].epoch != at.epoch {
-                return None;
-            }
-            let now = self.now();
-            if state.links[at.server.0].flow.has_room() {
-                let loads = state.loads(now);
-                if let Some(Given { id, attempt, before }) = state.queue.take(at.server, &loads) {
-                    let (file, size) = (state.queue.task(id).file, state.queue.task(id).size);
-                    state.links[at.server.0].backlog += size;
-                    if let Some(before) = before {
-                        self.uncount(&mut state, id, before);
-                    }
-                    let attempt = Attempt { id, number: attempt, file };
-                    state.busy += 1;
-                    return Some(attempt);
-                }
-            }
-            state =
-                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// A lane has sent what it had.
-    pub(super) fn idle(&self) {
-        self.state().busy -= 1;
-        self.changed.notify_all();
-    }
-
-    /// Waits until the server has room for more, and notes that so many bytes are sent. `false` if the file is not to be
-    /// sent there any more.
-    pub(super) fn room(&self, at: At, attempt: Attempt, bytes: u64) -> bool {
-        self.limit.wait(bytes, || self.is_stopped() || self.state().is_over);
-        let mut state = self.state();
-        loop {
-            let turn = state.queue.turn(attempt.id, attempt.number);
-            if state.is_over || state.links[at.server.0].epoch != at.epoch || turn == Turn::Over {
-                return false;
-            }
-            let flow = &mut state.links[at.server.0].flow;
-            if turn == Turn::GoOn && flow.has_room() {
-                flow.sent(bytes, self.now());
-                return true;
-            }
-            state =
-                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Hands the rest of a file to the connection. `false` if another server has the file now.
-    pub(super) fn hand_over(&self, attempt: Attempt) -> bool {
-        self.state().queue.hand_over(attempt.id, attempt.number)
-    }
-
     fn hear(&self, event: Event) {
         let mut state = self.state();
         match event {
@@ -286,18 +237,31 @@ impl<'a> Run<'a> {
         self.changed.notify_all();
     }
 
+    /// A meter counts for the servers of a target if the source is this machine, and for those of the source else.
+    fn moved(&self, server: ServerId, bytes: u64) {
+        if let Source::Store(_) = self.job.source {
+            self.job.meter.add_moved(server, bytes);
+        }
+    }
+
+    fn set_lost(&self, server: ServerId, is_lost: bool) {
+        if let Source::Store(_) = self.job.source {
+            self.job.meter.set_lost(server, is_lost);
+        }
+    }
+
     fn written(&self, state: &mut State, at: At, attempt: Attempt, bytes: u64) {
         let (counted, progress) = state.queue.written(attempt.id, attempt.number, bytes);
         state.links[at.server.0].backlog -= counted;
         self.job.meter.add_written(progress);
-        self.job.meter.add_moved(at.server, progress);
+        self.moved(at.server, progress);
     }
 
     fn ended(
         &self,
         state: &mut State,
         (at, attempt): (At, Attempt),
-        result: Result<(), UploadError>,
+        result: Result<(), FetchError>,
     ) {
         if state.queue.turn(attempt.id, attempt.number) == Turn::Over {
             return;
@@ -321,8 +285,8 @@ impl<'a> Run<'a> {
                     self.job.meter.tell_file(FileStage::End, path, file.seen.size);
                 }
             }
-            Err(UploadError::Server(error)) if error.is_of_server() => self.lose(state, at, error),
-            Err(UploadError::Server(RemoteError::Refused {
+            Err(FetchError::Server(error)) if error.is_of_server() => self.lose(state, at, error),
+            Err(FetchError::Server(RemoteError::Refused {
                 kind: ErrorKind::NoSpace | ErrorKind::Quota,
                 ..
             })) if state.fits_elsewhere(at.server, attempt.id) => {
@@ -338,7 +302,7 @@ impl<'a> Run<'a> {
     }
 
     /// A file's task has failed for good; what else is to be done for the file is not done.
-    fn fail(&self, state: &mut State, id: TaskId, error: UploadError) {
+    fn fail(&self, state: &mut State, id: TaskId, error: FetchError) {
         let file = state.queue.task(id).file;
         let sent = state.queue.end(id);
         for trial in sent.trials {
@@ -369,16 +333,20 @@ impl<'a> Run<'a> {
     }
 
     /// What was written by a sending does not count any more.
-    fn uncount(&self, state: &mut State, id: TaskId, sending: Sending) {
+    pub(super) fn uncount(&self, state: &mut State, id: TaskId, sending: Sending) {
         state.links[sending.server.0].backlog -= sending.left;
-        self.job.meter.take_back(sending.server, state.queue.task(id).size - sending.left);
+        let written = state.queue.task(id).size - sending.left;
+        match self.job.source {
+            Source::Store(_) => self.job.meter.take_back(sending.server, written),
+            Source::Channels(..) => self.job.meter.take_back_written(written),
+        }
     }
 
     /// What was written by a trial counts from now on.
     fn count(&self, state: &State, id: TaskId, sending: Sending) {
         let written = state.queue.task(id).size - sending.left;
         self.job.meter.add_written(written);
-        self.job.meter.add_moved(sending.server, written);
+        self.moved(sending.server, written);
     }
 
     /// Ends trials whose servers' rates are known.
@@ -406,9 +374,9 @@ impl<'a> Run<'a> {
         for (id, attempt) in state.queue.at(at.server) {
             self.take_back(state, id, attempt);
         }
-        self.job.meter.set_lost(at.server, true);
+        self.set_lost(at.server, true);
         if state.uploaded.lost.iter().all(|(lost, _)| *lost != at.server) {
-            state.uploaded.lost.push((at.server, error));
+            state.uploaded.lost.push((at.server, error.to_string()));
         }
     }
 
@@ -444,7 +412,7 @@ impl<'a> Run<'a> {
             Some((client, round_trip)) => {
                 link.client = Some(client);
                 link.flow = Flow::new(round_trip, self.now());
-                self.job.meter.set_lost(server, false);
+                self.set_lost(server, false);
                 true
             }
             None => {
@@ -462,7 +430,7 @@ impl<'a> Run<'a> {
             let path = &self.job.plan.files[state.queue.task(id).file].to;
             let error = hikyaku_store::StoreError::new("write", path, ErrorKind::NoSpace);
             let error = RemoteError::Refused { kind: ErrorKind::NoSpace, text: error.to_string() };
-            self.fail(state, id, UploadError::Server(error));
+            self.fail(state, id, FetchError::Server(error));
         }
         let can_go_on = |task: &Task| match (task.stage, task.only) {
             (Stage::At(_), _) => true,
@@ -476,13 +444,13 @@ impl<'a> Run<'a> {
             state.gone_since = None;
         } else if state.gone_since.get_or_insert_with(Instant::now).elapsed() > self.job.patience {
             self.give_up(state, |is_for_one| match is_for_one {
-                true => UploadError::OldOneAway,
-                false => UploadError::OutOfReach,
+                true => FetchError::OldOneAway,
+                false => FetchError::NoTaker,
             });
         }
     }
 
-    fn give_up(&self, state: &mut State, error: impl Fn(bool) -> UploadError) {
+    fn give_up(&self, state: &mut State, error: impl Fn(bool) -> FetchError) {
         for id in state.queue.all() {
             let only = state.queue.task(id).only;
             self.fail(state, id, error(only.is_some()));

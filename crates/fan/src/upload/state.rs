@@ -1,9 +1,9 @@
 //! What is known of an upload and its servers while it runs.
 
-use super::queue::{Load, Queue, TaskId};
-use super::run::{At, Run};
-use super::{UploadError, Uploaded};
+use super::queue::{Load, Queue, TaskId, Turn};
+use super::run::{At, Attempt, Run};
 use crate::census::ServerId;
+use crate::fetch::{FetchError, Fetched};
 use hikyaku_remote::{Client, Flow};
 use hikyaku_store::StorePath;
 use hikyaku_units::Retries;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub(super) struct State {
     pub(super) queue: Queue,
     pub(super) links: Vec<Link>,
-    pub(super) uploaded: Uploaded,
+    pub(super) uploaded: Fetched,
     /// By the number of the file: its tasks that are not over.
     pub(super) tasks: Vec<usize>,
     /// Since when no server is there.
@@ -55,6 +55,14 @@ impl State {
             link.client.is_some().then_some(Load { backlog, rate, pace, full_from })
         };
         self.links.iter().map(load).collect()
+    }
+
+    /// What the sending of a file may do next.
+    pub(super) fn turn(&self, at: At, attempt: Attempt) -> Turn {
+        match self.is_over || self.links[at.server.0].epoch != at.epoch {
+            true => Turn::Over,
+            false => self.queue.turn(attempt.id, attempt.number),
+        }
     }
 
     pub(super) fn answered(&mut self, at: At, bytes: u64, now: Duration) {
@@ -102,7 +110,7 @@ impl Run<'_> {
     }
 
     /// Notes what could not be done.
-    pub(super) fn failed(&self, path: &StorePath, error: UploadError) {
+    pub(super) fn failed(&self, path: &StorePath, error: FetchError) {
         let mut state = self.state();
         let path = path.as_bytes();
         if state.uploaded.failed.iter().all(|(failed, _)| failed != path) {

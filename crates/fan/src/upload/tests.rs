@@ -2,13 +2,16 @@
 
 use super::*;
 use crate::choice::{Choice, Selection};
+use crate::fetch::FetchError;
 use crate::tests::{Cluster, Files, cluster_with, get, path, put, run, stores};
-use hikyaku_remote::{Limits, Writes};
+use hikyaku_remote::{Limits, RemoteError, Writes};
 use hikyaku_store::{Change, ErrorKind, Memory, Store, Time};
 use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
+
+mod channels;
 
 const MB: u64 = 1 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -54,16 +57,12 @@ struct Given<'a> {
 /// What is copied, and the store that has it.
 type What<'a> = (&'a Arc<dyn Store>, &'a Plan);
 
-fn upload_with(
-    cluster: &Cluster,
-    (source, plan): What<'_>,
-    given: &Given<'_>,
-) -> (Uploaded, Meter) {
+fn upload_with(cluster: &Cluster, (source, plan): What<'_>, given: &Given<'_>) -> (Fetched, Meter) {
     let meter = Meter::new(cluster.clients.len());
     let job = UploadJob {
         servers: &cluster.clients,
         redial: given.redial,
-        source: &**source,
+        source: Source::Store(&**source),
         plan,
         existing: given.existing,
         pass: Pass::Copy,
@@ -77,7 +76,7 @@ fn upload_with(
     (uploaded, meter)
 }
 
-fn uploaded(cluster: &Cluster, what: What<'_>) -> Uploaded {
+fn uploaded(cluster: &Cluster, what: What<'_>) -> Fetched {
     let stop = AtomicBool::new(false);
     let given =
         Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
@@ -190,7 +189,7 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
     let job = UploadJob {
         servers: &cluster.clients,
         redial: &redial,
-        source: &*source,
+        source: Source::Store(&*source),
         plan: &plan,
         existing: Existing::Replaced,
         pass: Pass::Copy,
@@ -221,7 +220,7 @@ fn files_that_no_server_can_take_any_more_fail() {
     let sent = uploaded(&cluster, (&source, &plan(&source, "d")));
     killer.join().unwrap();
     assert_eq!(sent.files + sent.failed.len() as u64, 60, "{:?}", sent.failed);
-    assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::OutOfReach));
+    assert!(sent.failed.iter().any(|(_, error)| *error == FetchError::NoTaker));
     assert_eq!(sent.lost.len(), 2);
 }
 
@@ -236,8 +235,8 @@ fn a_file_that_changed_since_it_was_found_fails_alone() {
     let stores = empty(2);
     let sent = uploaded(&servers(&stores, None), (&source, &plan));
     assert_eq!((sent.files, sent.failed.len()), (58, 2), "{:?}", sent.failed);
-    let is_change = |error: &UploadError| match error {
-        UploadError::Source(error) => error.kind == ErrorKind::Changed,
+    let is_change = |error: &FetchError| match error {
+        FetchError::Source(error) => error.kind == ErrorKind::Changed,
         _ => false,
     };
     assert!(sent.failed.iter().all(|(_, error)| is_change(error)));
@@ -262,8 +261,8 @@ fn a_full_server_leaves_files_to_the_others() {
     );
     assert!(sent.files > 0 && !sent.failed.is_empty());
     assert_eq!(sent.files + sent.failed.len() as u64, 60);
-    let is_full = |error: &UploadError| match error {
-        UploadError::Server(RemoteError::Refused { kind, .. }) => *kind == ErrorKind::NoSpace,
+    let is_full = |error: &FetchError| match error {
+        FetchError::Server(RemoteError::Refused { kind, .. }) => *kind == ErrorKind::NoSpace,
         _ => false,
     };
     assert!(sent.failed.iter().all(|(_, error)| is_full(error)), "{:?}", sent.failed);
@@ -284,7 +283,7 @@ fn an_upload_that_is_stopped_leaves_whole_files_only() {
         Given { existing: Existing::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     let (sent, _) = upload_with(&cluster, (&source, &plan(&source, "d")), &given);
     stopper.join().unwrap();
-    assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::Stopped));
+    assert!(sent.failed.iter().any(|(_, error)| *error == FetchError::Stopped));
     for (name, bytes) in &files {
         assert!(stores.iter().filter_map(|store| get(store, name)).all(|found| found == *bytes));
     }
@@ -307,7 +306,7 @@ fn a_server_that_may_not_be_written_to_refuses_each_file() {
     let read_only = cluster_with(vec![(Arc::default(), None)], Limits::default());
     let sent = uploaded(&read_only, (&source, &plan(&source, "d")));
     assert_eq!(sent.files, 0);
-    let is_refusal = |error: &UploadError| error.to_string().contains("read-only");
+    let is_refusal = |error: &FetchError| error.to_string().contains("read-only");
     assert!(sent.failed.iter().all(|(_, error)| is_refusal(error)), "{:?}", sent.failed);
 }
 

@@ -1,9 +1,10 @@
 //! What the servers have already of what is to be uploaded.
 
-use super::{UploadError, UploadJob, Uploaded};
+use super::UploadJob;
 use crate::blocked::Blocked;
 use crate::census::{File, ServerId};
 use crate::choice::{Action, InTheWay, Link, LinkAction, Same, action, action_of_link};
+use crate::fetch::{FetchError, Fetched};
 use crate::plan::Plan;
 use hikyaku_remote::{Client, Entry, RemoteError};
 use hikyaku_store::{Change, Found, Kind, StorePath};
@@ -74,10 +75,10 @@ impl There {
     }
 
     /// The directories of the plan that cannot be made because something else has their names, and are in none of these.
-    pub(super) fn in_the_way(&self, plan: &Plan) -> Vec<(Vec<u8>, UploadError)> {
+    pub(super) fn in_the_way(&self, plan: &Plan) -> Vec<(Vec<u8>, FetchError)> {
         let is_told = |dir: &StorePath| self.blocked.is_one(dir) && !self.blocked.is_above(dir);
         let told = plan.dirs.iter().filter(|(dir, _)| is_told(dir));
-        let error = UploadError::InTheWay(InTheWay::NoDirectory);
+        let error = FetchError::InTheWay(InTheWay::NoDirectory);
         told.map(|(dir, _)| (dir.as_bytes().to_vec(), error.clone())).collect()
     }
 
@@ -148,9 +149,11 @@ impl There {
 }
 
 /// Tells what an upload would write.
-pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
+pub(super) fn rehearse(job: &UploadJob<'_>) -> Fetched {
     let mut there = There::ask(job.servers, job.plan);
-    let mut told = Uploaded { lost: std::mem::take(&mut there.lost), ..Uploaded::default() };
+    let lost = std::mem::take(&mut there.lost).into_iter();
+    let lost = lost.map(|(server, error)| (server, error.to_string())).collect();
+    let mut told = Fetched { lost, ..Fetched::default() };
     told.failed.extend(there.in_the_way(job.plan));
     for (path, link) in job.plan.links.iter().filter(|(path, _)| !there.blocked.is_above(path)) {
         let servers = (0..job.servers.len()).map(ServerId);
@@ -163,7 +166,7 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
         let is_made = |action: &_| matches!(action, None | Some(LinkAction::Make));
         let path = path.as_bytes().to_vec();
         match way {
-            Some(way) => told.failed.push((path, UploadError::InTheWay(way))),
+            Some(way) => told.failed.push((path, FetchError::InTheWay(way))),
             None if actions.iter().any(is_made) => told.would.push(path),
             None => {}
         }
@@ -176,7 +179,7 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
                 job.meter.add_kept(file.seen.size);
             }
             Wish::Anywhere | Wish::At(_) => told.would.push(path),
-            Wish::Refused(way) => told.failed.push((path, UploadError::InTheWay(way))),
+            Wish::Refused(way) => told.failed.push((path, FetchError::InTheWay(way))),
         }
     }
     told

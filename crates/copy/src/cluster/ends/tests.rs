@@ -82,7 +82,6 @@ fn ends_that_no_copy_can_have_are_refused_before_anything_is_contacted() {
         (&["hikyaku://d/b"][..], "https://h/a", "can only be read"),
         (&["a"], "http://h/a", "can only be read"),
         (&["/dev/stdin"], "s3://b/k", "standard input"),
-        (&["s3://b/k"], "hikyaku://h,i/d", "go to one daemon"),
     ] {
         let error = transfer(sources, target).unwrap_err();
         assert!(error.to_string().contains(words), "{sources:?} {target}: {error}");

@@ -1,0 +1,169 @@
+//! Files that come by the channels of a source, while they are sent on.
+
+use super::lane::{Sent, Trouble, Way, first};
+use super::run::{Attempt, Run};
+use super::source::{Channels, unreadable};
+use crate::fetch::FetchError;
+use hikyaku_remote::{RequestId, SMALL_BYTES_MAX};
+use hikyaku_store::{Cut, ErrorKind, FetchError as Failure, Wanted};
+use hikyaku_transfer::Geometry;
+
+/// Bytes of one request of a file. The target has room when the request begins, and gets all of it.
+const REQUEST_BYTES: u64 = 8 << 20;
+/// Small files of one request, and their bytes.
+pub(super) const GROUP_MAX: usize = 64;
+pub(super) const GROUP_BYTES: u64 = 2 << 20;
+/// Requests in a row for the same bytes.
+const TRIES: u32 = 4;
+
+/// A small file of a group, and what came of the request for it.
+type Content = (Attempt, Result<Vec<u8>, FetchError>);
+
+impl Run<'_> {
+    /// Fetches small files.
+    pub(super) fn contents(&self, channels: &Channels<'_>, group: Vec<Attempt>) -> Vec<Content> {
+        let is_empty = |one: &Attempt| self.job.plan.files[one.file].seen.size == 0;
+        let (empty, mut open): (Vec<_>, Vec<_>) = group.into_iter().partition(is_empty);
+        let mut done: Vec<Content> = empty.into_iter().map(|one| (one, Ok(Vec::new()))).collect();
+        let mut tries = 0;
+        while let Some(begun) = open.first() {
+            let at = &self.job.plan.files[begun.file].at;
+            let call = match channels.call(at, || self.is_ended()) {
+                Ok(call) => call,
+                Err(error) => {
+                    done.push((open.remove(0), Err(error)));
+                    continue;
+                }
+            };
+            let is_there = |one: &Attempt| self.job.plan.files[one.file].at.contains(&call.server);
+            let (asked, later): (Vec<_>, Vec<_>) = open.into_iter().partition(is_there);
+            open = later;
+            let wanted: Vec<Wanted> =
+                asked.iter().map(|one| self.job.plan.files[one.file].wanted()).collect();
+            let mut answers: Vec<Option<Result<Vec<u8>, ErrorKind>>> = vec![None; asked.len()];
+            let outcome = call.fetcher.small(
+                &wanted.iter().collect::<Vec<_>>(),
+                &Cut::default(),
+                &|bytes| self.job.meter.add_moved(call.server, bytes),
+                &mut |index, content| answers[index] = Some(content),
+            );
+            if matches!(outcome, Err(Failure::Lost(_))) {
+                call.lost();
+                tries += 1;
+            }
+            for (attempt, answer) in asked.into_iter().zip(answers) {
+                let file = &self.job.plan.files[attempt.file];
+                let source = |kind| unreadable(file, kind);
+                match (answer, &outcome) {
+                    (Some(Ok(bytes)), _) if bytes.len() as u64 == file.seen.size => {
+                        done.push((attempt, Ok(bytes)));
+                    }
+                    (Some(Err(kind)), _) => done.push((attempt, Err(source(kind)))),
+                    (None, Err(Failure::File(kind))) => done.push((attempt, Err(source(*kind)))),
+                    (None, Err(Failure::Lost(_))) if tries < TRIES => open.push(attempt),
+                    (None, Err(Failure::Lost(_))) => {
+                        done.push((attempt, Err(FetchError::OutOfReach)));
+                    }
+                    (Some(Ok(_)) | None, _) => done.push((attempt, Err(FetchError::Damaged))),
+                }
+            }
+        }
+        done
+    }
+
+    /// Fetches a file, and gives its bytes in order. `each` tells whether more is wanted.
+    fn ranges(
+        &self,
+        (channels, way): (&Channels<'_>, &Way<'_>),
+        has_room: impl Fn() -> bool,
+        mut each: impl FnMut(u64, &[u8]) -> bool,
+    ) -> Result<Sent, FetchError> {
+        let file = &self.job.plan.files[way.attempt.file];
+        let (wanted, size) = (file.wanted(), file.seen.size);
+        let geometry = Geometry::new(size).ok_or(FetchError::TooLarge)?;
+        let (mut done, mut tries) = (0, 0);
+        while done < size {
+            if !has_room() {
+                return Ok(Sent::Unwanted);
+            }
+            let call = channels.call(&file.at, || self.is_ended())?;
+            self.job.meter.file_begins(file.to.as_bytes(), size, call.server);
+            let (begin, cut) = (done, Cut::default());
+            let asked = begin..size.min(begin + REQUEST_BYTES);
+            let mut is_wanted = true;
+            let outcome = call.fetcher.ranges(
+                &wanted,
+                std::slice::from_ref(&asked),
+                &cut,
+                &|bytes| self.job.meter.add_moved(call.server, bytes),
+                &mut |segment| {
+                    // What comes after a damaged segment is asked for again.
+                    let range = geometry.range(segment.index).filter(|range| range.start == done);
+                    if let Some(range) = range.filter(|_| is_wanted) {
+                        is_wanted = each(range.start, segment.bytes);
+                        done = range.end;
+                        if !is_wanted {
+                            cut.at(0);
+                        }
+                    }
+                },
+            );
+            if !is_wanted {
+                return Ok(Sent::Unwanted);
+            }
+            tries = if done > begin { 0 } else { tries + 1 };
+            match outcome {
+                Ok(_) if tries < TRIES => {}
+                Ok(_) => return Err(FetchError::Damaged),
+                Err(Failure::File(kind)) => return Err(unreadable(file, kind)),
+                Err(Failure::Lost(_)) if tries < TRIES => call.lost(),
+                Err(Failure::Lost(_)) => return Err(FetchError::OutOfReach),
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    /// Sends the bytes of a large file as they come.
+    pub(super) fn relay(
+        &self,
+        channels: &Channels<'_>,
+        way: &Way<'_>,
+        (draft, trouble): (RequestId, &Trouble),
+    ) -> Result<Sent, FetchError> {
+        let (at, attempt) = (way.at, way.attempt);
+        let sent = self.ranges(
+            (channels, way),
+            || self.waits_for_room(at, attempt),
+            |mut begin, bytes| {
+                for piece in bytes.chunks(SMALL_BYTES_MAX as usize) {
+                    let length = piece.len() as u64;
+                    if first(trouble).is_some() || !self.sends(at, attempt, length) {
+                        return false;
+                    }
+                    self.piece(way, (draft, trouble), begin, piece);
+                    begin += length;
+                }
+                true
+            },
+        )?;
+        first(trouble).map_or(Ok(sent), |error| Err(FetchError::Server(error)))
+    }
+
+    /// Fetches a small file that has a request of its own.
+    pub(super) fn content(
+        &self,
+        channels: &Channels<'_>,
+        way: &Way<'_>,
+    ) -> Result<Vec<u8>, FetchError> {
+        let mut content = Vec::new();
+        self.ranges(
+            (channels, way),
+            || true,
+            |_, bytes| {
+                content.extend_from_slice(bytes);
+                true
+            },
+        )?;
+        Ok(content)
+    }
+}
