@@ -223,7 +223,7 @@ impl CopyPlan {
         self.transport.way.notes == Notes::None
     }
 
-    /// The same with a login of its own at each host.
+    /// This plan, with an ssh login of its own at each host.
     pub(crate) fn alone(&self) -> Self {
         let mut plan = self.clone();
         plan.transport.way.ssh = plan.transport.way.ssh.alone();

@@ -1,10 +1,11 @@
 //! Copies where the far side has no hikyaku: by SFTP, which nearly every sshd offers.
 //!
 //! Files get their names when they are complete, as in a copy by the transport: a file is written under a temporary
-//! name and then renamed. The mover fetches files of the server (`sftp/get.rs`). For files that go to the server this end
-//! sends the requests itself, and records what is done ([`Journal`]), so that the same command goes on. What is weaker:
-//! the far side computes no hashes, times are whole seconds, owners and extended attributes are not kept, and the rate is
-//! that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
+//! name and then renamed. The mover fetches files of the server (`sftp/get.rs`). For files that go to the server this
+//! end sends the requests itself, and records its progress ([`Journal`]), so that the same command goes on. A copy by
+//! SFTP is weaker than one by the transport: the far side computes no hashes, times are whole seconds, owners and
+//! extended attributes are not kept, and the rate is that of one TCP connection with the window of ssh's channel (2 MiB
+//! in OpenSSH).
 
 mod above;
 mod crew;
@@ -141,7 +142,7 @@ pub(crate) struct Run<'a> {
     pub(crate) server: &'a Server,
     pub(crate) options: &'a Options,
     pub(crate) meter: &'a Arc<Meter>,
-    /// What the sources of the server are called among those of others.
+    /// The address that distinguishes the sources of the server from other sources.
     pub(crate) origin: &'a str,
     /// Ends the copy when it is stopped.
     pub(crate) scope: &'a Scope,

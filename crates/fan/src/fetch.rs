@@ -149,10 +149,10 @@ pub enum FetchError {
     /// All servers that have it are gone.
     #[error("every server that has it is gone")]
     OutOfReach,
-    /// All servers that could take it are gone.
+    /// The transfer has lost all servers that could take it.
     #[error("every server that could take it is gone")]
     NoTaker,
-    /// A server of the target has an older version, which has to be replaced, and is gone.
+    /// A server of the target has an older version, which has to be replaced, and the transfer has lost this server.
     #[error("a server that has another version of it is gone")]
     OldOneAway,
     /// Its bytes came damaged again and again.

@@ -86,7 +86,7 @@ impl JournalFile {
         }
     }
 
-    /// The same with the journals of this folder.
+    /// Opens the journal as [`Self::open`] does, but among the journals of this folder.
     pub fn open_in(folder: &Path, place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
         let token = Token::random()?;
         // A full disk, an unreadable file: nothing of it hurts the copy.
@@ -227,7 +227,7 @@ fn token_of(journal: &Path) -> Option<Token> {
     Token::parse(&Journal::read(&head).ok()?.begun?.token)
 }
 
-/// What a copy goes into.
+/// The directory or the storage that receives the files of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base<'a> {
     /// A directory of this machine.
@@ -240,7 +240,7 @@ pub enum Base<'a> {
 pub struct Place<'a> {
     /// A hash of the sources.
     pub of: [u8; 32],
-    /// What is copied into.
+    /// The directory or the storage that receives the files.
     pub base: Base<'a>,
     /// The name of a single source at the destination, if it differs from its own name.
     pub name: Option<&'a [u8]>,

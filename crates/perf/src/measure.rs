@@ -38,7 +38,7 @@ pub struct Measured {
     pub bits_per_second: f64,
     /// Bytes that the receiver counted.
     pub bytes: u64,
-    /// What limited the test.
+    /// The cause that limited the rate of the test.
     pub limited_by: LimitedBy,
     /// The least round-trip time, in milliseconds.
     pub base_rtt_ms: f64,

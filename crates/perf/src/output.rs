@@ -207,7 +207,7 @@ impl Output {
         self.start = Some(start);
     }
 
-    /// What was known when the test began.
+    /// The values that were known when the test began.
     pub(crate) fn into_start(self) -> Option<Start> {
         self.start
     }

@@ -154,7 +154,8 @@ impl SshOptions {
         words
     }
 
-    /// The same with a login of its own: what shares one waits for its connection, which may be lost.
+    /// These options with a login of their own. A command that shares a login waits for its connection, which may be
+    /// lost.
     #[must_use]
     pub fn alone(self) -> Self {
         Self { login: None, ..self }

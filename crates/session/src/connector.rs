@@ -23,7 +23,7 @@ pub struct Connector {
     own_key: String,
     service: Offered<'static>,
     via: Via,
-    /// What all connections send and receive at most.
+    /// The rate limits of all connections together: of sent and of received bytes.
     paces: Option<[Arc<Pace>; 2]>,
 }
 
@@ -78,7 +78,7 @@ impl Connector {
         time: Duration,
     ) -> Result<Dialled, DialError> {
         let dialled = self.dialler.dial(address, trust(keys, &self.known), &self.service, time)?;
-        // A daemon is told no rate, so this end takes no more than that either.
+        // The daemon does not receive the rate limit, so this end also limits the bytes that it receives.
         if let Some([sent, received]) = &self.paces {
             dialled.connection.limit(sent, received);
         }

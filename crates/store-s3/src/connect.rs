@@ -173,7 +173,7 @@ impl S3 {
         Ok(Self { inner, walks: Walks::default() })
     }
 
-    /// The same bucket with other walks.
+    /// This bucket with other walks.
     #[must_use]
     pub fn walking(&self, walks: Walks) -> Self {
         Self { inner: self.inner.clone(), walks }

@@ -108,8 +108,9 @@ impl Sftp {
         }
     }
 
-    /// The path in this store of a path as the server takes it: a relative one begins at the user's home directory. Links
-    /// on it are followed, that of its last name only if `last` says so. The file itself need not exist.
+    /// The path in this store of a path as the server takes it: a relative one begins at the user's home directory.
+    /// Links on the path are followed; a link that is its last name is followed only if `last` requests that. The file
+    /// itself need not exist.
     ///
     /// # Errors
     ///

@@ -84,7 +84,7 @@ pub enum Fault {
     LyingSync,
 }
 
-/// What is told of a call before it is made.
+/// Receives the operation of each call before the call is made.
 type Hook = Arc<dyn Fn(Operation) + Send + Sync>;
 
 struct Script {

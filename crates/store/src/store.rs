@@ -225,8 +225,8 @@ pub trait Draft: Send + Sync {
     /// operating system reports a lost write only once (fsync(2)).
     fn sync(&self) -> Result<()>;
 
-    /// Its present modification time; `None` if the store does not tell it. A draft that is resumed and is older than it was
-    /// has lost data: its volume was restored from a snapshot.
+    /// Its present modification time; `None` if the store reports none. A draft that is resumed and is older than it
+    /// was has lost data: its volume was restored from a snapshot.
     fn modified(&self) -> Result<Option<Time>> {
         Ok(None)
     }

@@ -259,7 +259,7 @@ impl Location {
 }
 
 impl Location {
-    /// The same storage with another path, which has no slash at its ends.
+    /// This storage with another path, which has no slash at its ends.
     #[must_use]
     pub fn with_path(&self, path: Vec<u8>, ending: Ending) -> Self {
         match self {

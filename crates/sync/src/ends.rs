@@ -1,4 +1,4 @@
-//! What the user named: the roots of the two trees.
+//! The two ends that the user named: the roots of the two trees.
 
 mod end;
 

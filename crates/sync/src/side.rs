@@ -54,9 +54,9 @@ pub(crate) struct Side {
 /// Entries of directories, by the paths of the directories.
 type Listings = BTreeMap<Vec<u8>, Vec<Item>>;
 
-/// A file that is told under another name.
+/// A file that its side lists under another name.
 struct Renamed {
-    /// The name under which it is told.
+    /// The name in listings.
     told: Vec<u8>,
     /// Its name in the directory.
     own: Vec<u8>,
@@ -112,7 +112,7 @@ impl Side {
         Self::of_holder(Arc::new(holder), StorePath::ROOT, DataSize::from_bytes(u64::MAX))
     }
 
-    /// The same, with one file that is told under another name than it has.
+    /// This side, which lists one file under another name than the file has.
     pub(crate) fn renamed(self, told: Vec<u8>, own: Vec<u8>) -> Self {
         Self { renamed: Some(Renamed { told, own }), ..self }
     }
@@ -134,12 +134,13 @@ impl Side {
         lock(&self.chosen).insert(dir.to_vec(), items);
     }
 
-    /// The entries of a directory that were kept. They are told once.
+    /// Returns the entries of a directory that were kept, and forgets them.
     pub(crate) fn kept(&self, dir: &[u8]) -> Option<Vec<Item>> {
         lock(&self.chosen).remove(dir)
     }
 
-    /// The tree that has a path, and the path in it. What begins with the name that is told is the file, or a backup of it.
+    /// The tree that has a path, and the path in it. A path that begins with the name in listings is that of the file,
+    /// or of a backup of it.
     fn spot(&self, at: &[u8]) -> Done<Spot> {
         let followed = self.followed.read().unwrap_or_else(PoisonError::into_inner);
         let mut above = at;

@@ -1,5 +1,5 @@
-//! `hikyaku sync` between any two of this machine, hosts behind ssh and daemons: what comes of it is what rsync makes of the same
-//! trees on this machine, and the second run has nothing to do.
+//! `hikyaku sync` between any two of this machine, hosts behind ssh and daemons. The resulting tree is the one that
+//! rsync makes of equal trees on this machine, and the second run has nothing to do.
 
 use crate::common::daemon::{Client, Daemon, said};
 use crate::common::{Sshd, listing, random};
@@ -150,7 +150,7 @@ fn change(root: &Path) {
     settle(root, 1_400_000_100);
 }
 
-/// The lines of a run without those that tell of deletions, which have an order of their own in each program.
+/// The lines of a run without those of deletions, which each program prints in an order of its own.
 fn kept(said: &str) -> BTreeSet<&str> {
     said.lines().filter(|line| !line.starts_with("*deleting")).collect()
 }
@@ -193,7 +193,8 @@ fn trees_become_alike_between_any_two_ends_as_by_rsync() {
     }
 }
 
-/// What rsync says and makes of a copy of the target; `None` where there is no rsync.
+/// The lines that rsync prints for a copy of the target, and the tree that it makes of this copy. `None` if this
+/// machine has no rsync.
 fn rsynced(source: &Path, target: &Path, copy: &Path) -> Option<(String, Vec<Entry>)> {
     if !crate::sftp::beside_rsync::has_rsync() {
         return None;

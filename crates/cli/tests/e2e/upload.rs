@@ -306,7 +306,7 @@ fn begin_second(client: &Client, servers: &Servers, root: &Path, big: &Path) -> 
 fn the_next_download_removes_what_a_killed_one_has_left_and_nothing_continues() {
     let client = Client::new("download-swept");
     let servers = Servers::start(&client, 1);
-    // The same command begins a file of this size anew.
+    // A download continues no file of this size: the next run of the command begins the file anew.
     fs::write(servers.roots[0].join("big"), vec![7; 4_000_000]).unwrap();
     fs::write(servers.roots[0].join("small"), "x").unwrap();
     let (one, two) = (client.at("one"), client.at("two"));

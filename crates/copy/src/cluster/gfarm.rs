@@ -45,7 +45,7 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Copies what one source means; there are so many.
+/// Copies the files of one source. The number beside the source counts all sources.
 fn one(
     order: &Order<'_>,
     gfarm: &Arc<Gfarm>,

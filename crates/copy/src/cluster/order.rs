@@ -170,7 +170,7 @@ fn idle_settings(settings: &Settings, hosts: &[String], ways: &[Way]) -> Result<
 
 /// Notes options without effect by SFTP where a host has no hikyaku that can be started, or refuses them.
 fn by_sftp(plan: &CopyPlan) -> Fallback {
-    // Hikyaku was looked for, and was to be sent, as they say.
+    // The search for hikyaku, and the attempt to install it, have obeyed these options.
     let given = ["remote_path", "bootstrap", "far_binary"]
         .iter()
         .fold(plan.given.clone(), |given, id| given.without(id));

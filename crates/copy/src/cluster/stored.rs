@@ -72,7 +72,7 @@ fn expanded(storage: &Storage, location: &Location) -> Result<Vec<Source>> {
     Ok(matching.into_iter().map(source).collect())
 }
 
-/// Copies what one source means; there are so many.
+/// Copies the files of one source. The number beside the source counts all sources.
 fn one(
     order: &Order<'_>,
     storage: &Storage,

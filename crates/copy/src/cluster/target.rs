@@ -36,12 +36,12 @@ impl Place {
         Self { store, target, name, _stopped: None, _session: None }
     }
 
-    /// The same; `stopped` ends what the store waits for.
+    /// This place; `stopped` ends the waits of its store.
     pub(super) fn stopped_by(self, stopped: Registration) -> Self {
         Self { _stopped: Some(stopped), ..self }
     }
 
-    /// The same over these connections.
+    /// This place, with the connections that its store uses.
     pub(super) fn over(self, session: Connected) -> Self {
         Self { _session: Some(session), ..self }
     }

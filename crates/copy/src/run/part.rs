@@ -243,7 +243,7 @@ impl Part {
         Ok(())
     }
 
-    /// What sources of the other machine are called in records of copies.
+    /// The address that records of copies give to sources of the other machine.
     fn origin(&self) -> String {
         match self {
             Self::Get { remote, .. } => format!("sftp://{}", login(remote)),

@@ -85,7 +85,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
 /// The text of a connection that was lost while the sources were looked at.
 const LOST: &str = "the connection is lost";
 
-/// Tells of sources that cannot be copied. The root stands before their paths.
+/// Reports sources that cannot be copied, each by its path with `root` before it.
 fn tell_all(run: &Run<'_>, failed: &[Failed], root: &[u8]) -> Result<()> {
     for one in failed {
         let kind = one.kind.as_file();
@@ -133,7 +133,7 @@ fn land(
 ) -> Result<()> {
     let Landed { store, taking, journal, mut plan } = landed;
     if taking == Taking::InOrder {
-        // What is written cannot be taken back, so that the copy is not begun again.
+        // A stream does not give written bytes back, so that the copy is not begun again.
         run.meter.set_stream();
     }
     let rules = &run.options.rules;
@@ -192,7 +192,7 @@ fn land(
     Ok(())
 }
 
-/// Tells what would be copied, and what could not be.
+/// Reports the files that would be copied, and those that could not be copied.
 fn report(run: &Run<'_>, plan: &Plan, fetched: &Fetched) {
     for path in &fetched.would {
         run.meter.add_note(Shown::new(path).to_string());

@@ -29,7 +29,7 @@ impl Run<'_> {
         }
     }
 
-    /// A file begins anew, after so many bytes of it were written.
+    /// Begins a file anew. The meter subtracts the `bytes` of it that were written.
     fn begins_anew(&self, state: &mut State, number: usize, bytes: u64) {
         let target = self.targets[number].as_ref();
         self.job.meter.take_back_written(bytes);
@@ -62,7 +62,8 @@ impl Run<'_> {
             }
             Stage::Open => {
                 state.open -= 1;
-                // Nobody is asked for a file that nobody has.
+                // The scheduler counts the file as missing at each of its servers, and so requests it from none of
+                // them.
                 if let Some(id) = self.id(number) {
                     for server in &file.at {
                         state.spread.handle_missing(server_id(*server), id);

@@ -14,7 +14,7 @@ use std::time::Duration;
 const NAMERS: usize = 16;
 /// Small files that are named by one call to a store behind a network.
 const GROUP_MAX: usize = 64;
-/// The same of a store of this machine, which syncs a group as a whole.
+/// Small files that are named by one call to a store of this machine, which syncs a group as a whole.
 const LOCAL_GROUP_MAX: usize = 1024;
 /// Groups of such a store that are under way at once. Those that come meanwhile wait for the next group.
 const LOCAL_GROUPS: usize = 4;
@@ -45,7 +45,7 @@ impl Run<'_> {
         state.held += bytes;
     }
 
-    /// There is room for so many bytes again.
+    /// Releases the room of `bytes` of small files, and wakes the threads that wait for room.
     pub(super) fn release(&self, bytes: u64) {
         self.state().held -= bytes;
         self.has_room.notify_all();
@@ -162,7 +162,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests;
 
-/// What a small file has become.
+/// The metadata of a small file that was named; `None` if the reply has no metadata.
 fn made(reply: Reply) -> Option<Found> {
     match reply {
         Reply::Found(found) => Some(found),

@@ -1,4 +1,4 @@
-//! What an earlier run of the same command has left of the files, and what this one leaves for the next.
+//! Continues the files that an earlier run of the same command has left, and leaves those of this run to the next one.
 
 use super::{FetchError, Fetched, Job};
 use crate::census::File;
@@ -38,7 +38,8 @@ pub(super) fn continued<'a>(job: &Job<'a>, file: &File, target: Target<'a>) -> T
     match left((job, file), part, content) {
         Some(left) => {
             job.meter.add_kept(left.proven.bytes());
-            // What is alike does not become the same by being recorded again.
+            // Equal size and time do not prove equal content. So a file that is only alike keeps the version of its
+            // earlier record.
             let version = part.record.version;
             target.recorded(Memo { journal: &opened.journal, version }).continuing(left)
         }
@@ -54,7 +55,7 @@ pub(super) fn is_continued(job: &Job<'_>) -> bool {
         && job.plan.versions != Versions::Nothing
 }
 
-/// Whether an earlier run has made the file that is there, from this content.
+/// Whether the file at the target is the one that an earlier run made from this content.
 pub(super) fn is_whole(job: &Job<'_>, file: &File, found: Option<&Found>) -> bool {
     let remains = job.journal.and_then(|opened| opened.remains.get(file.to.as_bytes()));
     let (Some(Remains::Whole(done)), Some(found)) = (remains, found) else { return false };
@@ -121,8 +122,8 @@ fn content((record, file): (&FileRecord, &File), versions: Versions) -> Option<C
     }
 }
 
-/// The part of a file that is on the disk as it was fetched. What was written after the last sync is read again, and so is all
-/// of a file that is older than its record. `None` if nothing of it can be used.
+/// The part of a file that is on the disk as it was fetched; `None` if nothing of the part can be used. Bytes that were
+/// written after the last sync are read again. If the file is older than its record, all of it is read again.
 fn left((job, file): (&Job<'_>, &File), part: &Part, content: Content) -> Option<Left> {
     let draft = job.store.take_up(&file.to, &Token(part.record.partial.clone())).ok()?;
     draft.keep();
@@ -176,7 +177,7 @@ fn still_right(job: &Job<'_>, draft: &dyn Draft, claimed: &Proven) -> Proven {
     right
 }
 
-/// What counts, and the last segments, which are compared with the source.
+/// The segments that count, and the last segments, which are compared with the source.
 fn split(proven: &Proven) -> (Proven, BTreeMap<SegmentIndex, SegmentHash>) {
     let all: Vec<_> = segments(proven).collect();
     let compared = all.len().saturating_sub((COMPARED_BYTES / SEGMENT) as usize);

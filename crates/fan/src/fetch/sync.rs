@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// A sync begins after so many bytes, or after this time if bytes were written.
+/// A sync begins after this number of bytes, or after this time if bytes were written.
 const EVERY: (u64, Duration) = (256 << 20, Duration::from_secs(5));
 /// How often the bytes and the time are compared.
 const LOOK: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ impl Run<'_> {
     pub(super) fn sync(&self) {
         let is_durable = self.job.writing.durable == Durable::Disk;
         let Some(opened) = self.job.journal.filter(|_| is_durable) else { return };
-        // What is recorded during the sync may not be on the disk after it.
+        // A record that is appended during the sync may name bytes that are not on the disk after the sync.
         let length = opened.journal.length();
         let mut stamps: Vec<Stamp> = Vec::new();
         for number in &self.continued {

@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Names and contents.
 type Files = Vec<(String, Vec<u8>)>;
 
-/// Files of many sizes in a store, and what a survey of it tells.
+/// A store with files of many sizes, and the entries that a survey of it returns.
 fn filled() -> (Faulty<Memory>, Files, BTreeMap<Vec<u8>, Found>) {
     let (store, mut files, mut all) = (Memory::default(), Vec::new(), BTreeMap::new());
     for (n, size) in [0, 1, 300, 70_000, 1 << 20, (5 << 20) + 17, 3].into_iter().enumerate() {

@@ -62,8 +62,9 @@ struct Walk<'a, 'b> {
 type Looked = std::result::Result<(StorePath, Found), ErrorKind>;
 
 impl Plan {
-    /// Adds what is wanted of what was found at `from` in a store; the place of `from` at the target is `to`. What is listed
-    /// and is not there is left out, and so is what cannot be read.
+    /// Adds the selected entries at and below `from` in a store; `found` has the metadata of `from`. The place of
+    /// `from` at the target is `to`. Listed names that do not exist are left out, and so are entries that cannot be
+    /// read.
     pub(crate) fn add(
         &mut self,
         source: &Arc<dyn Store>,
@@ -216,7 +217,7 @@ impl Walk<'_, '_> {
                 }
                 looked => looked,
             };
-            // One that cannot be used is told of each name in it.
+            // A directory that cannot be used is reported with each listed name in it.
             if let (Ok((_, found)), Ok(to)) = (followed, place(to, path))
                 && found.kind == Kind::Dir
             {
@@ -276,7 +277,7 @@ fn is_within(path: &StorePath, dir: &StorePath) -> bool {
     dir.names().all(|name| names.next() == Some(name))
 }
 
-/// What is in a directory.
+/// The entries of a directory.
 #[derive(Default)]
 struct Listed {
     items: Vec<Item>,
@@ -320,8 +321,8 @@ fn place(dir: &StorePath, below: &[u8]) -> std::result::Result<StorePath, PathEr
     StorePath::new(&join(dir.as_bytes(), below))
 }
 
-/// Whether reading a file gives bytes. A file that cannot be read has none here: it is told when it is sent. That of a store
-/// behind a network is not read, since its channel measures it.
+/// Whether reading a file gives bytes. It is `false` for a file that cannot be read: the transfer reports the error
+/// when it sends the file. A file of a store behind a network is not read, since its channel measures it.
 fn has_bytes(source: &Arc<dyn Store>, path: &StorePath) -> bool {
     if source.abilities().latency == Latency::RoundTrip {
         return false;

@@ -38,10 +38,10 @@ pub struct Landing {
     several: Option<(Several, Vec<StorePath>)>,
 }
 
-/// What comes to a target.
+/// A source as it arrives at a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Arriving<'a> {
-    /// What the names of the source become.
+    /// How the target changes the names of the source.
     pub renamed: Renamed,
     /// Whether the source is a directory or a file.
     pub kind: FileKind,
@@ -237,12 +237,13 @@ pub(super) fn local(
     Ok((store, journal))
 }
 
-/// What becomes of the name of a source, which the root of a server has none of.
+/// How the target changes the name of a source. The root of a server has no name, so its contents are copied.
 fn renamed((_, named): (&StorePath, &StorePath), renamed: Renamed) -> Renamed {
     if *named == StorePath::ROOT { Renamed::Contents } else { renamed }
 }
 
-/// The same as [`look`]. A directory that an interrupted run of the same command has begun to make is made by this run.
+/// The result of [`look`], except for a directory that an interrupted run of the same command has begun to make: such a
+/// directory counts as missing, and this run makes it.
 fn found(target: &Path, arriving: &Arriving<'_>) -> Result<(AtTarget, Option<Spot>), SessionError> {
     let found = look(target)?;
     let is_made = matches!(arriving.renamed, Renamed::Allowed | Renamed::Contents);
@@ -255,7 +256,8 @@ fn found(target: &Path, arriving: &Arriving<'_>) -> Result<(AtTarget, Option<Spo
     }
 }
 
-/// What has the name of a target, links followed, and its name in a directory if that is one of a file or of nothing.
+/// The kind of entry that has the name of a target, after links are followed; and the name in its directory, if the
+/// entry is a file.
 fn look(target: &Path) -> Result<(AtTarget, Option<Spot>), SessionError> {
     let of_file = |error: FsError| {
         let kind = ErrorKind::from(error);

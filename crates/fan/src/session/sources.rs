@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Sources {
     /// The store: on this machine, the lowest directory above all of them.
     pub store: Arc<dyn Store>,
-    /// What they are called among those of other storages.
+    /// The address that distinguishes these sources from those of other storages.
     pub(super) origin: String,
     pub(super) all: Vec<Source>,
 }
@@ -32,7 +32,7 @@ pub struct Sources {
 pub struct NamedSource {
     /// Its path in the store, without links.
     pub from: StorePath,
-    /// What it is called at the target; `None` if only its contents are meant, as with `dir/.`.
+    /// Its name at the target; `None` if only its contents are meant, as with `dir/.`.
     pub name: Option<Name>,
     /// The path as it was typed.
     pub typed: Vec<u8>,
@@ -42,7 +42,7 @@ pub struct NamedSource {
 pub(super) struct Source {
     /// Its path in the store.
     pub(super) from: StorePath,
-    /// What it is called at the target; `None` if only its contents are meant, as with `dir/.`.
+    /// Its name at the target; `None` if only its contents are meant, as with `dir/.`.
     pub(super) name: Option<Name>,
     pub(super) found: Found,
 }
@@ -127,7 +127,8 @@ impl Sources {
         self.all.len()
     }
 
-    /// The plans of a copy to a destination: one for a store or a directory of this machine. What cannot be read, and a source that cannot be copied beside others, is noted in `failed`.
+    /// The plans of a copy to a destination: one for a store or a directory of this machine. Entries that cannot be
+    /// read, and a source that cannot be copied beside others, are noted in `failed`.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use hikyaku_job::{Base, Opened, Place};
 use hikyaku_store::{End, ErrorKind, Kind as FileKind, Led, Store, StorePath};
 use std::collections::BTreeSet;
 
-/// Tells what each server has of a name.
+/// Returns the kind of the entry that each server has under a name.
 type Look<'a> = &'a dyn Fn(&StorePath) -> Result<Vec<Option<FileKind>>, SessionError>;
 
 /// Where the sources go in a store, or at the servers.
@@ -38,7 +38,8 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// The path is a link that leads nowhere, some servers have a directory there and others a file, there is nothing and no directory for it, or `look` fails.
+    /// The path is a link that leads nowhere, some servers have a directory there and others a file, there is nothing and
+    /// no directory for it, or `look` fails.
     pub fn find(
         look: Look<'_>,
         shown: &str,
@@ -88,7 +89,7 @@ impl Target {
         Ok(Self { path, at, written, parents, shown, dirs: Dirs::Made, several: None })
     }
 
-    /// The same on these servers.
+    /// This target, at several servers.
     pub(super) fn on(self, several: Several) -> Self {
         Self { several: Some(several), ..self }
     }
@@ -105,7 +106,7 @@ impl Target {
         Self { path, at, written, parents, shown, dirs: Dirs::Made, several: None }
     }
 
-    /// The same in a store in which a directory exists as soon as it has an entry.
+    /// This target, in a store in which a directory exists as soon as it has an entry.
     #[must_use]
     pub fn with_implied_dirs(self) -> Self {
         Self { dirs: Dirs::Implied, ..self }
@@ -133,7 +134,7 @@ impl Target {
         self.dirs
     }
 
-    /// What is to be uploaded. What cannot be read is left out, or noted in `failed`.
+    /// The plan of an upload. Entries that cannot be read are left out, or noted in `failed`.
     ///
     /// # Errors
     ///
@@ -172,7 +173,7 @@ impl Target {
         Ok(plan)
     }
 
-    /// What the target means for a source of this kind, and the path that it names.
+    /// The layout of a source of this kind at the target, and the path of the target.
     pub(super) fn layout(
         &self,
         source: (FileKind, Renamed),

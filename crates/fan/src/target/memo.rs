@@ -139,7 +139,8 @@ impl<'a> Target<'a> {
         ))
     }
 
-    /// Records what is there of the file, as it was found. Records of the earlier run may tell of bytes that are lost.
+    /// Records the segments of the file that this run has found. Records of the earlier run may name bytes that are
+    /// lost.
     fn record_left(
         &self,
         draft: &dyn Draft,
@@ -182,7 +183,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The path of a file and its modification time, if the store tells it.
+/// The path of a file and its modification time; `None` if the store reports no modification time.
 pub(crate) type Stamp = Option<(Vec<u8>, (i64, u32))>;
 
 /// The version of a file of this program's making: its size and time. A store guarantees no version of a file as young as that.

@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a message and a name cost a server beside the bytes of a file: so many small files are under way as would be with
-/// so many more bytes each.
+/// Cost of a message and a name at a server, in bytes of a file. Each small file counts as this number of bytes larger,
+/// which limits the number of small files under way.
 const SMALL_COST: u64 = 4 << 10;
 
-/// The first error that the server told of a file.
+/// The first error that the server returned for a file.
 pub(super) type Trouble = Arc<Mutex<Option<RemoteError>>>;
 
-/// Where a file goes, and who hears of it.
+/// The server that a file goes to, and the channel for the events of this file.
 pub(super) struct Way<'a> {
     uploads: &'a Uploads,
     pub(super) at: At,
@@ -62,7 +62,8 @@ impl Run<'_> {
         }
     }
 
-    /// A stream is done with a file. What comes of it is told later, unless this is an error.
+    /// Ends the work of a stream on a file. An error is reported at once; otherwise the result follows with the answer
+    /// of the server.
     fn over(&self, way: &Way<'_>, sent: Result<(), FetchError>) {
         if let Err(error) = sent {
             let (at, attempt) = (way.at, way.attempt);
@@ -103,7 +104,7 @@ impl Run<'_> {
         group
     }
 
-    /// Waits so long, or until all is over.
+    /// Waits for `time`, or until the upload is over or stopped.
     fn sleep(&self, time: Duration) {
         let until = Instant::now() + time;
         loop {
@@ -270,14 +271,14 @@ impl Run<'_> {
 /// How much of a file was sent.
 pub(super) enum Sent {
     All,
-    /// Another server has it, or this one is lost: nobody waits for an end.
+    /// Another server has the file, or this server is lost: the upload waits for no result of this attempt.
     Unwanted,
 }
 
 /// Bytes of a file in which holes are looked for at once.
 const RUN_BYTES: u64 = 64 << 20;
 
-/// Nobody hears it any more when all is over.
+/// Reports an event. After the end of the upload the receiver may be closed, so `send` may fail.
 pub(super) fn tell(say: &Sender<Event>, event: Event) {
     let _ = say.send(event);
 }

@@ -71,7 +71,7 @@ impl Run<'_> {
         done
     }
 
-    /// Fetches a file, and gives its bytes in order. `each` tells whether more is wanted.
+    /// Fetches a file, and passes its bytes to `each` in order. `each` returns whether more bytes are wanted.
     fn ranges(
         &self,
         (channels, way): (&Channels<'_>, &Way<'_>),
@@ -97,7 +97,7 @@ impl Run<'_> {
                 &cut,
                 &|bytes| self.job.meter.add_moved(call.server, bytes),
                 &mut |segment| {
-                    // What comes after a damaged segment is asked for again.
+                    // The bytes after a damaged segment are requested again.
                     let range = geometry.range(segment.index).filter(|range| range.start == done);
                     if let Some(range) = range.filter(|_| is_wanted) {
                         is_wanted = each(range.start, segment.bytes);

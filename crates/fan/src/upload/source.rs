@@ -103,7 +103,7 @@ pub(super) struct Call<'a> {
     pub(super) fetcher: Arc<dyn Fetcher>,
 }
 
-/// It is looked this often whether anybody still waits for a call.
+/// How often a thread that waits for a call checks whether the call is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl<'a> Channels<'a> {
@@ -129,7 +129,7 @@ impl<'a> Channels<'a> {
     ///
     /// # Errors
     ///
-    /// All of them are gone, or nobody waits any more.
+    /// The connections of all these servers are lost, or the call is not wanted any more.
     pub(super) fn call(
         &self,
         at: &[ServerId],
@@ -164,7 +164,8 @@ impl<'a> Channels<'a> {
 }
 
 impl Call<'_> {
-    /// The call failed because the channel was lost: it is connected again, or is gone.
+    /// Connects to the server again, if the call failed because the channel was lost. If that fails, the channel stays
+    /// lost.
     pub(super) fn lost(&self) {
         if self.fetcher.is_alive() {
             return;

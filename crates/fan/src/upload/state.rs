@@ -1,4 +1,4 @@
-//! What is known of an upload and its servers while it runs.
+//! State of an upload and of its servers while it runs.
 
 use super::queue::{Load, Queue, TaskId, Turn};
 use super::run::{At, Attempt, Run};
@@ -10,14 +10,14 @@ use hikyaku_units::Retries;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// What the threads of an upload have in common.
+/// State that the threads of an upload share.
 pub(super) struct State {
     pub(super) queue: Queue,
     pub(super) links: Vec<Link>,
     pub(super) uploaded: Fetched,
     /// By the number of the file: its tasks that are not over.
     pub(super) tasks: Vec<usize>,
-    /// Since when no server is there.
+    /// Since when no server is connected.
     pub(super) gone_since: Option<Instant>,
     /// Lanes that send a file.
     pub(super) busy: usize,
@@ -28,7 +28,7 @@ pub(super) struct State {
 pub(super) struct Link {
     /// `None` if it is lost.
     pub(super) client: Option<Client>,
-    /// Counts connections, to tell late answers from those that matter.
+    /// Counts connections, so that an answer of an earlier connection is recognized.
     pub(super) epoch: u32,
     pub(super) flow: Flow,
     pub(super) backlog: u64,
@@ -57,7 +57,7 @@ impl State {
         self.links.iter().map(load).collect()
     }
 
-    /// What the sending of a file may do next.
+    /// Whether the sending of a file goes on, waits or is over.
     pub(super) fn turn(&self, at: At, attempt: Attempt) -> Turn {
         match self.is_over || self.links[at.server.0].epoch != at.epoch {
             true => Turn::Over,
@@ -89,7 +89,7 @@ pub(super) fn close(state: &State, why: &str) {
 }
 
 impl Run<'_> {
-    /// The servers that are there.
+    /// The servers that are connected.
     pub(super) fn clients(&self) -> Vec<(At, Client)> {
         let state = self.state();
         let links = (0..).map(ServerId).zip(&state.links);

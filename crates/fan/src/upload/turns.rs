@@ -21,7 +21,7 @@ impl Run<'_> {
         }
     }
 
-    /// The same if there is one now.
+    /// Gives a lane its next file if there is one at this moment, without waiting.
     pub(super) fn next_now(&self, at: At) -> Option<Attempt> {
         let mut state = self.state();
         let is_there = !state.is_over && state.links[at.server.0].epoch == at.epoch;
@@ -49,8 +49,8 @@ impl Run<'_> {
         self.changed.notify_all();
     }
 
-    /// Waits until the server has room for more, and notes that so many bytes are sent. `false` if the file is not to be
-    /// sent there any more.
+    /// Waits until the server has room, and counts `bytes` as sent. `false` if the file is not to be sent to this
+    /// server any more.
     pub(super) fn room(&self, at: At, attempt: Attempt, bytes: u64) -> bool {
         self.limit.wait(bytes, || self.is_ended());
         let mut state = self.state();
@@ -84,7 +84,8 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that so many bytes are sent for which there was room. `false` if the file is not to be sent there any more.
+    /// Counts `bytes` as sent, for which the server had room before. `false` if the file is not to be sent to this
+    /// server any more.
     pub(super) fn sends(&self, at: At, attempt: Attempt, bytes: u64) -> bool {
         self.limit.wait(bytes, || self.is_ended());
         let mut state = self.state();

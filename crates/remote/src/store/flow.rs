@@ -29,18 +29,21 @@ pub struct Flow {
 /// What may be under way at least: with it a path of 1 Gbit/s and 60 ms is full from the start, and the window of a longer
 /// one grows by a factor of several each round trip.
 const WINDOW_BYTES_MIN: u64 = 8 << 20;
-/// The same to a server whose rate is settled. What is under way of a file that another server takes over holds up the next one.
+/// Minimum of the bytes under way to a server whose rate is settled. If another server takes a file over, the bytes of
+/// this file that are under way delay the next file.
 const WINDOW_BYTES_SETTLED_MIN: u64 = 2 << 20;
 /// A rate is measured over this time at least, and over a round trip.
 const MEASURED: Duration = Duration::from_millis(250);
-/// What was measured before this time counts e times less than what is measured now. A lost packet delays all bytes behind it
-/// by a round trip or more, and then they arrive at once: one measurement is far below the rate, and the next one far above it.
+/// A measurement that is older than a present one by this time counts e times less. A lost packet delays all bytes
+/// behind it by a round trip or more, and then they arrive at once: one measurement is far below the rate, and the next
+/// one far above it.
 const REMEMBERED: Duration = Duration::from_secs(4);
-/// At its begin a connection doubles its rate in each round trip. What was measured before does not count after two measurements
-/// in a row that are so many times above the average, or after one of them that is above it by the second factor.
+/// At its begin a connection doubles its rate in each round trip. Earlier measurements do not count after two
+/// measurements in a row that are above the average by the first factor, or after one measurement that is above it by
+/// the second factor.
 const GROWTH_FACTOR: f64 = 1.25;
 const LEAP_FACTOR: f64 = 2.5;
-/// A rate is settled when so many seconds count, and three round trips.
+/// A rate is settled when the measurements that count cover this number of seconds, and three round trips.
 const SETTLED_SECONDS: f64 = 0.75;
 /// What may be under way beside what the path holds.
 const AHEAD: Duration = Duration::from_secs(1);
@@ -125,7 +128,7 @@ impl Flow {
         (self.seconds > 0.0).then(|| self.bytes / self.seconds)
     }
 
-    /// The bytes and seconds of all measurements, with those of the present one, which has lasted so long.
+    /// The bytes and seconds of all measurements, with those of the present one, which has lasted for `time`.
     fn counted(&self, time: Duration) -> (f64, f64) {
         let share = (-time.as_secs_f64() / REMEMBERED.as_secs_f64()).exp();
         let (bytes, seconds) = (self.bytes * share, self.seconds * share);

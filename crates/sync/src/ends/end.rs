@@ -25,9 +25,9 @@ pub(crate) struct Reaching<'a> {
     pub(crate) way: &'a WayPlan,
     /// The service that has buckets.
     pub(crate) endpoint: Option<String>,
-    /// Whether what would make a connection faster is said.
+    /// Whether hints for a faster connection are left out.
     pub(crate) is_quiet: bool,
-    /// What this process may take.
+    /// Memory that this process may use.
     pub(crate) memory: DataSize,
     /// Ends ssh while it logs in.
     pub(crate) scope: Scope,
@@ -40,7 +40,7 @@ pub(crate) struct End {
     memory: DataSize,
 }
 
-/// What has the files of an end.
+/// The machine or the storage that has the files of an end.
 enum Ground {
     /// This machine.
     Here,
@@ -169,7 +169,7 @@ impl End {
         })
     }
 
-    /// What has a name.
+    /// The kind of entry that a path names: a directory, another entry or nothing.
     pub(super) fn found(&self, path: &[u8], links: Links) -> Result<Found> {
         let of = |is_dir: bool| if is_dir { Found::Dir } else { Found::Other };
         match &self.ground {
@@ -268,7 +268,7 @@ impl End {
         StorePath::new(&inner(path)).map_err(text)
     }
 
-    /// What a storage says of a path.
+    /// The error of a storage for a path.
     fn unfit(&self, path: &[u8], error: &StoreError) -> Error {
         code_of(error.kind).error(format!("{}: {}", self.shown(path), error.kind))
     }
@@ -279,7 +279,7 @@ impl End {
         io::Error::new(ErrorKind::NotFound, text).into()
     }
 
-    /// What the far side says of a path, as the error that this machine would have.
+    /// The error of the far side for a path, as the error that this machine would return.
     fn refused(&self, error: &Failed, path: &[u8]) -> Error {
         let kind = match error {
             Failed::Refused { status: Status::NoSuchFile, .. } => ErrorKind::NotFound,

@@ -1,4 +1,4 @@
-//! What the walk knows of a name, and why something could not be done to it.
+//! Metadata of a name in a walk, and the reason why an operation on a name failed.
 
 use super::Kind;
 use hikyaku_fs::Shown;

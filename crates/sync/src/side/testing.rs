@@ -43,12 +43,12 @@ impl TestSide {
         Self { side, store }
     }
 
-    /// The same behind a network.
+    /// This side behind a network.
     pub(crate) fn far(self) -> Self {
         Self::of(self.store.far(Writes::InOrder))
     }
 
-    /// The same, but the first so many of such operations on each of these paths fail.
+    /// This side, where the first `times` such operations on each of these paths fail.
     pub(crate) fn failing(
         self,
         (operation, times): (Operation, u32),
@@ -62,12 +62,12 @@ impl TestSide {
         self
     }
 
-    /// The same, but these directories cannot be listed.
+    /// This side, where these directories cannot be listed.
     pub(crate) fn closed(self, dirs: &[&str]) -> Self {
         self.failing((Operation::List, u32::MAX), dirs, ErrorKind::Denied)
     }
 
-    /// Makes a directory, or a file of so many bytes.
+    /// Makes a directory, or a file of `size` bytes.
     pub(crate) fn add(&self, name: &str, size: usize) {
         let (path, bytes) = (path(name), vec![0; size]);
         let modified = Some(Time { secs: 9, nanos: 0 });

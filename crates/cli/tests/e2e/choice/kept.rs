@@ -1,4 +1,4 @@
-//! What is kept of a copy that was stopped, and what the next one makes of it.
+//! Tests of stopped copies: the bytes that a stopped copy keeps, and how the next copy uses them.
 
 use super::Rig;
 use crate::common::daemon::said;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Stops a slow copy when `is_begun` holds, and gives what it said.
+/// Runs a slow copy, interrupts it when `is_begun` holds, and returns its standard error.
 fn stopped(rig: &Rig, words: &[&str], is_begun: impl Fn() -> bool) -> String {
     let mut command = rig.client.command(&["cp", "-r", "-l", "8m"]);
     let command = command.args(words).current_dir(rig.at("")).stderr(Stdio::piped());
@@ -65,7 +65,7 @@ fn unfinished_bytes(made: &Path) -> u64 {
     partials.filter_map(|path| fs::metadata(path).ok()).map(|meta| meta.len()).sum()
 }
 
-/// What is unfinished on this host.
+/// The output of `hikyaku cp --unfinished`: the unfinished copies on this host.
 fn listed(rig: &Rig) -> String {
     let listed = rig.client.command(&["cp", "--unfinished"]).output().unwrap();
     String::from_utf8(listed.stdout).unwrap()

@@ -278,7 +278,7 @@ fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
             assert_eq!(fs::read_to_string(rig.at("target")).unwrap(), "new", "{way:?}");
         }
     }
-    // The second time the daemon's file is there already, and is in the list all the same.
+    // At the second copy from the daemon the target has the daemon's file already. The manifest lists the file anyway.
     for way in [Way::Here, Way::Ssh, Way::FromDaemons, Way::FromDaemons] {
         let (output, said) = rig.run(way, &words(&["--manifest", "name"]));
         assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");

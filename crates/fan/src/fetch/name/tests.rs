@@ -78,7 +78,7 @@ fn a_place_that_stays_lost_and_other_errors_fail_a_file() {
         ("small", ErrorKind::Denied),
     ];
     assert_eq!(failed, wanted.map(|(name, kind)| (name.to_owned(), kind)));
-    // What has no name does not count.
+    // A file without a name does not count.
     assert_eq!((done.files, meter.written()), (1, 3 << 20));
     let names = target.list(&StorePath::ROOT, None, 10).unwrap().items;
     assert_eq!(names.len(), 1);

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Bytes of the large file: more than forty segments.
 const LARGE: usize = (43 << 20) + 11;
 
-/// A channel that counts the bytes that it brings, and stops the transfer after so many.
+/// A channel that counts the bytes that it brings, and stops the transfer after `stops_after` of them.
 struct Counted {
     fetcher: Arc<dyn Fetcher>,
     bytes: AtomicU64,
@@ -44,7 +44,7 @@ impl Fetcher for Counted {
     ) -> Result<usize, Unfetched> {
         self.fetcher.ranges(file, ranges, cut, arrived, &mut |segment| {
             let bytes = segment.bytes.len() as u64;
-            // What comes after the stop is lost on its way.
+            // The channel loses the segments that come after the stop.
             if self.bytes.load(Ordering::SeqCst) < self.stops_after {
                 each(segment);
                 self.bytes.fetch_add(bytes, Ordering::SeqCst);
@@ -106,12 +106,12 @@ impl Scene {
         Self { source, target: Arc::new(Memory::default()), known, folder }
     }
 
-    /// Runs the transfer until it has brought so many bytes of the large file. Returns the bytes that it brought.
+    /// Runs the transfer until it has brought `stops_after` bytes of the large file. Returns the bytes that it brought.
     fn run(&self, stops_after: u64) -> (Fetched, u64, Meter) {
         self.run_onto(self.target.clone(), stops_after)
     }
 
-    /// The same onto another store.
+    /// Runs the transfer as `run` does, but onto another store.
     fn run_onto(&self, target: Arc<dyn Store>, stops_after: u64) -> (Fetched, u64, Meter) {
         let place = Place::of("memory", Base::Address("memory:"), None);
         let opened: Opened = JournalFile::open_in(&self.folder, &place, "memory").unwrap();
@@ -179,7 +179,7 @@ fn the_second_run_fetches_what_the_first_one_has_not_brought() {
             path == b"large" && *error == FetchError::Stopped
         };
         assert!(stopped.failed.iter().any(is_stopped), "{known:?}: {stopped:?}");
-        // The words of a stopped command say this.
+        // The message of a stopped command depends on this value.
         assert_eq!(meter.is_continued(), known != Known::Not, "{known:?}");
         assert!(get(&scene.target, "large").is_none() && scene.journals() == 1, "{known:?}");
         let (done, second, meter) = scene.run(u64::MAX);

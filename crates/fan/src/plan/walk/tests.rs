@@ -129,7 +129,8 @@ fn a_list_names_what_is_copied_and_the_directories_above_it() {
     ];
     assert_eq!(all, wanted);
     assert_eq!(left_out, [("t/none".to_owned(), Why::Server(ErrorKind::NotFound))]);
-    // A directory is copied as a whole, once, or told to be one.
+    // A listed directory is copied as a whole, once. With `Depth::File` it is left out, and the reason is that it is a
+    // directory.
     let both = [names[0].clone(), names[4].clone()];
     let (all, _) = plan(&source, &choice(&both, Depth::Tree));
     let wanted = ["to/", "to/deep/", "to/deep/a = t/deep/a", "to/deep/beside/"];
