@@ -39,29 +39,12 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     let options = args.options();
     let rules = args.rules().map_err(bad_rule)?;
     let rules = with_backups(rules, &options)?;
-    let [source, target] = &args.paths[..] else {
-        return Err(usage("one source at a time; try: a command for each source"));
-    };
     check(&options)?;
-    let settings = settings::of_user()?;
-    let parsed = |path| match Location::parse(path) {
-        Ok(location) => Ok(location.with_clusters(&settings)),
-        Err(error) => {
-            let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            Err(usage(&format!("{error}{remedy}")))
-        }
-    };
-    let (source, target) = (parsed(source)?, parsed(target)?);
-    check_ends([&source, &target])?;
+    let [source, target] = locations(args)?;
     let ways = hikyaku_copy::ways(&CopyPlan::new(vec![source.clone()], target.clone()))?;
     let notes = TABLE.check(&args.given, &ways)?;
     let far = [&source, &target].into_iter().filter(|at| matches!(at, Location::Remote(_))).count();
-    if far > 0 && options.window == Window::Exact {
-        return Err(misuse(
-            "--modify-window -1 compares nanoseconds, and a far side tells whole seconds",
-            "leave it out, or -I, which copies all files",
-        ));
-    }
+    check_far(far, &options)?;
     let list = args.names()?;
     let way = args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
     // The copies of contents go over the login of the session.
@@ -90,7 +73,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     };
     if is_by_sftp && far > 1 {
         let text = "between two other machines, hikyaku is needed on both";
-        return Err(misuse(text, "install it there, or the same command on one of the two"));
+        return Err(misuse(text, "install it on both, or the same command on one of the two"));
     }
     later.iter().filter(|note| !notes.contains(*note)).for_each(note);
     let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
@@ -151,6 +134,35 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     let scope = interrupt.scope();
     let applying = Applying { target, scope: &scope, failures: Vec::new() };
     Run { plan, options: &options, source, copying, out }.finish(applying)
+}
+
+/// The source and the target.
+fn locations(args: &SyncArgs) -> Result<[Location; 2]> {
+    let [source, target] = &args.paths[..] else {
+        return Err(usage("one source at a time; try: a command for each source"));
+    };
+    let settings = settings::of_user()?;
+    let parsed = |path| match Location::parse(path) {
+        Ok(location) => Ok(location.with_clusters(&settings)),
+        Err(error) => {
+            let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            Err(usage(&format!("{error}{remedy}")))
+        }
+    };
+    let ends = [parsed(source)?, parsed(target)?];
+    check_ends([&ends[0], &ends[1]])?;
+    Ok(ends)
+}
+
+/// Refuses options that the SFTP servers of hosts cannot follow. `far` is the number of such hosts.
+fn check_far(far: usize, options: &Options) -> Result<()> {
+    if far > 0 && options.window == Window::Exact {
+        return Err(misuse(
+            "--modify-window -1 compares nanoseconds, and a far side tells whole seconds",
+            "leave it out, or -I, which copies all files",
+        ));
+    }
+    Ok(())
 }
 
 /// The error of a rule: a mistake of the command line, or a file that cannot be read.
