@@ -10,6 +10,7 @@ mod ids;
 mod markdown;
 mod marks;
 mod messages;
+mod orphans;
 mod pages;
 mod purity;
 mod readers;
@@ -182,6 +183,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
     findings.extend(ids::check(&tree.files));
+    findings.extend(orphans::check(&tree.files));
     findings.extend(references::check(&tree.files, &tree.sources));
     findings.extend(workflows::check(&tree.files, &tree.minimum_rust));
     let mut with = |path: &str, rule: &dyn Fn(&TextFile) -> Vec<Finding>| match tree.document(path)
