@@ -36,5 +36,4 @@ const OPTIONS: &[Other] = &[
     other(("-O", Some('O')), One, "-O", Refused("", "hikyaku proxy status, on, off or drain")),
     other(("-M", Some('M')), No, "-M", Refused("a gateway is reached by its name", "hikyaku proxy status")),
     other(("-b", Some('b')), One, "-b", Refused("", "-o BindAddress=ADDRESS")),
-    other(("connections", None), One, "--connections", Refused("the number of connections is found on the path", "leave it out")),
 ];
