@@ -200,8 +200,8 @@ fn a_small_file_that_is_told_to_be_empty_is_copied_as_those_of_proc_are() {
 
 #[test]
 fn a_file_without_end_gets_no_name() {
-    // Files that go together with others, one that goes alone, and one that is told to be empty.
-    for (size, bytes_max) in [(5, 5), (1 << 20, 1 << 20), (0, 1 << 20)] {
+    // A file that goes together with others, and one that the server reports to be empty.
+    for (size, bytes_max) in [(5, 5), (0, 1 << 20)] {
         let lie = Lie { entries: &[("good", false)], size, contents: Contents::Endless };
         let (dir, tally, failures) = copied("endless", lie, |_| {});
         assert_eq!(paths(&dir), ["target", "target/top"], "{size}");
@@ -209,6 +209,16 @@ fn a_file_without_end_gets_no_name() {
         assert!(tally.bytes <= bytes_max, "{size}: {}", tally.bytes);
         fs::remove_dir_all(&dir).unwrap();
     }
+}
+
+/// The server reports this size before and after. No client can know that it has more bytes.
+#[test]
+fn a_large_file_without_end_has_the_size_that_the_server_reports() {
+    let lie = Lie { entries: &[("good", false)], size: 1 << 20, contents: Contents::Endless };
+    let (dir, tally, failures) = copied("large", lie, |_| {});
+    assert_eq!(fs::metadata(dir.join("target/top/good")).unwrap().len(), 1 << 20);
+    assert_eq!((tally.files, tally.bytes, failures), (1, 1 << 20, 0));
+    fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]
