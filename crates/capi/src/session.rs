@@ -1,6 +1,6 @@
 //! Sessions with servers, without C.
 
-use hikyaku_fan::{
+use hikyaku_mover::{
     Choice, Destination, Done, Download, HostStatus, Kind, Meter, Modes, Session as Started,
     SessionError, Setup, Streams, Together, Upload, named, remote_path,
 };
@@ -54,7 +54,7 @@ pub(crate) enum CallError {
     #[error("{name}: '{value}' {why}")]
     Value { name: &'static str, value: String, why: &'static str },
     #[error("{}", told(.0))]
-    Files(Vec<hikyaku_fan::Failed>),
+    Files(Vec<hikyaku_mover::Failed>),
     #[error("a bug in hikyaku: the call panicked")]
     Panicked,
 }
@@ -251,7 +251,7 @@ impl CallError {
     }
 }
 
-fn told(failed: &[hikyaku_fan::Failed]) -> String {
+fn told(failed: &[hikyaku_mover::Failed]) -> String {
     let Some(first) = failed.first() else { return "nothing failed".to_owned() };
     let path = hikyaku_fs::Shown::new(&first.path).to_string();
     let text = match first.text.strip_prefix(&format!("{path}: ")) {

@@ -22,8 +22,8 @@ use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures,
     UPDATE_EVERY, headline, print_end, printed, unwritten,
 };
-use hikyaku_fan::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_fs::Shown;
+use hikyaku_mover::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash, Pass};
 use order::Order;

@@ -1,6 +1,6 @@
 //! What calls return, as Python sees it.
 
-use hikyaku_fan::{HostState, Session};
+use hikyaku_mover::{HostState, Session};
 use hikyaku_reach::dial::Carrier;
 use hikyaku_store::Kind;
 use pyo3::prelude::*;
@@ -85,7 +85,7 @@ shown!(HostStatus, "HostStatus", host, error, carrier, free, total, rate);
 shown!(Entry, "Entry", name, kind, size, hosts);
 
 impl Done {
-    pub(crate) fn new(py: Python<'_>, done: &hikyaku_fan::Done) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, done: &hikyaku_mover::Done) -> PyResult<Self> {
         let lost = done.lost.iter().map(|(address, error)| {
             Py::new(py, Lost { host: address.to_string(), reason: error.to_string() })
         });
@@ -95,7 +95,7 @@ impl Done {
 }
 
 impl HostStatus {
-    pub(crate) fn new(status: hikyaku_fan::HostStatus) -> Self {
+    pub(crate) fn new(status: hikyaku_mover::HostStatus) -> Self {
         let host = status.address.to_string();
         match status.state {
             HostState::Up(up) => Self {
@@ -128,7 +128,7 @@ impl HostStatus {
 }
 
 impl Entry {
-    pub(crate) fn new(session: &Session, name: &[u8], held: &hikyaku_fan::Held) -> Self {
+    pub(crate) fn new(session: &Session, name: &[u8], held: &hikyaku_mover::Held) -> Self {
         let found = held.found;
         let met = session.met();
         Self {

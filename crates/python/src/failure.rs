@@ -1,7 +1,7 @@
 //! Errors as exceptions.
 
-use hikyaku_fan::{Failed, Kind, SessionError};
 use hikyaku_fs::Shown;
+use hikyaku_mover::{Failed, Kind, SessionError};
 use hikyaku_transfer::FailureKind;
 use hikyaku_units::counted;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The extension module of the Python package `hikyaku`: a session with servers (`hikyaku-fan`).
+//! The extension module of the Python package `hikyaku`: a session with servers (`hikyaku-mover`).
 //!
 //! The classes that users see are in `python/hikyaku`; this module converts. A call that waits lets the interpreter go
 //! (`wait`). The `unsafe` code that a Python module needs is made by PyO3's macros.

@@ -4,7 +4,7 @@ use crate::convert::{Done, Entry, HostStatus};
 use crate::failure::{of_files, of_session, of_text};
 use crate::setup::Words;
 use crate::wait::{Progress, wait};
-use hikyaku_fan::{
+use hikyaku_mover::{
     Choice, Destination, Download, Existing, Meter, Modes, SessionError, Streams, Together, Upload,
     remote_path,
 };
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[pyclass(frozen)]
 pub(crate) struct Session {
     /// `None` after it was stopped.
-    session: Mutex<Option<Arc<hikyaku_fan::Session>>>,
+    session: Mutex<Option<Arc<hikyaku_mover::Session>>>,
 }
 
 #[pymethods]
@@ -165,7 +165,7 @@ impl Session {
 }
 
 impl Session {
-    fn session(&self, py: Python<'_>) -> PyResult<Arc<hikyaku_fan::Session>> {
+    fn session(&self, py: Python<'_>) -> PyResult<Arc<hikyaku_mover::Session>> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
         session.ok_or_else(|| of_text(py, "the session has been stopped"))
     }
@@ -180,7 +180,7 @@ const fn modes(are_kept: bool) -> Modes {
 }
 
 /// What a transfer returns: files that failed are an exception.
-fn ended(py: Python<'_>, done: Result<hikyaku_fan::Done, SessionError>) -> PyResult<Done> {
+fn ended(py: Python<'_>, done: Result<hikyaku_mover::Done, SessionError>) -> PyResult<Done> {
     let done = done.map_err(|error| of_session(py, &error))?;
     if !done.failed.is_empty() {
         return Err(of_files(py, &done.failed));

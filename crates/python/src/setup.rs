@@ -1,7 +1,7 @@
 //! What a session begins with, from the words of a Python program.
 
 use crate::failure::of_session;
-use hikyaku_fan::{ClientParameters, Parameters, ServerParameters, Setup, named};
+use hikyaku_mover::{ClientParameters, Parameters, ServerParameters, Setup, named};
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
 use hikyaku_units::{DataSize, Rate, parse_limit};

@@ -1,6 +1,6 @@
 //! Work that takes long: the interpreter goes on meanwhile, signals are looked at, and progress is told.
 
-use hikyaku_fan::Meter;
+use hikyaku_mover::Meter;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use hikyaku_crypto::KnownPeers;
-use hikyaku_fan::{
+use hikyaku_mover::{
     Choice, Destination, Done, Download, HostState, Kind, Meter, Modes, Parameters, Session,
     SessionError, Setup, Streams, Together, Upload, remote_path,
 };

@@ -4,7 +4,7 @@ use super::Weakening;
 use super::table::{Tests, weak};
 
 const JOB: Tests = ("hikyaku-job", &["--lib"]);
-const FAN: Tests = ("hikyaku-fan", &["--lib"]);
+const MOVER: Tests = ("hikyaku-mover", &["--lib"]);
 const SPREAD: Tests = ("hikyaku-spread", &["--lib"]);
 const FS: Tests = ("hikyaku-fs", &["--lib"]);
 const MOUNT: Tests = ("hikyaku-mount", &["--lib"]);
@@ -16,8 +16,8 @@ const GET: Tests = ("hikyaku-web-get", &["--test", "get"]);
 const NETRC: Tests = ("hikyaku-http", &["--lib"]);
 const STORE_HTTP: Tests = ("hikyaku-store-http", &["--test", "http"]);
 
-const CHOICE: &str = "crates/fan/src/choice.rs";
-const DRESS: &str = "crates/fan/src/dress.rs";
+const CHOICE: &str = "crates/mover/src/choice.rs";
+const DRESS: &str = "crates/mover/src/dress.rs";
 const CHANGES: &str = "crates/mount/src/changes.rs";
 const PACE: &str = "crates/reach/src/pace.rs";
 const SESSIONS: &str = "crates/serve/src/sessions.rs";
@@ -46,7 +46,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "choice, patterns below directories",
         CHOICE,
         ("dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out", "leaves_out"),
-        FAN,
+        MOVER,
         "patterns_and_lists_choose_names_below_a_source",
     ),
     weak(
@@ -56,14 +56,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
             "(Self::Usual { .. }, Some(found)) => found.mode,",
             "(Self::Usual { umask }, Some(_)) => mode & !umask,",
         ),
-        FAN,
+        MOVER,
         "a_file_that_is_replaced_keeps_its_bits_unless_those_of_the_source_are_kept",
     ),
     weak(
         "modes of servers, a directory that is there",
         DRESS,
         ("(Self::Usual { .. }, DirState::There)", "(Self::Usual { umask: 0 }, DirState::There)"),
-        FAN,
+        MOVER,
         "a_directory_gets_its_bits_when_it_is_filled_and_keeps_the_sticky_one",
     ),
     weak(
@@ -75,9 +75,9 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "streams of servers, their order",
-        "crates/fan/src/in_order.rs",
+        "crates/mover/src/in_order.rs",
         ("Work::Waits if at == state.taken =>", "Work::Waits =>"),
-        FAN,
+        MOVER,
         "parts_that_come_early_wait_for_those_before_them",
     ),
     weak(

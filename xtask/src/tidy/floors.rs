@@ -64,7 +64,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-perf", 8),
     place("hikyaku-lab", 8),
     place("hikyaku-proxy", 8),
-    place("hikyaku-fan", 7),
+    place("hikyaku-mover", 7),
     place("hikyaku-image-source", 7),
     place("hikyaku-serve", 8),
     place("hikyaku-mount", 8),

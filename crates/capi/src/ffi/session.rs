@@ -2,7 +2,7 @@
 
 use super::{Failure, guarded, text};
 use crate::session::{CallError, Session, Verdict};
-use hikyaku_fan::{Done, HostState, Kind};
+use hikyaku_mover::{Done, HostState, Kind};
 use hikyaku_transfer::FailureKind;
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;

@@ -2,7 +2,7 @@
 
 use super::CopyArgs;
 use clap::Args;
-use hikyaku_fan::{ClientParameters, Parameters, ServerParameters};
+use hikyaku_mover::{ClientParameters, Parameters, ServerParameters};
 use hikyaku_units::{Rate, parse_duration, parse_limit};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::{Order, Outcome};
 use crate::outcome::kind_of_file;
 use anyhow::Result;
 use hikyaku_console::{Board, Ending, PathFigures, headline, unwritten};
-use hikyaku_fan::{Failed, Kind};
+use hikyaku_mover::{Failed, Kind};
 use hikyaku_transfer::FailureKind;
 use std::time::Instant;
 

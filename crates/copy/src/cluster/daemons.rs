@@ -4,7 +4,7 @@ use super::order::written;
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, follow, start};
 use anyhow::{Context, Result};
-use hikyaku_fan::{Choice, Direction, Download, Meter, Together, Upload, Watch, remote_path};
+use hikyaku_mover::{Choice, Direction, Download, Meter, Together, Upload, Watch, remote_path};
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_store::StorePath;
 use std::path::PathBuf;

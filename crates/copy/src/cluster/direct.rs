@@ -3,10 +3,10 @@
 
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
-use hikyaku_fan::{
+use hikyaku_job::Opened;
+use hikyaku_mover::{
     Direction, Done, Job, Meter, Modes, Plan, Same, ServerId, Session, Taking, Times, Watch, fetch,
 };
-use hikyaku_job::Opened;
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,11 +7,11 @@ use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, headline, say, with_remedy};
-use hikyaku_fan::{
+use hikyaku_job::in_store;
+use hikyaku_mover::{
     Arriving, Choice, Direction, Done, Plan, ServerId, Session, Together, failure_kind,
     gfarm_census, remote_path, unfit,
 };
-use hikyaku_job::in_store;
 use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::Fetcher;
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Node, Survey, Trouble, survey};

@@ -5,7 +5,7 @@ use super::target::TargetEnd;
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::Result;
-use hikyaku_fan::{Choice, Direction, Done, ServerId, Sources, Together, failure_kind};
+use hikyaku_mover::{Choice, Direction, Done, ServerId, Sources, Together, failure_kind};
 use hikyaku_store::fetchers;
 use std::path::PathBuf;
 

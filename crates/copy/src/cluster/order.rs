@@ -7,9 +7,11 @@ use crate::plan::{By, CopyPlan};
 use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, begun, headline, say};
-use hikyaku_fan::{Choice, Claims, Hashes, Modes, Parameters, Streams, Together, Writing, Written};
 use hikyaku_fs::Patience;
 use hikyaku_job::Choice as Patterns;
+use hikyaku_mover::{
+    Choice, Claims, Hashes, Modes, Parameters, Streams, Together, Writing, Written,
+};
 use hikyaku_pair::Options;
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};

@@ -9,11 +9,11 @@ use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, say, with_remedy};
-use hikyaku_fan::{
+use hikyaku_job::in_store;
+use hikyaku_mover::{
     Arriving, Choice, Direction, Done, Modes, Plan, ServerId, SessionError, Target, Together,
     failure_kind, stored_census, unfit,
 };
-use hikyaku_job::in_store;
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::{End, ErrorKind, Kind, Last, Led, StorePath, fetchers};

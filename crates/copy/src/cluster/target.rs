@@ -6,7 +6,7 @@ use super::{Order, daemons, stored};
 use crate::run::check_target;
 use anyhow::{Context, Result};
 use hikyaku_console::Registration;
-use hikyaku_fan::{Destination, Target};
+use hikyaku_mover::{Destination, Target};
 use hikyaku_store::Store;
 use std::cell::OnceCell;
 use std::sync::Arc;

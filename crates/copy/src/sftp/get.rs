@@ -9,13 +9,13 @@ use crate::cluster::of_session;
 use crate::outcome::of_new_tree;
 use anyhow::{Context, Result};
 use hikyaku_console::Kept;
-use hikyaku_fan::{
+use hikyaku_fs::{Name, Patience, Shown};
+use hikyaku_job::{Choice as Patterns, End};
+use hikyaku_mover::{
     Choice, Destination, Failed, FetchError, Fetched, Hashes, Job, Kind, Landed, LeftOut, Meter,
     Modes, NamedSource, Parameters, Plan, Same, Sources, Streams, Taking, Times, Together, Why,
     failure_kind, fetch,
 };
-use hikyaku_fs::{Name, Patience, Shown};
-use hikyaku_job::{Choice as Patterns, End};
 use hikyaku_sftp::Client;
 use hikyaku_store::{ErrorKind, Fetcher, Last, Store, fetchers};
 use hikyaku_store_sftp::Sftp;

@@ -63,7 +63,7 @@ fn errors_without_kinds_are_for_users() {
         ("hikyaku-reach", None, 0),
         ("hikyaku-net", None, 1),
         ("hikyaku-net", Some("dev"), 0),
-        ("hikyaku-fan", None, 1),
+        ("hikyaku-mover", None, 1),
         ("hikyaku-capi", None, 1),
         ("hikyaku-python", None, 1),
     ] {

@@ -356,7 +356,7 @@ impl<'a> Run<'a> {
             Command::Retry { server } => {
                 let server = ServerId(usize::from(server.0));
                 let tried = state.servers[server.0].clone();
-                let named = thread::Builder::new().name("fan-retry".to_owned());
+                let named = thread::Builder::new().name("mover-retry".to_owned());
                 named.spawn_scoped(scope, move || self.retry(server, &tried)).map(drop)
             }
             // What is whole is known from its target.

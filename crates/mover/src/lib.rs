@@ -1,4 +1,4 @@
-//! One-to-many transfers: one machine fetches from many servers at once, or uploads to them.
+//! Moves files between stores: this program reads any sources, one or many servers at once, and writes any targets.
 //!
 //! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away

@@ -228,7 +228,7 @@ impl Session {
     ) -> Result<T, SessionError> {
         let main = thread::current();
         thread::scope(|scope| {
-            let work = thread::Builder::new().name("fan-session".to_owned()).spawn_scoped(
+            let work = thread::Builder::new().name("mover-session".to_owned()).spawn_scoped(
                 scope,
                 || {
                     let done = work();

@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
         let Some(client) = client else { return Ok(()) };
         for _ in 0..self.job.parameters.streams.clamp(1, LANES_MAX) {
             let (client, say, at) = (client.clone(), say.clone(), At { server, epoch });
-            let named = thread::Builder::new().name("fan-upload".to_owned());
+            let named = thread::Builder::new().name("mover-upload".to_owned());
             named.spawn_scoped(scope, move || self.lane(&client, at, &say))?;
         }
         Ok(())
@@ -392,7 +392,7 @@ impl<'a> Run<'a> {
             if link.retry_at.is_some_and(|due| due <= now) {
                 link.retry_at = None;
                 let say = say.clone();
-                let named = thread::Builder::new().name("fan-redial".to_owned());
+                let named = thread::Builder::new().name("mover-redial".to_owned());
                 named.spawn_scoped(scope, move || {
                     let client = (self.job.redial)(server);
                     // Nobody listens any more if all is over.

@@ -41,7 +41,7 @@ impl Run<'_> {
         let (server, requests_max) = (request.server, request.fetcher.traits().requests_max);
         line.waiting.push_back(request);
         if line.waiting.len() > line.idle && line.threads < requests_max.max(1) {
-            let named = thread::Builder::new().name("fan-fetch".to_owned());
+            let named = thread::Builder::new().name("mover-fetch".to_owned());
             match named.spawn_scoped(scope, move || self.carry_out_all(server)) {
                 Ok(_) => line.threads += 1,
                 Err(error) if line.threads == 0 => return Err(error),

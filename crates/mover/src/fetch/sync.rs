@@ -23,7 +23,7 @@ impl Run<'_> {
         if self.continued.is_empty() || self.job.writing.durable == Durable::Cache {
             return Ok(());
         }
-        let named = thread::Builder::new().name("fan-sync".to_owned());
+        let named = thread::Builder::new().name("mover-sync".to_owned());
         named.spawn_scoped(scope, || self.sync_until_over()).map(drop)
     }
 

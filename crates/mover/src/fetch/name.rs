@@ -29,7 +29,7 @@ impl Run<'_> {
         scope: &'scope Scope<'scope, '_>,
     ) -> std::io::Result<()> {
         for _ in 0..NAMERS {
-            let named = thread::Builder::new().name("fan-names".to_owned());
+            let named = thread::Builder::new().name("mover-names".to_owned());
             named.spawn_scoped(scope, || self.name_all())?;
         }
         Ok(())

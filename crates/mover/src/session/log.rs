@@ -103,7 +103,7 @@ impl Session {
         let heard = meter.hear(watch.on_file());
         let is_over = AtomicBool::new(false);
         let done = thread::scope(|scope| {
-            let named = thread::Builder::new().name("fan-log".to_owned());
+            let named = thread::Builder::new().name("mover-log".to_owned());
             let sampling = named.spawn_scoped(scope, || {
                 while !is_over.load(Ordering::Relaxed) {
                     watch.poll(meter);
