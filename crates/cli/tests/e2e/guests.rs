@@ -27,8 +27,8 @@ const CASES: [(&str, Answer); 27] = [
     ("get -P d http://127.0.0.1:1/f", Try("-d DIR")),
     ("get -b k=v http://127.0.0.1:1/f", Try("-H 'Cookie: NAME=VALUE'")),
     (
-        "guc -list ftp://127.0.0.1:1/ ftp://127.0.0.1:1/f x",
-        Try("-r, to copy all files of a directory"),
+        "guc -rp ftp://127.0.0.1:1/f x",
+        Try("ftp://HOST/~/PATH for a path below the home directory"),
     ),
     ("perf -c 127.0.0.1:1 -k 10", Try("-n BYTES")),
     ("perf -c 127.0.0.1:1 -C cubic", Try("--policy POLICY, or --compete tcp:1:NAME for TCP's")),
