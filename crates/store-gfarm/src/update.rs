@@ -19,6 +19,9 @@ pub(crate) struct GfarmUpdate {
     path: StorePath,
     /// The file, whose name another one may get.
     inode: u64,
+    /// The file, open at gfmd for as long as this lives: gfmd gives the number of a file that was removed to a new one, but
+    /// not that of an open file.
+    held: Option<OpenFile>,
     writers: Arc<Writers>,
     at: Mutex<At>,
 }
@@ -42,9 +45,12 @@ impl GfarmUpdate {
         let inode = file.stat.handle.inode;
         match open_at_a_node(gfarm, &session, &file, 0) {
             Ok((spool, node)) => {
+                let held = hold(&session, path, inode);
                 let at = At { node, spool: Some(spool), session, file: Some(file) };
                 let (path, writers) = (path.clone(), gfarm.writers.clone());
-                Ok(Self { path, inode, writers, at: Mutex::new(at) })
+                let mut update = Self { path, inode, held: None, writers, at: Mutex::new(at) };
+                update.held = doing.or(held)?;
+                Ok(update)
             }
             Err(trouble) => {
                 // The caller gets the error of the node.
@@ -82,6 +88,23 @@ impl GfarmUpdate {
             true => Ok(stat),
             false => Err(Trouble::Refused(ErrorKind::Gone)),
         }
+    }
+}
+
+/// Opens a file at gfmd alone. `None` if this user may not read it.
+fn hold(
+    session: &Metadata,
+    path: &StorePath,
+    inode: u64,
+) -> std::result::Result<Option<OpenFile>, Trouble> {
+    match session.open(&[path.as_bytes()]).map_err(Trouble::from).and_then(one) {
+        Ok(held) if held.stat.handle.inode == inode => Ok(Some(held)),
+        Ok(held) => {
+            session.close(&[held])?;
+            Err(Trouble::Refused(ErrorKind::Gone))
+        }
+        Err(Trouble::Refused(ErrorKind::Denied)) => Ok(None),
+        Err(trouble) => Err(trouble),
     }
 }
 
@@ -174,9 +197,11 @@ impl Open for GfarmUpdate {
 
 impl Drop for GfarmUpdate {
     fn drop(&mut self) {
+        let held = self.held.take();
         let mut at = self.at();
         // Only a file that was opened and never used is open here.
         let _ = at.close();
+        let _ = held.map(|held| at.session.close(&[held]));
         let (node, session) = (at.node.clone(), at.session.clone());
         let writer = at.spool.take().map(|spool| Writer { node: node.clone(), session, spool });
         drop(at);

@@ -26,10 +26,7 @@ const CASES: [(&str, Answer); 27] = [
     ("get --split=16 http://127.0.0.1:1/f", Try("-n N")),
     ("get -P d http://127.0.0.1:1/f", Try("-d DIR")),
     ("get -b k=v http://127.0.0.1:1/f", Try("-H 'Cookie: NAME=VALUE'")),
-    (
-        "guc -rp ftp://127.0.0.1:1/f x",
-        Try("ftp://HOST/~/PATH for a path below the home directory"),
-    ),
+    ("guc -rp ftp://127.0.0.1:1/f x", Try("ftp://HOST/~/PATH for a path below the home directory")),
     ("perf -c 127.0.0.1:1 -k 10", Try("-n BYTES")),
     ("perf -c 127.0.0.1:1 -C cubic", Try("--policy POLICY, or --compete tcp:1:NAME for TCP's")),
     ("perf -s --server-bitrate-limit 1g", Try("--max-rate RATE")),

@@ -56,8 +56,9 @@ fn ranges_of_a_large_file_share_a_handle_and_follow_a_cut() {
     assert_eq!(got, (Ok(0), vec![1, 2, 5, 6], 3 * mib + 77));
     let rest = [0..mib, 3 * mib..5 * mib];
     assert_eq!(segments(&channel, (&file, &bytes), (&rest, &none)).1, [0, 3, 4]);
-    let counts = server.counts.take();
     // All bytes were given, so that the file is closed.
+    server.counts.wait_for(CLOSE, 1);
+    let counts = server.counts.take();
     assert_eq!((counts[&OPEN], counts[&FSTAT], counts[&CLOSE]), (1, 2, 1));
     let cut = Cut::default();
     cut.at(2 * mib);
@@ -108,6 +109,7 @@ fn small_files_need_three_requests_each_and_fail_by_themselves() {
             _ => assert!(got == Some(Ok(content(sizes[number % sizes.len()]))), "{number}"),
         }
     }
+    server.counts.wait_for(CLOSE, 299);
     let counts = server.counts.take();
     assert_eq!((counts[&OPEN], counts[&CLOSE]), (300, 299));
     assert!(counts[&READ] <= 300 * 2, "{counts:?}");

@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The numbers of requests by their kinds, as in section 3 of the draft.
 #[derive(Clone, Default)]
@@ -17,6 +19,15 @@ impl Counts {
     /// The numbers since the last call.
     pub(super) fn take(&self) -> BTreeMap<u8, usize> {
         std::mem::take(&mut *self.0.lock().unwrap())
+    }
+
+    /// Waits until so many requests of this kind were sent: the client does not wait for the answer to the last one.
+    pub(super) fn wait_for(&self, kind: u8, count: usize) {
+        let begin = Instant::now();
+        while self.0.lock().unwrap().get(&kind).is_none_or(|sent| *sent < count) {
+            assert!(begin.elapsed() < Duration::from_secs(30), "fewer than {count} of kind {kind}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
