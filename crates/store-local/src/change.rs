@@ -7,7 +7,7 @@ use hikyaku_store::{Ability, Change, Doing, ErrorKind, Kind, Result, StorePath, 
 
 impl Local {
     /// Sets all twelve permission bits of a file or directory: set-user-id, set-group-id and sticky bit, too. A caller
-    /// with a mode from a peer uses [`Store::change`].
+    /// with a mode from a peer uses [`Store::change`](hikyaku_store::Store::change).
     ///
     /// # Errors
     ///
