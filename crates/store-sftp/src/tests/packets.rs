@@ -21,7 +21,7 @@ impl Counts {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 
-    /// Waits until so many requests of this kind were sent: the client does not wait for the answer to the last one.
+    /// Waits until `count` requests of this kind were sent. The client does not wait for the answer to the last one.
     pub(super) fn wait_for(&self, kind: u8, count: usize) {
         let begin = Instant::now();
         while self.0.lock().unwrap().get(&kind).is_none_or(|sent| *sent < count) {
