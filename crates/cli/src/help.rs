@@ -32,6 +32,7 @@ const USED_MOST: &[(&str, &[&str])] = &[
     ("sftp", &["-b", "-r", "-p", "-a", "-l", "-P", "-i", "-J", "--via"]),
     ("sync", &["-a", "-n", "-i", "-v", "-u", "--delete", "--exclude", "-e", "--rate"]),
     ("get", &["-o", "-d", "-f", "-j", "-n", "--mirror", "--sha256", "--limit-rate", "-q"]),
+    ("ls", &["-l", "-r", "-a", "-h", "--where", "--json"]),
     ("guc", &["-p", "-r", "--cd", "--cc", "-c", "--cksm", "--dcpriv", "--nodcau", "--trust-pasv"]),
     ("mount", &["-o", "-f", "--cache", "--attr-ttl", "--stage", "--status", "--no-udp"]),
     ("view", &["--web", "--bench", "--window", "--fps", "--exact", "--loop", "--cache"]),
