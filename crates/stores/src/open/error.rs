@@ -6,7 +6,9 @@ use hikyaku_fs::PathError;
 use hikyaku_gridftp::{CredentialsError, FtpError, GuardError};
 use hikyaku_http::Fault;
 use hikyaku_session::SetupError;
-use hikyaku_store::{Ability, ErrorKind};
+#[cfg(not(feature = "s3"))]
+use hikyaku_store::Ability;
+use hikyaku_store::ErrorKind;
 use hikyaku_store_ftp::OpenError as FtpOpenError;
 use hikyaku_store_gfarm::ConnectGfarm;
 use hikyaku_store_http::OpenError as WebOpenError;

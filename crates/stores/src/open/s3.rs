@@ -50,8 +50,9 @@ impl Bucket {
             (Ending::Name, Depth::Tree) => self.store.only(path).map_err(failed)?,
         };
         let store = self.store.walking(Walks { meant, times: self.times });
-        let holder = Holder::new(self.name.clone(), Arc::new(store), Root::OfAll);
-        Ok(Holder { directories: Directories::Implied, ..holder })
+        let mut holder = Holder::new(self.name.clone(), Arc::new(store), Root::OfAll);
+        holder.directories = Directories::Implied;
+        Ok(holder)
     }
 
     pub(super) fn detail(&self) -> String {
