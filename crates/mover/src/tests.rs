@@ -103,8 +103,19 @@ pub(crate) fn fetched_with(
     meter: &Meter,
     parameters: Parameters,
 ) -> Fetched {
+    fetched_from(&cluster.servers(), census, target, meter, parameters)
+}
+
+/// Fetches all files of a census by these channels.
+pub(crate) fn fetched_from(
+    servers: &[Arc<dyn Fetcher>],
+    census: &Census,
+    target: &Arc<impl Store + 'static>,
+    meter: &Meter,
+    parameters: Parameters,
+) -> Fetched {
     let job = Job {
-        servers: &cluster.servers(),
+        servers,
         redial: &|_| None,
         plan: &same_names(census.clone()),
         store: target.clone(),

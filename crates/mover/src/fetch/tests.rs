@@ -4,18 +4,17 @@ mod continued;
 mod written;
 
 use crate::census::store_census;
-use crate::tests::{cluster_with, get, put, random, same_names};
-use crate::{Census, FetchError, Fetched, Job, Meter, Parameters, ServerId, census, fetch};
+use crate::tests::{self, cluster_with, get, put, random, same_names};
+use crate::{Census, FetchError, Fetched, Meter, Parameters, ServerId, census};
 use hikyaku_remote::Limits;
 use hikyaku_store::{
     Cut, ErrorKind, Fault, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Found, Kind,
     Memory, Operation, Segment, Store, StorePath, Wanted, When, fetchers,
 };
-use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::Rate;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -57,26 +56,8 @@ fn fetched_from(
     target: &Arc<Memory>,
 ) -> (Fetched, Meter) {
     let meter = Meter::new(servers.len());
-    let fetched = fetch(&Job {
-        servers,
-        redial: &|_| None,
-        plan: &same_names(census.clone()),
-        store: target.clone(),
-        dress: crate::Dress::Usual { umask: 0 },
-        times: crate::Times::Kept,
-        same: crate::Same::SizeAndTime,
-        taking: crate::Taking::AnyOrder,
-        existing: Existing::Replaced,
-        pass: Pass::Copy,
-        patience: Duration::from_millis(300),
-        journal: None,
-        writing: crate::Writing::default(),
-        hashes: crate::Hashes::Dropped,
-        parameters: Parameters::default(),
-        meter: &meter,
-        stop: &AtomicBool::new(false),
-    });
-    (fetched.unwrap(), meter)
+    let fetched = tests::fetched_from(servers, census, target, &meter, Parameters::default());
+    (fetched, meter)
 }
 
 #[test]
