@@ -1,9 +1,8 @@
 //! The rates of paths, and where UDP does not get through, remembered from one connection to the next in one small file.
 //!
-//! A path is a pair of the peer's network (/24 or /48) and a local address. A writer writes the whole
-//! file under a temporary name and renames it, so a reader sees the old or the new file. If two
-//! programs write at the same time, one overwrites the entry of the other, whose next connection then
-//! starts without a hint.
+//! A path is a pair of the peer's network (/24 or /48) and a local address. A reader sees the
+//! old file or the new one. If two programs write at the same time, one overwrites the entry of the other, whose next
+//! connection then starts without a hint.
 
 use hikyaku_proto::PathHint;
 use hikyaku_units::Rate;
@@ -161,9 +160,7 @@ impl PathCache {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
         }
-        let draft = self.file.with_extension(format!("{}.tmp", std::process::id()));
-        fs::write(&draft, text)?;
-        fs::rename(&draft, &self.file)
+        hikyaku_fs::write_whole(&self.file, text.as_bytes())
     }
 
     fn read(&self) -> Vec<Line> {

@@ -150,6 +150,20 @@ fn a_back_off_grows_up_to_a_maximum() {
 }
 
 #[test]
+fn a_file_that_is_written_and_named_is_a_replacement() {
+    let text = "fn keep() { new.write_all(b\"x\")?; fs::rename(&new, &path) }";
+    assert_eq!(found_in(text), ["file-replacements: crates/a/src/b.rs"]);
+    assert!(found(&[("crates/fs/src/draft.rs", text)]).is_empty());
+    // A log is rotated: its bytes have their name already.
+    assert!(found_in("fn rotate() { fs::rename(&path, &older) }").is_empty());
+    let whole = "pub fn write_whole(path: &Path, bytes: &[u8]) {}";
+    assert_eq!(
+        found(&[("crates/fs/src/whole.rs", whole)]),
+        ["file-replacements: crates/fs/src/whole.rs"]
+    );
+}
+
+#[test]
 fn three_of_the_flags_of_ssh_make_a_set() {
     let set = "#[derive(clap::Args)]
         pub struct Ssh {

@@ -9,10 +9,10 @@ use super::gateways::{Gateways, refusal};
 use super::{Context, Error, Result};
 use anyhow::ensure;
 use hikyaku_console::{At, print, with_remedy};
+use hikyaku_fs::write_whole;
 use mime_list::Taken;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The name of the desktop entry.
@@ -152,22 +152,9 @@ fn replace(path: &Path, before: &[u8], now: &[u8]) -> Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().context("no folder")?;
     fs::create_dir_all(folder).with_context(context)?;
-    let mode = fs::metadata(&path).map_or(0o644, |meta| meta.permissions().mode() & 0o777);
-    let draft = folder.join(format!(".hikyaku-{}.new", std::process::id()));
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
-        file.write_all(now)?;
-        file.sync_all()
-    };
-    let renamed = write().with_context(context).and_then(|()| {
-        let is_same = read(&path)? == before;
-        ensure!(is_same, "{} was changed by another program: try again", path.display());
-        fs::rename(&draft, &path).with_context(context)
-    });
-    if renamed.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    renamed
+    let is_same = read(&path)? == before;
+    ensure!(is_same, "{} was changed by another program: try again", path.display());
+    write_whole(&path, now).with_context(context)
 }
 
 #[cfg(test)]

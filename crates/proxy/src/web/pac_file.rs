@@ -5,9 +5,9 @@
 
 use anyhow::{Context, Result};
 use hikyaku_console::Folder;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use hikyaku_fs::write_whole;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Writes the configuration for the gateway at this port as the user named it. Returns the file, whose path is the same in
@@ -22,14 +22,7 @@ fn write_to(folder: &Path, port: u16, script: &str) -> Result<PathBuf> {
     let context = || path.display().to_string();
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(context)?;
     // A browser that reads it meanwhile finds the old one or the new one.
-    let new = folder.join(format!(".web-{port}.pac.{}", std::process::id()));
-    let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
-    let written = open.and_then(|mut file| file.write_all(script.as_bytes()));
-    let named = written.and_then(|()| fs::rename(&new, &path));
-    if named.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    named.with_context(context)?;
+    write_whole(&path, script.as_bytes()).with_context(context)?;
     Ok(path)
 }
 

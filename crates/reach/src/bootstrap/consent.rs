@@ -146,7 +146,8 @@ impl Hosts {
         let others = text.map(|text| {
             text.lines().filter(|line| *line != host).map(|line| format!("{line}\n")).collect()
         });
-        let written = others.and_then(|others: String| fs::write(&self.path, others));
+        let written = others
+            .and_then(|others: String| hikyaku_fs::write_whole(&self.path, others.as_bytes()));
         written.map_err(|source| NoConsent::Write { path: self.path.clone(), source })
     }
 }
