@@ -1,8 +1,10 @@
 //! A connection to a daemon's address.
 
+mod address;
 mod servers;
 mod trouble;
 
+pub use address::{Address, NotAnAddress, PORT};
 pub use servers::{Ending, Servers, trust};
 pub use trouble::of_connect;
 
@@ -18,80 +20,16 @@ use crate::tuning::window_of_many;
 use crate::watch::Fate;
 use hikyaku_console::no_listener;
 use hikyaku_crypto::ClientCredentials;
-use hikyaku_fs::Unresolved;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
     Identity, Memory, OnDrop, StalledStreams, Target, Trust, TrustOutcome,
 };
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::pin::pin;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
-
-/// The port of `hikyaku serve`, UDP and TCP, unless another is given.
-pub const PORT: u16 = 5209;
-
-/// Where a daemon listens.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Address {
-    /// A name or an IP address, without brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-}
-
-/// The text is no address.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is not an address of a server: expected HOST, HOST:PORT or [IPV6]:PORT")]
-pub struct NotAnAddress(String);
-
-impl FromStr for Address {
-    type Err = NotAnAddress;
-
-    // fuzz: none, the user's own words
-    fn from_str(text: &str) -> Result<Self, NotAnAddress> {
-        let error = || NotAnAddress(text.to_owned());
-        let (host, port) = match text.strip_prefix('[') {
-            Some(rest) => {
-                let (host, rest) = rest.split_once(']').ok_or_else(error)?;
-                match rest.strip_prefix(':') {
-                    Some(port) => (host, Some(port)),
-                    None if rest.is_empty() => (host, None),
-                    None => return Err(error()),
-                }
-            }
-            // More than one colon: an IPv6 address without a port.
-            None if text.matches(':').count() > 1 => (text, None),
-            None => match text.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (text, None),
-            },
-        };
-        let port = match port.map(str::parse::<u16>) {
-            None => PORT,
-            Some(Ok(port)) if port > 0 => port,
-            Some(_) => return Err(error()),
-        };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || ".-_:%".contains(c);
-        match !host.is_empty() && host.chars().all(is_name) && !host.starts_with('-') {
-            true => Ok(Self { host: host.to_owned(), port }),
-            false => Err(error()),
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
-        }
-    }
-}
 
 /// A socket for connections to many daemons.
 pub struct Dialler {
@@ -233,17 +171,13 @@ impl Dialler {
         service: &Offered<'_>,
         patience: Duration,
     ) -> Result<Dialled, DialError> {
-        let chosen = self.chosen(address)?;
-        let target = match &chosen {
-            None => Target::new(address.host.clone(), address.port),
-            Some(at) => Target::at(address.host.clone(), at.clone()),
-        };
-        let call = Call { at: chosen, ..self.call(address, trust.clone(), patience) };
+        let at = self.look_up(address)?;
+        let target = Target::at(address.host.clone(), at.clone());
+        let call = self.call(address, at, trust.clone(), patience);
         let (connection, outcome, carrier) = match self.via {
             Via::Auto => self.by_udp_or_tcp((target, call), trust, patience)?,
             Via::Udp => {
-                let at = call.looked_up().unwrap_or_default();
-                let closed = ClosedPort::ask(at.clone());
+                let closed = ClosedPort::ask(call.at);
                 let mut udp = pin!(self.endpoint.connect(target, self.udp_config(trust, patience)));
                 loop {
                     match wait(udp.as_mut(), &Stop::default(), Some(Instant::now() + LOOK)) {
@@ -274,7 +208,7 @@ impl Dialler {
     ) -> Result<(Connection, Option<TrustOutcome>, Carrier), DialError> {
         let address = call.address.clone();
         let udp = self.endpoint.connect(target, self.udp_config(trust, patience));
-        let at = call.looked_up().unwrap_or_default();
+        let at = call.at.clone();
         let race = Race {
             memory: self.memory.clone(),
             at: &at,
@@ -294,36 +228,43 @@ impl Dialler {
         }
     }
 
-    /// The addresses of the family that is used; `None` for all that the host has.
-    fn chosen(&self, address: &Address) -> Result<Option<Vec<SocketAddr>>, ConnectError> {
-        let Some(family) = self.family else { return Ok(None) };
+    /// The addresses of a host, of the family that is used. The name is looked up once for all ways to connect.
+    fn look_up(&self, address: &Address) -> Result<Vec<SocketAddr>, ConnectError> {
         let (host, port) = (address.host.as_str(), address.port);
         let not_found = |source| ConnectError::NotFound { host: host.to_owned(), source };
-        let is_chosen = |at: &SocketAddr| match family {
-            Family::V4 => at.is_ipv4(),
-            Family::V6 => at.is_ipv6(),
+        let is_used = |at: &SocketAddr| match self.family {
+            None => true,
+            Some(Family::V4) => at.is_ipv4(),
+            Some(Family::V6) => at.is_ipv6(),
         };
         let found = (host, port).to_socket_addrs().map_err(not_found)?;
-        let chosen: Vec<_> = found.filter(is_chosen).collect();
-        if chosen.is_empty() {
-            let text = match family {
-                Family::V4 => "no IPv4 address",
-                Family::V6 => "no IPv6 address",
+        let used: Vec<_> = found.filter(is_used).collect();
+        if used.is_empty() {
+            let text = match self.family {
+                None => "the name has no address",
+                Some(Family::V4) => "no IPv4 address",
+                Some(Family::V6) => "no IPv6 address",
             };
             return Err(not_found(io::Error::other(text)));
         }
-        Ok(Some(chosen))
+        Ok(used)
     }
 
     /// How to connect over TCP.
-    fn call(&self, address: &Address, trust: Trust, patience: Duration) -> Call {
+    fn call(
+        &self,
+        address: &Address,
+        at: Vec<SocketAddr>,
+        trust: Trust,
+        patience: Duration,
+    ) -> Call {
         let config = hikyaku_pipes::Config {
             window: self.window.bytes(),
             ..hikyaku_pipes::Config::default()
         };
         Call {
             address: address.clone(),
-            at: None,
+            at,
             credentials: ClientCredentials::new(trust).with_identity(&self.identity),
             patience,
             config,
@@ -374,9 +315,6 @@ fn neither(address: &Address, udp: Option<ConnectError>, tcp: TcpError) -> DialE
 fn not_called(address: &Address, error: TcpError) -> DialError {
     match error {
         TcpError::Connect { source, .. } if is_refused(&source) => refused(address, "TCP"),
-        TcpError::Connect { source, .. } if Unresolved::of(&source).is_some() => {
-            ConnectError::NotFound { host: address.host.clone(), source }.into()
-        }
         error => error.into(),
     }
 }
@@ -405,27 +343,3 @@ const OBJECTS: u32 = 64;
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// A daemon that is not heard for so long is gone. Its work can be given to others, and outages of a path are shorter.
 const SILENCE: Duration = Duration::from_secs(10);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_have_a_port_or_the_usual_one() {
-        for (text, host, port) in [
-            ("node1", "node1", PORT),
-            ("node1:7000", "node1", 7000),
-            ("192.0.2.7:1", "192.0.2.7", 1),
-            ("[2001:db8::1]:70", "2001:db8::1", 70),
-            ("[2001:db8::1]", "2001:db8::1", PORT),
-            ("2001:db8::1", "2001:db8::1", PORT),
-        ] {
-            let address: Address = text.parse().unwrap();
-            assert_eq!((address.host.as_str(), address.port), (host, port), "{text}");
-            assert_eq!(address.to_string().parse(), Ok(address));
-        }
-        for text in ["", ":1", "a:0", "a:b", "a:70000", "[::1", "[::1]x", "-o:1", "a/b", "a b"] {
-            assert!(text.parse::<Address>().is_err(), "{text}");
-        }
-    }
-}

@@ -26,7 +26,7 @@ use other::Overheard;
 use socket::{Bounded, Prepared};
 use std::io;
 use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use steer::Steer;
@@ -74,8 +74,8 @@ const PATIENCE_FURTHER: Duration = Duration::from_secs(8);
 pub(crate) struct Call {
     /// Where to, as the user said it.
     pub(crate) address: Address,
-    /// The addresses to try; `None` to look the name up.
-    pub(crate) at: Option<Vec<SocketAddr>>,
+    /// The addresses to try.
+    pub(crate) at: Vec<SocketAddr>,
     pub(crate) credentials: ClientCredentials,
     /// Everything together takes at most this long.
     pub(crate) patience: Duration,
@@ -116,8 +116,7 @@ impl Call {
     fn dial_once(self, until: Instant) -> Result<Called, TcpError> {
         let name = PeerName::new(&self.address.host, self.address.port)?;
         let connect = |source| TcpError::Connect { address: self.address.clone(), source };
-        let at = self.looked_up().map_err(connect)?;
-        let stream = first_of(&at, until).map_err(connect)?;
+        let stream = first_of(&self.at, until).map_err(connect)?;
         let peer = stream.peer_addr()?;
         let begin = Instant::now();
         let mut heard = Overheard::new(Bounded { stream: &stream, until });
@@ -140,14 +139,6 @@ impl Call {
         let further = Further { peer, name, credentials: self.credentials };
         Steer::start(extender, self.pipes, round_trip, further)?;
         Ok(Called { connection, trust, peer })
-    }
-
-    /// The addresses to try.
-    pub(crate) fn looked_up(&self) -> io::Result<Vec<SocketAddr>> {
-        if let Some(at) = &self.at {
-            return Ok(at.clone());
-        }
-        Ok((self.address.host.as_str(), self.address.port).to_socket_addrs()?.collect())
     }
 }
 

@@ -35,7 +35,7 @@ impl Way {
         let key = hello.door.key.parse().map_err(MeetError::from)?;
         Ok(Call {
             address: Address { host: host.to_owned(), port: hello.door.port },
-            at: Some(addresses.to_vec()),
+            at: addresses.to_vec(),
             credentials: ClientCredentials::new(Trust::Pinned(key)).with_identity(door.identity()),
             patience: TCP_PATIENCE_ALONE,
             config: self.tuning.of_pipes(&self.service),

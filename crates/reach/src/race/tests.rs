@@ -21,7 +21,7 @@ fn refused() -> (SocketAddr, Call) {
     let key = Identity::generate().unwrap().fingerprint();
     let call = Call {
         address: Address { host: at.ip().to_string(), port: at.port() },
-        at: Some(vec![at]),
+        at: vec![at],
         credentials: ClientCredentials::new(Trust::Pinned(key)),
         patience: Duration::from_secs(30),
         config: hikyaku_pipes::Config::default(),
