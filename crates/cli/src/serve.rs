@@ -32,11 +32,12 @@ pub(crate) struct ServeArgs {
 type Attend = fn(Arrival) -> Result<()>;
 
 /// The services of this program.
-const SERVICES: [(Service, Attend); 4] = [
+const SERVICES: [(Service, Attend); 5] = [
     (hikyaku_pair::SERVICE, |arrival| Ok(hikyaku_pair::attend(arrival)?)),
     (hikyaku_perf::SERVICE, hikyaku_perf::attend),
     (hikyaku_proxy::SERVICE, hikyaku_proxy::attend),
     (hikyaku_shell::SERVICE, hikyaku_shell::attend),
+    (hikyaku_serve::FILES, hikyaku_serve::attend),
 ];
 
 /// What this process may take.

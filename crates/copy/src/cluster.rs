@@ -1,6 +1,7 @@
 //! Copies between storages, and between a storage and this machine: daemons (`hikyaku serve`), one or many that have parts of
 //! the same tree, Gfarm file systems, and whatever else crate `stores` opens. A source and a target of any kind go together.
 
+mod again;
 mod beside;
 mod daemons;
 mod direct;
@@ -50,8 +51,8 @@ pub(crate) fn run(
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome { recorder, ..Outcome::default() };
-    let done =
-        Order::new(plan, &scope, transfer).and_then(|order| copy(&order, transfer, &mut outcome));
+    let done = Order::new(plan, &scope, transfer)
+        .and_then(|order| again::persist(&order, transfer, &mut outcome));
     let code = match &done {
         Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
         Ok(()) => code_of_failures(&outcome.kinds),
@@ -101,6 +102,10 @@ struct Outcome {
     hashes: BTreeMap<Vec<u8>, FileHash>,
     /// Where it is written what the copy looks like.
     recorder: Option<Arc<Recorder>>,
+    /// What was kept if the copy ended here.
+    kept: Option<Kept>,
+    /// Failures that another connection may mend, if one is tried.
+    held: Option<Vec<Failed>>,
 }
 
 /// The display of a transfer whose work has ended.
@@ -141,17 +146,19 @@ fn follow<T: Send>(
     watch.iter().for_each(|watch| watch.last(meter));
     let counts = counts(meter);
     outcome.counts.add(&counts);
+    let of = counts.is_counted.then_some(counts.total_files);
+    let kept = match order.direction {
+        _ if meter.is_continued() => Kept::Everything,
+        _ if meter.is_new_tree() => Kept::NewTree,
+        Direction::In if counts.kept_bytes == 0 => Kept::whole_files(counts.files, of),
+        // Servers may have completed files of an upload that they have not reported.
+        Direction::In | Direction::Out => Kept::WholeFiles { files: counts.files, of },
+    };
+    outcome.kept = Some(kept);
     match done {
         _ if stop.load(Ordering::Relaxed) => {
             board.finish(id, Ending::Untold, Instant::now());
-            let of = counts.is_counted.then_some(counts.total_files);
-            bail!(match order.direction {
-                _ if meter.is_continued() => Kept::Everything,
-                _ if meter.is_new_tree() => Kept::NewTree,
-                Direction::In if counts.kept_bytes == 0 => Kept::whole_files(counts.files, of),
-                // Servers may have completed files of an upload that they have not reported.
-                Direction::In | Direction::Out => Kept::WholeFiles { files: counts.files, of },
-            })
+            bail!(kept)
         }
         Ok(done) => {
             let is_rehearsal = order.pass() == Pass::DryRun;
@@ -182,7 +189,8 @@ impl Display {
         if outcome.told > TOLD {
             self.board.remark(&format!("{} more could not be copied", outcome.told - TOLD));
         }
-        self.board.finish(self.id, self.ending, Instant::now());
+        let ending = if outcome.is_held() { Ending::Untold } else { self.ending };
+        self.board.finish(self.id, ending, Instant::now());
         match self.board.into_lost() {
             Some(error) => Err(unwritten(error)),
             None => Ok(()),
@@ -201,9 +209,19 @@ impl Outcome {
         Watch::new(self.recorder.as_ref(), names, session, direction)
     }
 
-    /// Counts a failure; the message that tells it, unless so many were told before.
-    fn add(&mut self, Failed { path, kind, text }: &Failed) -> Option<Message> {
+    /// Whether there are failures that another connection may mend.
+    fn is_held(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| !held.is_empty())
+    }
+
+    /// Counts a failure; the message that tells it, unless so many were told before, or another connection may mend it.
+    fn add(&mut self, failure: &Failed) -> Option<Message> {
+        let Failed { path, kind, text } = failure;
         let kind = kind.as_file();
+        if let Some(held) = self.held.as_mut().filter(|_| kind == FailureKind::Busy) {
+            held.push(failure.clone());
+            return None;
+        }
         self.kinds.insert(kind);
         self.told += 1;
         let path = Shown::new(path).to_string();

@@ -3,7 +3,7 @@
 mod onto;
 mod opened;
 mod part;
-mod patience;
+pub(crate) mod patience;
 
 use crate::args::CopyArgs;
 use crate::cluster::{self, Transfer};
@@ -234,7 +234,7 @@ fn run_all(
 }
 
 /// What is true of every interrupted copy.
-const LATER: &str = "the same command continues the copy";
+pub(crate) const LATER: &str = "the same command continues the copy";
 
 /// Hashes of what was copied, by name.
 type Hashes = BTreeMap<Vec<u8>, FileHash>;

@@ -60,6 +60,7 @@ pub const STORE: Offered<'static> = Offered {
     versions: Versions::only(1),
     features: &[
         GIVE_UPS,
+        HOMES,
         IMAGES,
         LEASES,
         LOCKS,
@@ -99,6 +100,9 @@ pub const UPLOADS: &str = "uploads";
 /// The feature of a server that takes uploads whose size and metadata come after their bytes.
 // spec: store-feature-10
 pub const UNSIZED_UPLOADS: &str = "unsized-uploads";
+/// The feature of a server that serves all files of its machine to a user who has logged in, and knows that user's directory.
+// spec: store-feature-11
+pub const HOMES: &str = "homes";
 /// The feature of a server that is told which processes of a client have ended.
 // spec: store-feature-8
 pub const SUCCESSORS: &str = "successors";
@@ -251,14 +255,31 @@ pub fn offer<'a>(
     services: &'a [Offered<'a>],
     patience: Duration,
 ) -> Result<(&'a Offered<'a>, u32), NoService> {
-    let closed = || NoService::Closed(connection.close_reason());
     let until = Instant::now() + patience;
     let stream: Stream = match wait(connection.accept_stream(), &Stop::default(), Some(until)) {
         Ok(Ok(stream)) => stream,
         Ok(Err(OpenError::Closed(reason))) => return Err(NoService::Closed(Some(reason))),
-        Ok(Err(_)) | Err(Cut::Stopped) => return Err(closed()),
+        Ok(Err(_)) | Err(Cut::Stopped) => {
+            return Err(NoService::Closed(connection.close_reason()));
+        }
         Err(Cut::TooLate) => return Err(NoService::Silent(patience)),
     };
+    offer_on(connection, stream, services, patience)
+}
+
+/// The same on the first stream of the client, which has come.
+///
+/// # Errors
+///
+/// As [`offer`].
+pub fn offer_on<'a>(
+    connection: &Connection,
+    stream: Stream,
+    services: &'a [Offered<'a>],
+    patience: Duration,
+) -> Result<(&'a Offered<'a>, u32), NoService> {
+    let closed = || NoService::Closed(connection.close_reason());
+    let until = Instant::now() + patience;
     let (mut incoming, out, writer) = talk(stream).map_err(|_| closed())?;
     let wish = match incoming.hear_by(until) {
         Ok(Some(body)) => decode::<Wish>(body).map_err(|_| NoService::Malformed)?.0,

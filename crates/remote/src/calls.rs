@@ -75,6 +75,20 @@ impl Client {
         });
     }
 
+    /// The directory in which the paths of this client's user begin. The server must have the feature
+    /// [`HOMES`](hikyaku_reach::daemon::HOMES).
+    ///
+    /// # Errors
+    ///
+    /// The server does not know it, or the connection has ended.
+    // spec: store-feature-11
+    pub fn home(&self) -> Result<Vec<u8>, RemoteError> {
+        match self.ask(Request::Home)?.next()? {
+            (Reply::Link { text }, _) => Ok(text),
+            _ => Err(RemoteError::Protocol("another answer than a directory")),
+        }
+    }
+
     /// The state of the server, which must have the feature [`REPORTS`](hikyaku_reach::daemon::REPORTS).
     // spec: store-report-1
     pub fn report_then(&self, done: impl FnOnce(Result<Report, RemoteError>) + Send + 'static) {

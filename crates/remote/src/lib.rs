@@ -47,8 +47,8 @@ pub use message::{
     Refusal, Reply, Report, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted, Wish,
 };
 pub use server::{
-    HIDDEN_PREFIX, Leases, Limits, Locks, Party, Processes, Render, Rendered, ServeError, Server,
-    Writes,
+    FILES, HIDDEN_PREFIX, Leases, Limits, Locks, Party, Processes, Render, Rendered, ServeError,
+    Server, Writes,
 };
 pub use store::{Flow, Pace, RemoteStore};
 pub use upload::Uploads;

@@ -136,6 +136,9 @@ pub enum Request {
         /// At most 64 others; more are not looked at.
         ended: Vec<Holder>,
     },
+    /// The directory in which the paths of the client's user begin, from the root of the machine on. Answered by [`Reply::Link`].
+    // spec: store-feature-11
+    Home,
 }
 
 /// Whether a change may have been made already.

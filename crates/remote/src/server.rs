@@ -23,7 +23,7 @@ use give::Gives;
 use guarded::Guarded;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, OpenError};
-use hikyaku_reach::Connection;
+use hikyaku_reach::{Connection, Loss, PathMemory, Readers, Service};
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
 use leases::End;
@@ -40,6 +40,15 @@ pub use view::{Render, Rendered};
 pub use withdrawn::HIDDEN_PREFIX;
 use withdrawn::Withdrawn;
 
+/// The service of a far side that serves all files of its machine to the user who has started it through ssh.
+pub const FILES: Service = Service {
+    name: "files",
+    streams_max: 64,
+    readers: Readers::One,
+    path_memory: PathMemory::OfUser,
+    loss: Loss::BeginsAnew,
+};
+
 /// A store that is served to clients.
 #[derive(Clone)]
 pub struct Server {
@@ -50,6 +59,7 @@ pub struct Server {
     leases: Option<(Arc<Leases>, Party)>,
     locks: Option<Arc<Locks>>,
     processes: Option<(Arc<Processes>, Party)>,
+    home: Option<Vec<u8>>,
 }
 
 /// What one client may have of a server at most.
@@ -106,6 +116,8 @@ pub(crate) struct Session {
     pub(crate) locks: Option<Arc<Locks>>,
     /// The names of clients' processes, and the key with which the client was let in.
     processes: Option<(Arc<Processes>, Party)>,
+    /// The directory in which the paths of the client's user begin.
+    pub(crate) home: Option<Vec<u8>>,
     /// The name under which the client holds leases.
     pub(crate) who: Arc<OnceLock<Holder>>,
     /// The number of the session, over all of this process.
@@ -143,6 +155,7 @@ impl Server {
             locks: None,
             probe: None,
             processes: None,
+            home: None,
         }
     }
 
@@ -178,6 +191,13 @@ impl Server {
         Self { processes: Some((processes, party)), ..self }
     }
 
+    /// The same for a user of this machine, whose paths begin in this directory of the store. Without it the client's question
+    /// for it is refused.
+    #[must_use]
+    pub fn with_home(self, home: Option<Vec<u8>>) -> Self {
+        Self { home, ..self }
+    }
+
     /// Serves one client until the connection ends. It calls the store from several threads.
     ///
     /// # Errors
@@ -197,6 +217,7 @@ impl Server {
             leases: self.leases.clone(),
             locks: self.locks.clone(),
             processes: self.processes.clone(),
+            home: self.home.clone(),
             who: who.clone(),
             number: SESSIONS.fetch_add(1, Ordering::Relaxed),
             limits: self.limits,

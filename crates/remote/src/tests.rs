@@ -482,6 +482,24 @@ fn a_server_says_that_it_can_be_mounted() {
     });
 }
 
+// spec: store-feature-11
+#[test]
+fn a_server_of_one_user_knows_where_paths_begin() {
+    let (ours, theirs) = connections();
+    thread::scope(|scope| {
+        let server = Server::new(Arc::new(Memory::default()), Limits::default());
+        let server = server.with_home(Some(b"/home/ann".to_vec()));
+        scope.spawn(move || server.attend(theirs).unwrap());
+        let client = Client::new(ours).unwrap();
+        assert_eq!(client.home().unwrap(), b"/home/ann");
+        client.connection().close(hikyaku_net::code::DONE, "");
+    });
+    with(Arc::new(Memory::default()), |client| {
+        let error = client.home().unwrap_err();
+        assert!(matches!(error, RemoteError::Refused { kind: ErrorKind::NotFound, .. }));
+    });
+}
+
 #[test]
 fn whoever_waits_hears_that_the_connection_has_ended() {
     let (ours, theirs) = connections();

@@ -14,7 +14,8 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED, NOT_SERVED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, LEASES, Offered, STORE, UNSIZED_UPLOADS, UPLOADS, WITHDRAWALS, WRITES, offer,
+    FORWARD, HOMES, IMAGES, LEASES, Offered, STORE, UNSIZED_UPLOADS, UPLOADS, WITHDRAWALS, WRITES,
+    offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
@@ -152,7 +153,7 @@ impl BindDaemon {
 }
 
 /// Time within which a client must choose a service.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Interval between checks whether the sessions are still permitted.
 const REVIEW_EVERY: Duration = Duration::from_secs(2);
 /// Interval at which that thread checks whether the daemon ends.
@@ -344,7 +345,7 @@ impl Attendance {
 
 /// The changes that a client may make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Changes {
+pub(crate) enum Changes {
     Nothing,
     /// It may store whole files. A mount needs changes in place, so it is offered none of its writing: it would learn only
     /// when a new file is closed, and empty, that the store cannot take the bytes.
@@ -363,9 +364,10 @@ impl Changes {
     }
 }
 
-/// The features of the files that are offered to a client.
-fn features(has_images: bool, has_leases: bool, changes: Changes) -> Vec<&'static str> {
+/// The features of the files that are offered to a client of a daemon, whose paths begin at the root.
+pub(crate) fn features(has_images: bool, has_leases: bool, changes: Changes) -> Vec<&'static str> {
     let is_offered = |feature: &&str| match *feature {
+        HOMES => false,
         IMAGES => has_images,
         LEASES => has_leases,
         UNSIZED_UPLOADS | UPLOADS => changes != Changes::Nothing,

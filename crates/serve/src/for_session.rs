@@ -1,21 +1,28 @@
-//! A daemon for one session, which ssh has started: it lets the client in whose key is the first line of its standard input,
-//! serves what its user may read and write, and ends with its standard input.
+//! Servers that ssh has started for a user who has logged in: what this user may read and write is served. [`attend`] serves
+//! one session of `hikyaku serve --stdio`. [`run_for_session`] is a daemon: it lets the client in whose key is the first line of
+//! its standard input, and ends with its standard input.
 
 use crate::args::open;
 use crate::authorized::Permit;
-use crate::daemon::{Admission, Carries, Daemon, Forward, Grant, Settings};
+use crate::daemon::{
+    Admission, Carries, Changes, Daemon, Forward, Grant, PATIENCE, Settings, features,
+};
 use anyhow::{Context, Result};
 use hikyaku_console::print;
 use hikyaku_crypto::{Fingerprint, Identity, PublicKey, random_u64};
 use hikyaku_net::blocking::Stop;
+use hikyaku_reach::Arrival;
+use hikyaku_reach::daemon::{HOMES, Offered, STORE, offer_on};
 use hikyaku_reach::launch::LAUNCHED;
 use hikyaku_reach::options::UDP_PORTS;
-use hikyaku_remote::{Limits, Writes};
+use hikyaku_remote::{Limits, Server, Writes};
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
 use hikyaku_units::DataSize;
+use std::env;
 use std::io::{self, BufRead, BufReader, Read, stdin};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -31,6 +38,31 @@ const SESSIONS_MAX: usize = 8;
 const DRAIN: Duration = Duration::from_secs(1);
 /// Ports that are tried before any that is free is taken.
 const TRIES: usize = 8;
+
+/// Time for the last answers when the session has ended: ssh carries what is queued.
+const LAST_WORD: Duration = Duration::from_secs(5);
+
+/// Serves all files of this machine to one near side that has come through ssh, until its connection ends.
+///
+/// # Errors
+///
+/// The root cannot be opened, or the near side asks for nothing that is served.
+pub fn attend(arrival: Arrival) -> Result<()> {
+    let store = open(Path::new(ROOT))?;
+    let home = env::current_dir().context("the directory of the session is unknown")?;
+    let (connection, stream, _door) = arrival.split();
+    let names = [&features(false, false, Changes::Everything)[..], &[HOMES]].concat();
+    let offered = [Offered { features: &names, ..STORE }];
+    offer_on(&connection, stream, &offered, PATIENCE)?;
+    let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+    let server = Server::new(store, limits).with_home(Some(home.into_os_string().into_vec()));
+    server
+        .with_reports(Some(Arc::new(SharedProbe::new(Some(ROOT.into())))))
+        .with_locks(Some(Arc::default()))
+        .attend(connection.clone())?;
+    connection.flush(LAST_WORD);
+    Ok(())
+}
 
 /// Serves until standard input ends.
 ///

@@ -17,5 +17,6 @@ mod tcp;
 pub use args::{DaemonArgs, run};
 pub use authorized::{Added, NotAdded, Permit, add_key, check_line};
 pub use daemon::{Admission, BindDaemon, Carries, Daemon, Forward, Grant, Settings};
-pub use for_session::run_for_session;
+pub use for_session::{attend, run_for_session};
+pub use hikyaku_remote::FILES;
 pub use shares::KeyRate;

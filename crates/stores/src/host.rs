@@ -96,17 +96,30 @@ impl Host {
         }
         match Self::open_native(plan) {
             Err(error) if plan.by == HostBy::Auto && is_the_way_out(&error) => {
-                fallback(&error)?;
-                let native = match error.is::<NoServer>() {
-                    true => Native::NoServer,
-                    false => Native::NotStarted(commands(&error)),
-                };
-                let mut host = Self::through_ssh(plan)?;
-                (host.advice, host.native) = (Some(advice(&plan.login.host, &error)), native);
-                Ok(host)
+                Self::in_its_place(plan, &error, fallback)
             }
             opened => opened,
         }
+    }
+
+    /// Uses ssh's subsystem in the place of hikyaku, which has failed with this error. `fallback` is called before.
+    ///
+    /// # Errors
+    ///
+    /// The host cannot be reached, has no SFTP server, or `fallback` fails.
+    pub(crate) fn in_its_place(
+        plan: HostPlan<'_>,
+        error: &Error,
+        fallback: impl FnOnce(&Error) -> Result<()>,
+    ) -> Result<Self> {
+        fallback(error)?;
+        let native = match error.is::<NoServer>() {
+            true => Native::NoServer,
+            false => Native::NotStarted(commands(error)),
+        };
+        let mut host = Self::through_ssh(plan)?;
+        (host.advice, host.native) = (Some(advice(&plan.login.host, error)), native);
+        Ok(host)
     }
 
     fn open_native(HostPlan { login, way, .. }: HostPlan<'_>) -> Result<Self> {
@@ -226,7 +239,7 @@ impl fmt::Display for NoServer {
 impl std::error::Error for NoServer {}
 
 /// Whether ssh's subsystem may serve in place of hikyaku: that cannot be started, or is an older one.
-fn is_the_way_out(error: &Error) -> bool {
+pub(crate) fn is_the_way_out(error: &Error) -> bool {
     error.is::<NoServer>()
         || error.chain().any(|link| {
             let reach = link.downcast_ref::<ReachError>();
@@ -238,7 +251,7 @@ fn is_the_way_out(error: &Error) -> bool {
 }
 
 /// Whether a host where hikyaku cannot be started runs commands, as far as the error shows it.
-fn commands(error: &Error) -> Option<Commands> {
+pub(crate) fn commands(error: &Error) -> Option<Commands> {
     error.chain().find_map(|link| link.downcast_ref::<ReachError>()?.no_program())
 }
 
@@ -255,7 +268,7 @@ fn advice(host: &str, error: &Error) -> String {
 }
 
 /// The error with its remedy in the chain.
-fn explained(error: ReachError) -> Error {
+pub(crate) fn explained(error: ReachError) -> Error {
     let remedy = error.remedy();
     with_remedy(error.into(), remedy)
 }

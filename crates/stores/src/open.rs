@@ -15,7 +15,6 @@ pub use error::{OpenError, code_of};
 pub use holder::{Directories, Holder};
 pub use host::{Fallback, HostOptions};
 
-use crate::host::Host;
 use crate::location::{FtpPath, GfarmPath, Location, S3Path};
 use ftp::FtpServer;
 use hikyaku_fs::Shown;
@@ -25,7 +24,6 @@ use hikyaku_session::ClientConfig;
 use hikyaku_store::{ErrorKind, Root, StorePath};
 use hikyaku_store_gfarm::Gfarm;
 use hikyaku_store_local::{Local, NewModes};
-use hikyaku_store_sftp::Sftp;
 use hikyaku_transfer::Depth;
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;
@@ -94,7 +92,7 @@ enum Connected {
     Gfarm(Arc<Gfarm>),
     Bucket(s3::Bucket),
     Ftp(FtpServer),
-    Host(Arc<Host>, Sftp),
+    Host(host::Session),
     Web(Stop),
 }
 
@@ -156,10 +154,7 @@ impl Storage {
             }
             Location::S3(at) => Connected::Bucket(s3::Bucket::connect(at, opening)?),
             Location::Ftp(at) => Connected::Ftp(FtpServer::connect(at)?),
-            Location::Remote(at) => {
-                let (host, store) = host::connect(&at.login, &opening.hosts)?;
-                Connected::Host(host, store)
-            }
+            Location::Remote(at) => Connected::Host(host::connect(&at.login, &opening.hosts)?),
             Location::Web(_) => Connected::Web(Stop::default()),
         }))
     }
@@ -185,10 +180,10 @@ impl Storage {
             (Connected::Ftp(server), Location::Ftp(at)) => {
                 Ok(one(server.holder(), (path_of(&at.path, at)?, at.ending)))
             }
-            (Connected::Host(host, store), Location::Remote(at)) => {
-                let place = host::path_of(host.client(), at)?;
-                let name = at.login.to_string();
-                Ok(one(Holder::of_host(name, Arc::new(store.clone()), host), place))
+            (Connected::Host(session), Location::Remote(at)) => {
+                let holder = session.holder(at.login.to_string());
+                let place = session.path_of(&holder, at)?;
+                Ok(one(holder, place))
             }
             (Connected::Web(stop), Location::Web(url)) => {
                 let (holder, path) = web::open(url, stop)?;
@@ -201,7 +196,7 @@ impl Storage {
     /// A change that would make it faster, for the user.
     pub fn advice(&self) -> Option<&str> {
         match &self.0 {
-            Connected::Host(host, _) => host.advice(),
+            Connected::Host(session) => session.advice(),
             _ => None,
         }
     }
@@ -231,6 +226,14 @@ impl Storage {
         }
     }
 
+    /// Whether the connection to a host behind ssh is lost. Asks the host.
+    pub fn is_lost(&self) -> bool {
+        match &self.0 {
+            Connected::Host(session) => session.is_lost(),
+            _ => false,
+        }
+    }
+
     /// Ends its requests, also those that other threads wait for. It cannot be used any more.
     pub fn stop(&self) {
         match &self.0 {
@@ -239,7 +242,7 @@ impl Storage {
             Connected::Gfarm(gfarm) => gfarm.stop(),
             Connected::Bucket(bucket) => bucket.stop(),
             Connected::Ftp(server) => server.stop(),
-            Connected::Host(host, _) => host.client().abandon(),
+            Connected::Host(session) => session.stop(),
             Connected::Web(stop) => stop.set(),
         }
     }

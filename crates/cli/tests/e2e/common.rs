@@ -270,6 +270,22 @@ impl Sshd {
         command
     }
 
+    /// Kills all sessions and their programs. New ones can begin.
+    pub(crate) fn end_sessions(&self) {
+        let mut family = vec![self.child.id()];
+        let mut next = 0;
+        while let Some(parent) = family.get(next) {
+            let children = format!("/proc/{parent}/task/{parent}/children");
+            let children = fs::read_to_string(children).unwrap_or_default();
+            family.extend(children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+            next += 1;
+        }
+        for id in &family[1..] {
+            // A program may end between the two.
+            let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.at("sshd.log")).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
 //! Copies between storages: daemons, servers of FTP and HTTP, and hosts by ssh on both sides, and sources of this machine beside
 //! them. The data pass through the program that is started here.
 
-use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon, said};
 use crate::common::web::Web;
+use crate::common::{Sshd, wait_until};
 use std::fs;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
 use xtask::servers::ftp::{PlainFtp, Style};
 
@@ -317,6 +317,92 @@ fn a_host_by_ssh_is_an_end_beside_storages() {
     let refused = [&words[..], &[&ends[0], &ends[1]]].concat();
     rig.fails(&refused, 1, &["--policy", "try: "]);
     assert!(!rig.at("one/x").exists());
+}
+
+#[test]
+fn hikyaku_on_a_host_serves_its_files_to_storages() {
+    let rig = Rig::up("storages-far");
+    // No SFTP server: only the host's hikyaku serves files.
+    let sshd = Sshd::with_lines("storages-far-host", "Subsystem sftp /bin/false\n");
+    let config = sshd.at("ssh_config").display().to_string();
+    let options = ["-F", &config, "--remote-path", env!("CARGO_BIN_EXE_hikyaku")];
+    let copies = |words: &[&str]| rig.copies(&[&options[..], words].concat());
+    fs::create_dir_all(sshd.at("run7/deep")).unwrap();
+    for (name, size) in [("a", 0), ("b", 70_000), ("deep/c", (5 << 20) + 17)] {
+        fs::write(sshd.at("run7").join(name), bytes(size, size)).unwrap();
+    }
+    std::os::unix::fs::symlink("run7/deep", sshd.at("link")).unwrap();
+    for via in ["auto", "tcp"] {
+        let (to, back) = (rig.one(&format!("by-{via}")), format!("back-{via}"));
+        copies(&["--via", via, "-rp", &sshd.far("run7"), &to]);
+        copies(&["--via", via, "-rp", &to, &sshd.far(&back)]);
+        for name in ["a", "b", "deep/c"] {
+            let file = |root: PathBuf| {
+                let at = root.join(name);
+                (fs::metadata(&at).unwrap().modified().unwrap(), fs::read(at).unwrap())
+            };
+            // Times have nanoseconds.
+            let wanted = file(sshd.at("run7"));
+            assert!(file(rig.at(&format!("one/by-{via}"))) == wanted, "{via}: {name}");
+            assert!(file(sshd.at(&back)) == wanted, "{via}: {name}");
+        }
+    }
+    let ftp = PlainFtp::start(&rig.at("served"), Style::Facts).unwrap();
+    copies(&["--via", "ssh", "-r", &sshd.far("run7"), &format!("{}/by-ssh", ftp.url())]);
+    let tree = crate::common::listing(&sshd.at("run7"));
+    assert!(crate::common::listing(&rig.at("served/by-ssh")) == tree);
+    // What stands before '..' is followed, and a path without a slash begins in the home directory.
+    let above = format!("far:{}/link/../b", sshd.at("").display());
+    copies(&[&above, &rig.two("above")]);
+    assert!(fs::read(rig.at("two/above")).unwrap() == bytes(70_000, 70_000));
+    let x = rig.one("x");
+    let missing = [&options[..], &["far:none/of/this name", &x]].concat();
+    rig.fails(&missing, 6, &["none/of/this name", "no such file"]);
+    // A file of the kernel has no size that a server could tell.
+    rig.fails(&[&options[..], &["far:/proc/cpuinfo", &x]].concat(), 6, &["/proc"]);
+    assert!(!rig.at("one/x").exists());
+    let listing = ["ls", "--ssh-config", &config, options[2], options[3], &sshd.far("run7")];
+    let output = rig.client.run(&listing);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a\nb\ndeep\n");
+}
+
+#[test]
+fn a_copy_between_a_host_and_a_storage_goes_on_over_another_connection() {
+    for side in ["source", "target"] {
+        let rig = Rig::up(&format!("storages-lost-{side}"));
+        let sshd = Sshd::with_lines(&format!("storages-lost-{side}-host"), "");
+        let config = sshd.at("ssh_config").display().to_string();
+        for root in [sshd.at("tree"), rig.at("one/tree")] {
+            fs::create_dir_all(&root).unwrap();
+            for number in 0..12 {
+                fs::write(root.join(number.to_string()), bytes(number, 1 << 20)).unwrap();
+            }
+        }
+        let (ends, made) = match side {
+            "source" => ([sshd.far("tree/."), rig.two("copy")], rig.at("two/copy")),
+            _ => ([rig.one("tree/."), sshd.far("copy")], sshd.at("copy")),
+        };
+        fs::create_dir(&made).unwrap();
+        let program = env!("CARGO_BIN_EXE_hikyaku");
+        let words = ["cp", "-r", "-l", "16m", "-F", &config, "--remote-path", program];
+        let mut command = rig.client.command(&[&words[..], &[&ends[0], &ends[1]]].concat());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("a file of the copy", || crate::common::listing(&made).len() > 2);
+        // The far side dies, as in a restart of the host.
+        sshd.end_sessions();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{side}: {}", said(&output));
+        assert!(
+            said(&output).contains("the connection is lost; trying again"),
+            "{}",
+            said(&output)
+        );
+        assert!(
+            crate::common::listing(&made) == crate::common::listing(&sshd.at("tree")),
+            "{side}"
+        );
+    }
 }
 
 #[test]

@@ -16,10 +16,10 @@ use hikyaku_pair::Options;
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_session::least;
-use hikyaku_stores::{Fallback, HostOptions, Opening, Times};
+use hikyaku_stores::{Fallback, HostOptions, Opening, Storage, Times};
 use hikyaku_transfer::{Existing, Links, Pass};
 use hikyaku_units::DataSize;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tells whether a name is left out.
 type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
@@ -40,6 +40,8 @@ pub(super) struct Order<'a> {
     /// All sources of the command.
     sources: usize,
     claims: Mutex<Claims>,
+    /// The hosts behind ssh that were connected to.
+    hosts: Mutex<Vec<Storage>>,
 }
 
 impl<'a> Order<'a> {
@@ -66,8 +68,32 @@ impl<'a> Order<'a> {
             End::Here(_) => Direction::In,
             End::Daemons(_) | End::Stored(_) => Direction::Out,
         };
-        let (sources, claims) = (transfer.sources(), Mutex::default());
-        Ok(Self { plan, scope, parameters, direction, via, options, leaves_out, sources, claims })
+        let (sources, claims, hosts) = (transfer.sources(), Mutex::default(), Mutex::default());
+        Ok(Self {
+            plan,
+            scope,
+            parameters,
+            direction,
+            via,
+            options,
+            leaves_out,
+            sources,
+            claims,
+            hosts,
+        })
+    }
+
+    /// Notes a connection to a host behind ssh, without which the copy cannot go on.
+    pub(super) fn depends_on(&self, host: &Storage) {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner).push(host.clone());
+    }
+
+    /// Whether the connection to a host behind ssh was lost. Then the copy can begin again: it connects to all anew, and names
+    /// that it has made are not those of others.
+    pub(super) fn has_lost_host(&self) -> bool {
+        let hosts = std::mem::take(&mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner));
+        *self.claims.lock().unwrap_or_else(PoisonError::into_inner) = Claims::default();
+        hosts.iter().any(Storage::is_lost)
     }
 
     /// What of a part is copied, whose sources were written so.

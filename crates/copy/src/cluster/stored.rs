@@ -157,6 +157,9 @@ pub(super) fn target(order: &Order<'_>, location: &Location) -> Result<Place> {
 
 fn connect(order: &Order<'_>, location: &Location, opening: &Opening) -> Result<Storage> {
     let storage = Storage::connect(location, opening).map_err(explained)?;
+    if matches!(location, Location::Remote(_)) {
+        order.depends_on(&storage);
+    }
     let plan = order.plan;
     if let Some(detail) = storage.detail().filter(|_| plan.verbosity() > 0) {
         say(Tone::Note, detail);

@@ -10,7 +10,7 @@ use hikyaku_units::{Retries, RetryPolicy};
 use std::time::{Duration, Instant};
 
 /// How long a lost copy is tried again.
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// When the connection was lost.
     lost: Option<Instant>,
     /// The attempts since then.
@@ -19,7 +19,7 @@ pub(super) struct Patience {
 
 /// Which attempt of a copy this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Attempt {
+pub(crate) enum Attempt {
     /// The one that the user sees begin.
     First,
     /// It goes on where one before it was lost.
@@ -28,7 +28,7 @@ pub(super) enum Attempt {
 
 /// Whether an attempt brought anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     Some,
     None,
     /// Bytes went to a stream, which cannot be begun again.
@@ -39,7 +39,7 @@ pub(super) enum Progress {
 
 impl Progress {
     /// What it means that a copy is stopped which has come so far.
-    pub(super) const fn interrupted(self) -> Kept {
+    pub(crate) const fn interrupted(self) -> Kept {
         match self {
             Self::Some | Self::None => Kept::Everything,
             Self::Streamed | Self::Spent => Kept::Spent,
@@ -47,7 +47,7 @@ impl Progress {
     }
 
     /// Why a copy that has come so far is not begun again, and what its user can do.
-    pub(super) const fn hindrance(self) -> Option<(&'static str, &'static str)> {
+    pub(crate) const fn hindrance(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Some | Self::None => None,
             Self::Streamed => Some((
@@ -66,13 +66,13 @@ impl Progress {
 const NO_JITTER: f64 = 0.5;
 
 impl Patience {
-    pub(super) const fn new(policy: RetryPolicy) -> Self {
+    pub(crate) const fn new(policy: RetryPolicy) -> Self {
         Self { lost: None, retries: Retries::new(policy) }
     }
 
     /// How long to wait before the next attempt; none if there is to be none. A first attempt that does
     /// not come about at all is the user's to mend.
-    pub(super) fn after(
+    pub(crate) fn after(
         &mut self,
         now: Instant,
         error: &anyhow::Error,

@@ -118,6 +118,10 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Ok(space) => teller.say(Reply::Space(space)),
                 Err(error) => teller.refuse(&error),
             },
+            Request::Home => match home(session) {
+                Ok(text) => teller.say(Reply::Link { text }),
+                Err(error) => teller.refuse(&error),
+            },
             Request::Report => match report(session) {
                 Ok(report) => teller.say(Reply::Report(Box::new(report))),
                 Err(error) => teller.refuse(&error),
@@ -152,6 +156,14 @@ pub(crate) fn store_path(path: &[u8]) -> Result<StorePath> {
 
 fn look(session: &Session, path: &[u8]) -> Result<Reply> {
     session.look(&store_path(path)?).map(Reply::Looked)
+}
+
+/// The directory of the client's user, where the client is a user of this machine.
+// spec: store-feature-11
+fn home(session: &Session) -> Result<Vec<u8>> {
+    let unknown =
+        || StoreError::new("find the home directory of", &StorePath::ROOT, ErrorKind::NotFound);
+    session.home.clone().ok_or_else(unknown)
 }
 
 /// Reads a short range of a file that has the size and the time that the client expects, before and after.

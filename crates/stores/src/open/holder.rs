@@ -1,11 +1,11 @@
 //! A store with what its paths need.
 
-use crate::host::Host;
 use hikyaku_remote::{Client, RemoteStore};
 use hikyaku_session::Connector;
 use hikyaku_store::{
     End, ErrorKind, Fetcher, Kind, Last, Led, Root, Step, Store, StoreError, StorePath, lead,
 };
+use std::any::Any;
 use std::sync::Arc;
 
 /// A store that holds files. Clones share it.
@@ -22,7 +22,7 @@ pub struct Holder {
     /// The connection to a daemon.
     daemon: Option<Daemon>,
     /// The session with a host behind ssh, which ends with the last holder.
-    _host: Option<Arc<Host>>,
+    _session: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// How a store has directories.
@@ -45,7 +45,7 @@ struct Daemon {
 impl Holder {
     /// A store that needs nothing else to work.
     pub fn new(name: String, store: Arc<dyn Store>, root: Root) -> Self {
-        Self { name, store, root, directories: Directories::Made, daemon: None, _host: None }
+        Self { name, store, root, directories: Directories::Made, daemon: None, _session: None }
     }
 
     /// The store of a daemon.
@@ -55,9 +55,9 @@ impl Holder {
         Self { daemon: Some(daemon), ..Self::new(name, store, Root::Somewhere) }
     }
 
-    /// The store of a host behind ssh.
-    pub(super) fn of_host(name: String, store: Arc<dyn Store>, host: &Arc<Host>) -> Self {
-        Self { _host: Some(host.clone()), ..Self::new(name, store, Root::OfAll) }
+    /// This store, with the session that it uses.
+    pub(super) fn within(self, session: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { _session: Some(session), ..self }
     }
 
     /// Ends the connection to a daemon.
