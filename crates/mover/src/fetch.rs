@@ -4,6 +4,7 @@ mod dirs;
 mod failed;
 mod hashes;
 mod name;
+mod pools;
 pub(crate) mod resume;
 mod run;
 mod sync;
@@ -27,6 +28,7 @@ use hikyaku_reach::dial::Address;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{Change, Fetcher, Found, Kind, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Durable, Existing, FileHash, Pass, Rules, Verify, Write};
+pub use pools::{Epoch, Pool};
 use run::Run;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +39,8 @@ use std::time::Duration;
 pub struct Job<'a> {
     /// The servers, by their numbers in the plan.
     pub servers: &'a [Arc<dyn Fetcher>],
+    /// Servers that are connections to one machine, of which a number is used. A server in no pool is always used.
+    pub pools: &'a [Pool<'a>],
     /// Connects to a server again whose connection was lost.
     pub redial: &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync),
     /// What is fetched, and the names that it gets.
@@ -63,12 +67,28 @@ pub struct Job<'a> {
     pub writing: Writing,
     /// Whether the hashes of the files are wanted.
     pub hashes: Hashes,
+    /// What a file has to be, beside what its server has proven.
+    pub expected: Option<&'a dyn Expected>,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
     /// How far it is.
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set.
     pub stop: &'a AtomicBool,
+}
+
+/// What a file has to be, such as one with a digest that its user knows.
+pub trait Expected: Sync {
+    /// Whether a file that has come whole is the expected one. `read` reads bytes of it at an offset. A file that is not gets no
+    /// name, and stays for the next run if that continues it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    fn is_met(
+        &self,
+        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
+    ) -> Result<bool, StoreError>;
 }
 
 /// How files are written.
@@ -158,12 +178,22 @@ pub enum FetchError {
     /// Its bytes came damaged again and again.
     #[error("its bytes come damaged")]
     Damaged,
+    /// It is not what its user expects.
+    #[error("it is not the file that is expected")]
+    Unexpected,
     /// It is larger than any file.
     #[error("it is larger than any file")]
     TooLarge,
     /// The user stopped it.
     #[error("stopped")]
     Stopped,
+}
+
+impl FetchError {
+    /// Whether the next run of the same command continues the file.
+    const fn leaves_the_file(&self) -> bool {
+        matches!(self, Self::Stopped | Self::OutOfReach | Self::Unexpected)
+    }
 }
 
 impl From<NoLink> for FetchError {

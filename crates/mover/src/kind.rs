@@ -183,7 +183,7 @@ impl From<&FetchError> for Kind {
             FetchError::Server(error) => error.into(),
             FetchError::OutOfReach | FetchError::NoTaker | FetchError::OldOneAway => Self::NoAnswer,
             FetchError::Stopped => Self::Stopped,
-            FetchError::Damaged => Self::File(FailureKind::Damaged),
+            FetchError::Damaged | FetchError::Unexpected => Self::File(FailureKind::Damaged),
             FetchError::TooLarge => Self::File(FailureKind::TooLarge),
         }
     }

@@ -39,7 +39,8 @@ pub use census::{
 };
 pub use choice::{Choice, InTheWay, Link, Same};
 pub use dress::{DirMeta, DirState, Dress, Times};
-pub use fetch::{FetchError, Fetched, Hashes, Job, Taking, Writing, fetch};
+pub use fetch::{Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, Taking, Writing, fetch};
+pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
 pub use kind::{Kind, failure_kind};
 pub use layout::{AtTarget, Meant, NoPlace, Renamed, TargetLayout, Written};

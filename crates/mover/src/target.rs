@@ -7,7 +7,7 @@ use in_place::InPlace;
 pub(crate) use memo::{Left, Memo, Stamp, made_version};
 
 use crate::dress::Times;
-use crate::fetch::{Taking, Writing};
+use crate::fetch::{Expected, Taking, Writing};
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
@@ -269,6 +269,16 @@ impl<'a> Target<'a> {
     pub(crate) fn put<'b>(&'b self, bytes: &'b [u8]) -> Op<'b> {
         let (path, finish, durable) = (&self.path, &self.finish, self.writing.durable);
         Op::Put(Put { path, bytes, naming: Naming::Replace, finish, durable })
+    }
+
+    /// Whether all of it, which has come, is what is expected.
+    pub(crate) fn meets(&self, expected: &dyn Expected) -> Result<bool> {
+        match &*self.begun()? {
+            Stage::Open(draft) if self.taking == Taking::AnyOrder => {
+                expected.is_met(&|at, into| draft.read_at(at, into))
+            }
+            _ => Ok(true),
+        }
     }
 
     /// Brings it to the disk and gives it its name. This makes an empty file. A stream has its name.

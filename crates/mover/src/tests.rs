@@ -114,8 +114,30 @@ pub(crate) fn fetched_from(
     meter: &Meter,
     parameters: Parameters,
 ) -> Fetched {
+    fetched_over((servers, &[]), census, target, meter, parameters)
+}
+
+/// The same by connections of which a number is used.
+pub(crate) fn fetched_by(
+    servers: &[Arc<dyn Fetcher>],
+    pools: &[Pool<'_>],
+    census: &Census,
+    target: &Arc<impl Store + 'static>,
+    meter: &Meter,
+) -> Fetched {
+    fetched_over((servers, pools), census, target, meter, Parameters::default())
+}
+
+fn fetched_over(
+    (servers, pools): (&[Arc<dyn Fetcher>], &[Pool<'_>]),
+    census: &Census,
+    target: &Arc<impl Store + 'static>,
+    meter: &Meter,
+    parameters: Parameters,
+) -> Fetched {
     let job = Job {
         servers,
+        pools,
         redial: &|_| None,
         plan: &same_names(census.clone()),
         store: target.clone(),
@@ -129,6 +151,7 @@ pub(crate) fn fetched_from(
         journal: None,
         writing: crate::Writing::default(),
         hashes: crate::Hashes::Dropped,
+        expected: None,
         parameters,
         meter,
         stop: &AtomicBool::new(false),

@@ -4,7 +4,8 @@ use crate::client::Client;
 use crate::error::RemoteError;
 use crate::message::{Class, Give, Seen, Wanted as WantedSmall};
 use hikyaku_store::{
-    Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Segment, StorePath, Wanted,
+    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Segment,
+    StorePath, Wanted,
 };
 use hikyaku_units::Rate;
 use std::ops::Range;
@@ -23,6 +24,7 @@ impl Fetcher for Client {
             request_bytes: None,
             small_bytes: SMALL_BYTES,
             cutting: Cutting::Free,
+            connections: ConnectionCount::Own,
         }
     }
 

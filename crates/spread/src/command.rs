@@ -38,6 +38,12 @@ pub enum Command {
         /// The server to try.
         server: ServerId,
     },
+    /// A server of a pool has no more work and gets none: another one is awake in its place, or fewer are. Its connection can
+    /// be closed after what it still sends.
+    Rest {
+        /// The server that rests.
+        server: ServerId,
+    },
     /// Every byte of the file is proven. Given once, unless the file is voided later.
     Done {
         /// Which file.

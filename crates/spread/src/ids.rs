@@ -7,6 +7,10 @@ pub const SERVERS_MAX: usize = 256;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ServerId(pub u16);
 
+/// A pool of one scheduler, numbered from 0 in the order of [`crate::Spread::add_pool`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PoolId(pub u16);
+
 /// A file of one scheduler, numbered from 0 in the order of [`crate::Spread::add_file`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub u32);

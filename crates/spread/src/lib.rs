@@ -26,7 +26,11 @@
 //! 8. Within a group a server goes on with its file, then takes small files in a batch, then the next whole file. A
 //!    file has two servers only if no whole one is left.
 //!
-//! With [`Asking::Pieces`] each server has one piece of a fixed size at a time, and rules 6 and 7 do not hold.
+//! With [`Asking::Pieces`] each server has one piece of a fixed size at a time, and rules 6 and 7 do not hold. With
+//! [`Asking::Ranges`] it has one range at a time, and rules 5 and 7 do not hold.
+//!
+//! Connections to one server can be a *pool*, of which a number is awake ([`Spread::wake`]). The others rest: they get no
+//! work until one that is awake is lost, or until more are to be awake.
 //!
 //! [`divide`] divides a rate ceiling among servers. [`Placer`] chooses the targets of uploads.
 //!
@@ -52,7 +56,7 @@ mod stock;
 
 pub use ceiling::{Demand, divide};
 pub use command::{Command, Wake, WakeReason, Work};
-pub use ids::{AskId, FileId, SERVERS_MAX, ServerId};
+pub use ids::{AskId, FileId, PoolId, SERVERS_MAX, ServerId};
 pub use place::{Candidate, PlaceError, Placement, Placer, Strain, Upload};
 pub use segments::SEGMENT_BYTES;
 pub use settings::{Asking, ServerSettings, Settings};

@@ -31,6 +31,15 @@ pub(crate) enum State {
     Quiet(Retries),
 }
 
+/// Whether a server gets work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Duty {
+    /// It does.
+    Awake,
+    /// Other servers of its pool do.
+    Resting,
+}
+
 /// The retries of a server that does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Retries {
@@ -58,6 +67,9 @@ impl Retries {
 pub(crate) struct Server {
     pub(crate) settings: ServerSettings,
     pub(crate) state: State,
+    pub(crate) duty: Duty,
+    /// The index of its pool.
+    pub(crate) pool: Option<usize>,
     pub(crate) rtt: Duration,
     pub(crate) meter: Meter,
     /// Asks under way, in the order in which the server works on them.
@@ -83,6 +95,8 @@ impl Server {
         Self {
             settings,
             state: State::New,
+            duty: Duty::Awake,
+            pool: None,
             rtt: Duration::ZERO,
             meter: Meter::new(begin),
             asks: Vec::new(),
@@ -99,8 +113,18 @@ impl Server {
         self.state == State::Up
     }
 
-    /// Whether its work may be taken back, and given to others.
+    /// Whether it answers and gets work.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_up() && self.duty == Duty::Awake
+    }
+
+    /// Whether its work may be taken over by others.
     pub(crate) fn gives_back(&self) -> bool {
+        !matches!(self.settings.asking, Asking::Pieces(_))
+    }
+
+    /// Whether it gets work ahead of time, and loses it if it does not send.
+    pub(crate) fn is_timed(&self) -> bool {
         self.settings.asking == Asking::Timed
     }
 
@@ -108,7 +132,7 @@ impl Server {
     pub(crate) fn has_room(&self, rate: f64) -> bool {
         let is_short = match self.settings.asking {
             Asking::Timed => self.left < self.target(rate),
-            Asking::Pieces(_) => true,
+            Asking::Pieces(_) | Asking::Ranges(_) => true,
         };
         is_short && self.asks.len() < self.settings.asks_max
     }
@@ -139,7 +163,7 @@ impl Server {
     /// client of a server that cannot cancel a request gives it up by itself and reports that, because the server continues
     /// with it.
     pub(crate) fn quiet_at(&self) -> Option<Instant> {
-        let is_watched = self.is_up() && self.gives_back() && !self.asks.is_empty();
+        let is_watched = self.is_up() && self.is_timed() && !self.asks.is_empty();
         is_watched.then(|| self.heard + self.patience())
     }
 

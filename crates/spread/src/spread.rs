@@ -6,7 +6,7 @@ use crate::flow::Network;
 use crate::ids::{AskId, FileId, SERVERS_MAX, ServerId, ServerSet};
 use crate::meter::Meter;
 use crate::segments::{Run, SEGMENT_BYTES};
-use crate::server::{Retries, Server, State};
+use crate::server::{Duty, Retries, Server, State};
 use crate::settings::{ServerSettings, Settings};
 use crate::stock::{Piece, Proof, Stock};
 use alloc::collections::VecDeque;
@@ -19,9 +19,11 @@ use hikyaku_units::{DataSize, Instant, Rate};
 mod end;
 mod hand_out;
 mod plan;
+mod pool;
 mod watch;
 
 use plan::Plan;
+use pool::Pool;
 
 /// The scheduler of one download from many servers.
 ///
@@ -39,7 +41,9 @@ use plan::Plan;
 pub struct Spread {
     settings: Settings,
     servers: Vec<Server>,
+    /// Those that answer and get work.
     up: ServerSet,
+    pools: Vec<Pool>,
     stock: Stock,
     network: Network,
     plan: Plan,
@@ -107,6 +111,7 @@ impl Spread {
             settings,
             servers: Vec::new(),
             up: ServerSet::default(),
+            pools: Vec::new(),
             stock: Stock::default(),
             network: Network::default(),
             plan: Plan::default(),
@@ -223,7 +228,7 @@ impl Spread {
             State::Quiet(retries) => Retries { next: retries.next.max(now), ..retries },
             State::New | State::Up => Retries::start(now),
         };
-        self.leave(index, State::Lost(retries));
+        self.leave(index, State::Lost(retries), now);
     }
 
     /// A server has no replica of the file after all. Its requested parts of the file are requested elsewhere.
@@ -391,13 +396,16 @@ impl Spread {
         server.state = State::Up;
         server.meter = Meter::new(begin);
         server.heard = now;
-        self.up.insert(index);
+        if server.duty == Duty::Awake {
+            self.up.insert(index);
+        }
+        self.settle_pool_of(index, now);
         self.plan.is_stale = true;
         self.news = News::Some;
     }
 
     /// A server is not up any more: what it was asked for goes back.
-    fn leave(&mut self, index: usize, state: State) {
+    fn leave(&mut self, index: usize, state: State, now: Instant) {
         let server = &mut self.servers[index];
         server.state = state;
         server.left = 0;
@@ -405,6 +413,7 @@ impl Spread {
         let asks = core::mem::take(&mut server.asks);
         self.up.remove(index);
         asks.iter().for_each(|ask| self.give_back(ask));
+        self.settle_pool_of(index, now);
         self.plan.is_stale = true;
         self.news = News::Some;
     }

@@ -16,8 +16,8 @@ use hikyaku_gridftp::{
     Wanted as WantedPart,
 };
 use hikyaku_store::{
-    Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced, Segment, Segments,
-    Wanted,
+    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
+    Segment, Segments, Wanted,
 };
 use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
@@ -141,6 +141,7 @@ impl Fetcher for FtpFetcher {
             }),
             small_bytes: small::SMALL_BYTES,
             cutting: Cutting::ClosesConnection,
+            connections: ConnectionCount::Own,
         }
     }
 

@@ -8,8 +8,8 @@ use crate::reading::read;
 use crate::store::Sftp;
 use hikyaku_sftp::{Answer, Attributes, Failed, Handle, Request};
 use hikyaku_store::{
-    Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced, Segment, Segments,
-    StorePath, Wanted,
+    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
+    Segment, Segments, StorePath, Wanted,
 };
 use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
@@ -254,6 +254,7 @@ impl Fetcher for SftpFetcher {
             small_bytes: SMALL_BYTES,
             // The protocol has no message that cancels a request; what is not requested yet is left out.
             cutting: Cutting::Never,
+            connections: ConnectionCount::Own,
         }
     }
 

@@ -64,6 +64,9 @@ pub trait Fetcher: Send + Sync {
     /// Whether the other end answers. May wait for it.
     fn is_alive(&self) -> bool;
 
+    /// Nothing is requested until the next call: the channel may close what a new request opens again.
+    fn rest(&self) {}
+
     /// Ends its requests; the channel cannot be used any more. The other end gets the text `why` if the protocol can carry it.
     fn close(&self, why: &str);
 }
@@ -80,6 +83,17 @@ pub struct FetcherTraits {
     pub small_bytes: u64,
     /// The cost of cutting a request.
     pub cutting: Cutting,
+    /// Who finds the number of connections to its server.
+    pub connections: ConnectionCount,
+}
+
+/// Who finds the number of connections to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionCount {
+    /// The channel.
+    Own,
+    /// Its user: the channel is one connection, and as many of them are used as bring more.
+    Tuned,
 }
 
 /// The cost of ending a request early.
@@ -123,6 +137,9 @@ pub enum FetchError {
     /// The file cannot be read; other files can.
     #[error("{0}")]
     File(ErrorKind),
+    /// The server accepts no further connection for the time being. It goes on with those that it has.
+    #[error("the server accepts no further connection")]
+    Full,
     /// The channel is lost, and what was requested over it has to come by another one.
     #[error("{0}")]
     Lost(String),

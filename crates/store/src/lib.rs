@@ -58,7 +58,8 @@ pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use fetch::{
-    Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments, Wanted, fetchers,
+    ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
+    Wanted, fetchers,
 };
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, follow_by_names, lead};

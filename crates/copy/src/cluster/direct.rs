@@ -5,7 +5,8 @@ use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_job::Opened;
 use hikyaku_mover::{
-    Direction, Done, Job, Meter, Modes, Plan, Same, ServerId, Session, Taking, Times, Watch, fetch,
+    Direction, Done, Job, Meter, Modes, Plan, Pool, Same, ServerId, Session, Taking, Times, Watch,
+    fetch,
 };
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ const GONE_MAX: Duration = Duration::from_secs(20);
 pub(super) struct Fetching<'a> {
     /// Who sends, by their numbers in the plan.
     pub(super) servers: &'a [Arc<dyn Fetcher>],
+    /// Those of them that are connections to one machine, of which as many are used as bring more.
+    pub(super) pools: &'a [Pool<'a>],
     /// Their names.
     pub(super) names: &'a [String],
     /// Daemons among them.
@@ -58,6 +61,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     let (fetched, mut shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         fetch(&Job {
             servers: what.servers,
+            pools: what.pools,
             redial: what.redial,
             plan: what.plan,
             store: what.store.clone(),
@@ -71,6 +75,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             hashes: order.hashes(),
             existing: order.existing(),
             pass: order.pass(),
+            expected: None,
             parameters: order.parameters,
             meter: &meter,
             stop,

@@ -87,6 +87,7 @@ fn one(
     let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
     let what = Fetching {
         servers: &servers,
+        pools: &[],
         names: &names,
         session: all.session,
         plan: &plan,

@@ -36,6 +36,7 @@ pub(super) fn copy(
         one.plan.is_from(servers.len());
         let what = Fetching {
             servers: &servers,
+            pools: &[],
             names: &names,
             session: None,
             plan: &one.plan,

@@ -15,11 +15,15 @@ use hikyaku_mover::{
 use hikyaku_pair::Options;
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_session::least;
 use hikyaku_stores::{Fallback, HostOptions, Opening, Storage, Times};
 use hikyaku_transfer::{Existing, Links, Pass};
 use hikyaku_units::DataSize;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Connections to a storage at most, if as many are used as bring more.
+pub(super) const CONNECTIONS_MAX: u32 = 64;
 
 /// Tells whether a name is left out.
 type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
@@ -127,16 +131,25 @@ impl<'a> Order<'a> {
                 scope: self.scope.clone(),
                 fallback: Some(by_sftp(plan)),
             },
-            connections: self.channels(),
+            connections: self.requests(CONNECTIONS_MAX),
             recorded: None,
             depth: rules.depth,
             times: if rules.preserve.modes() { Times::Noted } else { Times::Written },
         }
     }
 
+    /// Requests to a storage at once: the user's number, or else this one.
+    pub(super) const fn requests(&self, auto: u32) -> u32 {
+        match self.plan.transport.way.pipes {
+            Pipes::Fixed(count) => count,
+            Pipes::Auto => auto,
+        }
+    }
+
     /// How the storage of the target is opened.
     pub(super) fn opening_of_target(&self) -> Opening {
-        Opening { recorded: begun(), ..self.opening() }
+        let connections = self.requests(Opening::CONNECTIONS);
+        Opening { connections, recorded: begun(), ..self.opening() }
     }
 
     /// What happens to files of the same name.

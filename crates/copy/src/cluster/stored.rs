@@ -3,7 +3,7 @@
 
 use super::beside::beside;
 use super::direct::{Fetching, bring};
-use super::order::written;
+use super::order::{CONNECTIONS_MAX, written};
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
@@ -11,13 +11,17 @@ use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, say, with_remedy};
 use hikyaku_job::in_store;
 use hikyaku_mover::{
-    Arriving, Choice, Direction, Done, Modes, Plan, ServerId, SessionError, Target, Together,
+    Arriving, Choice, Direction, Done, Modes, Plan, Pool, ServerId, SessionError, Target, Together,
     failure_kind, stored_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_store::{End, ErrorKind, Kind, Last, Led, StorePath, fetchers};
+use hikyaku_store::{
+    ConnectionCount, End, ErrorKind, Fetcher, Kind, Last, Led, Store, StoreError, StorePath,
+    fetchers,
+};
 use hikyaku_stores::{Directories, Holder, Location, OpenError, Opened, Opening, Storage};
+use std::sync::Arc;
 
 /// A source, and its store.
 struct Source {
@@ -89,8 +93,8 @@ fn one(
     };
     let root =
         holder.resolve(named, choice.last(named)).map_err(|error| of_file(shown, error.kind))?;
-    let servers = fetchers(&holder.store, order.channels() as usize)
-        .map_err(|error| of_file(shown, error.kind))?;
+    let (servers, pools) =
+        order.connections(&holder.store).map_err(|error| of_file(shown, error.kind))?;
     let mut found = stored_census(&*holder.store, &root, servers.len())
         .map_err(|error| of_file(shown, error.kind))?;
     let kind = found
@@ -109,6 +113,7 @@ fn one(
     let modes = if holder.store.abilities().modes { order.modes() } else { Modes::Usual };
     let what = Fetching {
         servers: &servers,
+        pools: &pools,
         names: &names,
         session: None,
         plan: &plan,
@@ -188,11 +193,21 @@ fn of_file(shown: &str, kind: ErrorKind) -> Error {
 }
 
 impl Order<'_> {
-    /// The number of connections to a storage.
-    pub(super) const fn channels(&self) -> u32 {
-        match self.plan.transport.way.pipes {
-            Pipes::Fixed(count) => count,
-            Pipes::Auto => Opening::CONNECTIONS,
+    /// Channels to a storage. If each is one connection, and the user has set no number, as many are used as bring more.
+    fn connections(
+        &self,
+        store: &Arc<dyn Store>,
+    ) -> Result<(Vec<Arc<dyn Fetcher>>, Vec<Pool<'static>>), StoreError> {
+        let mut servers = fetchers(store, self.requests(CONNECTIONS_MAX) as usize)?;
+        let is_tuned = |one: &Arc<dyn Fetcher>| one.traits().connections == ConnectionCount::Tuned;
+        let pool = match self.plan.transport.way.pipes {
+            Pipes::Fixed(_) => Pool::fixed(servers.len()),
+            Pipes::Auto => Pool::tuned(servers.len()),
+        };
+        if servers.iter().all(is_tuned) {
+            return Ok((servers, vec![pool]));
         }
+        servers.truncate(self.requests(Opening::CONNECTIONS) as usize);
+        Ok((servers, Vec::new()))
     }
 }

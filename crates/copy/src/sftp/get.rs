@@ -155,6 +155,7 @@ fn land(
     let modes = if rules.preserve.modes() { Modes::Kept } else { Modes::Usual };
     let fetched = fetch(&Job {
         servers,
+        pools: &[],
         redial: &|_| None,
         plan: &plan,
         store,
@@ -168,6 +169,7 @@ fn land(
         hashes: Hashes::Dropped,
         existing: rules.existing,
         pass: rules.pass,
+        expected: None,
         parameters,
         meter: &meter,
         stop,

@@ -9,7 +9,12 @@ use hikyaku_store::StoreError;
 impl Run<'_> {
     /// A file has an error of the store. It begins anew if the store may have another place for it.
     /// `tried` is the try of the file that had it.
-    pub(super) fn fail(&self, state: &mut State, (number, tried): (usize, u32), error: StoreError) {
+    pub(super) fn fail(
+        &self,
+        state: &mut State<'_>,
+        (number, tried): (usize, u32),
+        error: StoreError,
+    ) {
         let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
         if target.is_some_and(|target| target.tries() != tried) {
             return;
@@ -22,7 +27,7 @@ impl Run<'_> {
     }
 
     /// A file that an earlier run began has other bytes at its source now. Two contents are not mixed.
-    pub(super) fn differs(&self, state: &mut State, (number, tried): (usize, u32)) {
+    pub(super) fn differs(&self, state: &mut State<'_>, (number, tried): (usize, u32)) {
         let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
         if let Some(target) = target.filter(|target| target.tries() == tried) {
             self.begins_anew(state, number, target.anew());
@@ -30,7 +35,7 @@ impl Run<'_> {
     }
 
     /// Begins a file anew. The meter subtracts the `bytes` of it that were written.
-    fn begins_anew(&self, state: &mut State, number: usize, bytes: u64) {
+    fn begins_anew(&self, state: &mut State<'_>, number: usize, bytes: u64) {
         let target = self.targets[number].as_ref();
         self.job.meter.take_back_written(bytes);
         self.job.meter.take_back_kept(target.map_or(0, Target::take_back_kept));
@@ -52,7 +57,7 @@ impl Run<'_> {
     }
 
     /// Nothing more of a file is wanted.
-    pub(super) fn give_up(&self, state: &mut State, number: usize, error: FetchError) {
+    pub(super) fn give_up(&self, state: &mut State<'_>, number: usize, error: FetchError) {
         let file = &self.job.plan.files[number];
         match std::mem::replace(&mut state.stages[number], Stage::Over) {
             Stage::Over => return,
@@ -72,7 +77,7 @@ impl Run<'_> {
             }
         }
         self.job.meter.tell_file(FileStage::Failed, file.path.as_bytes(), file.seen.size);
-        let is_continued = matches!(error, FetchError::Stopped | FetchError::OutOfReach);
+        let is_continued = error.leaves_the_file();
         state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
         let Some(target) = &self.targets[number] else { return };
         if is_continued && target.is_continued() {

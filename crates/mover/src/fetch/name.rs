@@ -1,7 +1,7 @@
 //! The threads that bring whole files to the disk and give them their names.
 
-use super::Hashes;
 use super::run::{Run, Stage, State};
+use super::{FetchError, Hashes};
 use crate::many;
 use crate::target::Target;
 use hikyaku_run_log::FileStage;
@@ -28,7 +28,7 @@ impl Run<'_> {
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
     ) -> std::io::Result<()> {
-        for _ in 0..NAMERS {
+        for _ in 0..NAMERS.min(self.targets.len()) {
             let named = thread::Builder::new().name("mover-names".to_owned());
             named.spawn_scoped(scope, || self.name_all())?;
         }
@@ -59,7 +59,11 @@ impl Run<'_> {
             for number in large {
                 let Some(target) = &self.targets[number] else { continue };
                 let tried = target.tries();
-                self.named((number, tried), target.finish());
+                match self.job.expected.map_or(Ok(true), |expected| target.meets(expected)) {
+                    Ok(true) => self.named((number, tried), target.finish()),
+                    Ok(false) => self.refuse(number),
+                    Err(error) => self.named((number, tried), Err(error)),
+                }
             }
             self.put(&small);
         }
@@ -103,6 +107,11 @@ impl Run<'_> {
             Some((*number, target, target.content()?))
         };
         let files: Vec<_> = numbers.iter().filter_map(target).collect();
+        let is_met = |bytes: &[u8]| {
+            self.job.expected.is_none_or(|expected| expected.is_met(&reading(bytes)) == Ok(true))
+        };
+        let unmet = files.iter().filter(|(_, _, bytes)| !is_met(bytes));
+        unmet.for_each(|(number, ..)| self.refuse(*number));
         let (wanted, left): (Vec<_>, Vec<_>) = {
             let state = self.state();
             // A file that was given up is not made.
@@ -122,6 +131,11 @@ impl Run<'_> {
         for (number, result) in done.into_iter().zip(results) {
             self.named(number, result.map(made));
         }
+    }
+
+    /// A file is not the expected one.
+    fn refuse(&self, number: usize) {
+        self.give_up(&mut self.state(), number, FetchError::Unexpected);
     }
 
     fn named(&self, (number, tried): (usize, u32), named: Result<Option<Found>>) {
@@ -145,7 +159,7 @@ impl Run<'_> {
     }
 
     /// A file has its name.
-    fn count(&self, state: &mut State, number: usize) {
+    fn count(&self, state: &mut State<'_>, number: usize) {
         let file = &self.job.plan.files[number];
         state.stages[number] = Stage::Over;
         state.unnamed -= 1;
@@ -161,6 +175,16 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests;
+
+/// Reads a file that is in memory.
+fn reading(bytes: &[u8]) -> impl Fn(u64, &mut [u8]) -> Result<usize> + '_ {
+    |at, into| {
+        let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+        let length = rest.len().min(into.len());
+        into[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+}
 
 /// The metadata of a small file that was named; `None` if the reply has no metadata.
 fn made(reply: Reply) -> Option<Found> {

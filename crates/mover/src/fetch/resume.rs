@@ -1,6 +1,6 @@
 //! Continues the files that an earlier run of the same command has left, and leaves those of this run to the next one.
 
-use super::{FetchError, Fetched, Job};
+use super::{Fetched, Job};
 use crate::census::File;
 use crate::target::{Left, Memo, Target, made_version};
 use hikyaku_job::Opened;
@@ -65,10 +65,8 @@ pub(super) fn is_whole(job: &Job<'_>, file: &File, found: Option<&Found>) -> boo
 /// After a run: its journal stays if the next one continues. Otherwise it goes, with what nothing has continued.
 pub(super) fn end(job: &Job<'_>, fetched: &Fetched) {
     let Some(Opened { journal, remains, .. }) = job.journal else { return };
-    let is_continued =
-        |error: &FetchError| matches!(error, FetchError::Stopped | FetchError::OutOfReach);
     let is_stopped = job.stop.load(Ordering::Relaxed);
-    if !is_stopped && !fetched.failed.iter().any(|(_, error)| is_continued(error)) {
+    if !is_stopped && !fetched.failed.iter().any(|(_, error)| error.leaves_the_file()) {
         discard_all(&*job.store, remains);
         journal.remove();
     }

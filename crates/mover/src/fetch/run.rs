@@ -1,5 +1,6 @@
 //! The loop that asks the scheduler, and the threads that do what it says.
 
+use super::pools::Steered;
 use super::threads::{Line, Request};
 use super::{FetchError, Fetched, Job};
 use crate::census::ServerId;
@@ -15,6 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+/// How often the goodput of pools of connections is looked at.
+const POOL_LOOK: Duration = Duration::from_millis(20);
 /// Whether the user has stopped it is looked for this often, and whether nothing can come any more.
 const LOOK: Duration = Duration::from_millis(100);
 /// A server that was told that nothing more is wanted stops within this.
@@ -28,7 +31,7 @@ pub(super) struct Run<'a> {
     /// The number in the plan of each file that the scheduler knows, in ascending order: the scheduler counts files in
     /// the order in which they were added.
     pub(super) numbers: Vec<usize>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<State<'a>>,
     changed: Condvar,
     /// Files are whole, or all is over: for the threads that name.
     pub(super) to_name: Condvar,
@@ -42,13 +45,18 @@ pub(super) struct Run<'a> {
     pub(super) to_carry_out: Vec<Condvar>,
     /// Calls of the store under way that write, and calls that have ended.
     pub(super) writes: (AtomicUsize, AtomicU64),
+    /// Nanoseconds that these calls took.
+    pub(super) writing: AtomicU64,
     begin: Instant,
 }
 
-pub(super) struct State {
+pub(super) struct State<'a> {
     pub(super) spread: Spread,
     pub(super) fetched: Fetched,
     pub(super) servers: Vec<Arc<dyn Fetcher>>,
+    pub(super) pools: Vec<Steered<'a>>,
+    /// The index of the pool of each server that is in one.
+    pub(super) pool_of: Vec<Option<usize>>,
     /// The requests and threads of each.
     pub(super) lines: Vec<Line>,
     /// What each server may send, as the scheduler said last.
@@ -109,6 +117,7 @@ impl<'a> Run<'a> {
         let (mut stages, mut continued) = (vec![Stage::Over; targets.len()], Vec::new());
         let settings = job.servers.iter().map(|server| settings(server.traits()));
         let servers: Vec<_> = settings.map_while(|one| spread.add_server(one).ok()).collect();
+        let pools: Vec<_> = job.pools.iter().map(|pool| Steered::new(pool, &mut spread)).collect();
         for (number, file) in job.plan.files.iter().enumerate() {
             let Some(target) = &targets[number] else { continue };
             if file.seen.size == 0 {
@@ -141,7 +150,10 @@ impl<'a> Run<'a> {
         }
         let all = job.servers.to_vec();
         let caps = vec![job.parameters.servers.rate; all.len()];
+        let pool = |number| job.pools.iter().position(|pool| pool.servers.contains(&number));
         let state = State {
+            pools,
+            pool_of: (0..all.len()).map(|number| pool(ServerId(number))).collect(),
             spread,
             fetched,
             lines: all.iter().map(|_| Line::default()).collect(),
@@ -180,6 +192,7 @@ impl<'a> Run<'a> {
             continued,
             to_carry_out,
             writes,
+            writing: AtomicU64::new(0),
             begin,
         };
         for (number, error) in failed {
@@ -199,7 +212,7 @@ impl<'a> Run<'a> {
     }
 
     /// The servers begin, each a while after the one before it.
-    fn begin(&self, state: &mut State) {
+    fn begin(&self, state: &mut State<'_>) {
         let is_lost = |server: ServerId| self.job.plan.lost.iter().any(|(lost, _)| *lost == server);
         while let Some(server) = self.job.servers.get(state.begun) {
             let id = ServerId(state.begun);
@@ -219,7 +232,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State<'a>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -258,6 +271,7 @@ impl<'a> Run<'a> {
                 self.stop(&mut state);
             }
             self.begin(&mut state);
+            self.steer(&mut state);
             let now = self.now();
             self.look_at_target(&mut state);
             while let Some(command) = state.spread.poll_command(now) {
@@ -274,16 +288,17 @@ impl<'a> Run<'a> {
             if state.requests.is_empty() && have_all_begun && self.is_out_of_reach(&mut state) {
                 continue;
             }
+            let look = if self.job.pools.is_empty() { LOOK } else { POOL_LOOK };
             let due = state
                 .spread
                 .poll_timeout()
-                .map_or(LOOK, |wake| (wake.at - now).clamp(Duration::from_millis(1), LOOK));
+                .map_or(look, |wake| (wake.at - now).clamp(Duration::from_millis(1), look));
             drop(self.changed.wait_timeout(state, due).unwrap_or_else(PoisonError::into_inner));
         }
     }
 
     /// Tells the scheduler whether the store takes nothing for a while: servers look quiet then and are not.
-    fn look_at_target(&self, state: &mut State) {
+    fn look_at_target(&self, state: &mut State<'_>) {
         let (under_way, ended) =
             (self.writes.0.load(Ordering::Relaxed), self.writes.1.load(Ordering::Relaxed));
         state.held_up = match state.held_up {
@@ -300,7 +315,7 @@ impl<'a> Run<'a> {
 
     /// All is there. A server that still has something to send was told to stop; one that does not answer is dead, and
     /// its connection would end by itself much later.
-    fn hang_up(&self, state: &mut State) {
+    fn hang_up(&self, state: &mut State<'_>) {
         if state.done_since.get_or_insert_with(Instant::now).elapsed() < STOP_TIME {
             return;
         }
@@ -310,7 +325,7 @@ impl<'a> Run<'a> {
     }
 
     /// Gives up what no server has any more, after it was waited for.
-    fn is_out_of_reach(&self, state: &mut State) -> bool {
+    fn is_out_of_reach(&self, state: &mut State<'_>) -> bool {
         let stranded = state.spread.stranded().map(|file| self.numbers[file.0 as usize]);
         let is_open = |number: &usize| state.stages[*number] == Stage::Open;
         let stranded: Vec<usize> = stranded.filter(is_open).collect();
@@ -329,7 +344,7 @@ impl<'a> Run<'a> {
 
     fn obey<'scope>(
         &'scope self,
-        state: &mut State,
+        state: &mut State<'_>,
         scope: &'scope Scope<'scope, '_>,
         command: Command,
     ) -> std::io::Result<()> {
@@ -358,6 +373,12 @@ impl<'a> Run<'a> {
                 let tried = state.servers[server.0].clone();
                 let named = thread::Builder::new().name("mover-retry".to_owned());
                 named.spawn_scoped(scope, move || self.retry(server, &tried)).map(drop)
+            }
+            Command::Rest { server } => {
+                let server = ServerId(usize::from(server.0));
+                state.stands(server);
+                state.servers[server.0].rest();
+                Ok(())
             }
             // What is whole is known from its target.
             Command::Done { .. } => Ok(()),
@@ -389,7 +410,7 @@ impl<'a> Run<'a> {
     }
 
     /// All bytes of a file have come.
-    pub(super) fn on_whole(&self, state: &mut State, number: usize) {
+    pub(super) fn on_whole(&self, state: &mut State<'_>, number: usize) {
         if state.stages[number] == Stage::Open {
             state.stages[number] = Stage::Whole;
             state.open -= 1;
@@ -401,7 +422,8 @@ impl<'a> Run<'a> {
     }
 
     /// A server's connection is lost.
-    pub(super) fn lose(&self, state: &mut State, server: ServerId, error: String) {
+    pub(super) fn lose(&self, state: &mut State<'_>, server: ServerId, error: String) {
+        state.stands(server);
         state.spread.handle_lost(server_id(server), self.now());
         // All is here: this end may have ended the connection itself, because the server still had something to send.
         if state.open == 0 {
@@ -414,7 +436,7 @@ impl<'a> Run<'a> {
     }
 
     /// The user has had enough.
-    fn stop(&self, state: &mut State) {
+    fn stop(&self, state: &mut State<'_>) {
         for number in 0..self.targets.len() {
             if state.stages[number] == Stage::Open {
                 self.give_up(state, number, FetchError::Stopped);
@@ -427,6 +449,9 @@ impl<'a> Run<'a> {
 /// The bytes of a request to a server that cannot be told to stop, and that names no size.
 const PIECE_BYTES: u64 = 8 << 20;
 
+/// The bytes of a range of a connection whose rate is not known yet.
+const RANGE_BYTES: DataSize = DataSize::from_bytes(16 << 20);
+
 /// How the scheduler uses a server.
 fn settings(traits: FetcherTraits) -> ServerSettings {
     let piece = DataSize::from_bytes(traits.request_bytes.unwrap_or(PIECE_BYTES));
@@ -434,10 +459,18 @@ fn settings(traits: FetcherTraits) -> ServerSettings {
         small_file: DataSize::from_bytes(traits.small_bytes),
         asking: match traits.cutting {
             Cutting::Free => Asking::Timed,
+            Cutting::ClosesConnection if traits.request_bytes.is_none() => {
+                Asking::Ranges(RANGE_BYTES)
+            }
             Cutting::ClosesConnection | Cutting::Never => Asking::Pieces(piece),
         },
         asks_max: traits.requests_max.max(1) as usize,
     }
+}
+
+/// Whether a server keeps its work until it has sent or refused it.
+pub(super) fn is_kept(traits: FetcherTraits) -> bool {
+    matches!(settings(traits).asking, Asking::Pieces(_))
 }
 
 /// The scheduler's number of a server.

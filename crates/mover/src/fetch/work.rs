@@ -1,16 +1,17 @@
 //! One ask: bytes of a server become bytes of files.
 
 use super::FetchError;
-use super::run::{Run, State, server_id};
+use super::run::{Run, State, is_kept, server_id};
 use super::threads::Request;
 use crate::census::ServerId;
 use crate::target::Next;
 use hikyaku_spread::{AskId, FileId, Work};
-use hikyaku_store::{Cutting, ErrorKind, FetchError as Trouble, StoreError, StorePath, Wanted};
+use hikyaku_store::{ErrorKind, FetchError as Trouble, StoreError, StorePath, Wanted};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Segments of a file that may come damaged before it is given up.
 const DAMAGED_MAX: u32 = 16;
@@ -51,17 +52,21 @@ impl Run<'_> {
                 }
             }
             Err(Trouble::Lost(why)) => {
-                if request.fetcher.traits().cutting != Cutting::Free {
+                if is_kept(request.fetcher.traits()) {
                     self.count_attempt(&mut state, number, ranges);
                 }
                 self.lose(&mut state, server, why);
             }
-            Err(Trouble::File(kind)) => self.refused((&mut state, server), number, kind),
+            Err(Trouble::Full) => self.is_full(&mut state, server),
+            Err(Trouble::File(kind)) => {
+                state.stands(server);
+                self.refused((&mut state, server), number, kind);
+            }
         }
     }
 
     /// A request has failed to a service that cannot be told to stop. It may be there and still never answer this one.
-    fn count_attempt(&self, state: &mut State, number: usize, ranges: &[Range<u64>]) {
+    fn count_attempt(&self, state: &mut State<'_>, number: usize, ranges: &[Range<u64>]) {
         let begin = ranges.first().map_or(0, |range| range.start);
         let count = state.attempts.entry((number, begin)).or_default();
         *count += 1;
@@ -90,6 +95,7 @@ impl Run<'_> {
         match outcome {
             Ok(()) => {}
             Err(Trouble::Lost(why)) => self.lose(&mut self.state(), server, why),
+            Err(Trouble::Full) => self.is_full(&mut self.state(), server),
             // It is about no file in particular: the server cannot answer the request.
             Err(Trouble::File(kind)) => {
                 self.lose(&mut self.state(), server, kind.to_string());
@@ -98,7 +104,7 @@ impl Run<'_> {
     }
 
     /// A server cannot give a file. If it only lacks it by now, the others that had it are asked.
-    fn refused(&self, (state, server): (&mut State, ServerId), number: usize, kind: ErrorKind) {
+    fn refused(&self, (state, server): (&mut State<'_>, ServerId), number: usize, kind: ErrorKind) {
         let file = &self.job.plan.files[number];
         let lacking = state.lacking.entry(number).or_default();
         if !lacking.contains(&server) {
@@ -125,12 +131,9 @@ impl Run<'_> {
     fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {
         self.job.meter.add_moved(server, bytes);
         let now = self.now();
-        self.state().spread.handle_progress(
-            server_id(server),
-            ask,
-            DataSize::from_bytes(bytes),
-            now,
-        );
+        let mut state = self.state();
+        state.flows(server, bytes);
+        state.spread.handle_progress(server_id(server), ask, DataSize::from_bytes(bytes), now);
     }
 
     fn over(&self, request: &Request) {
@@ -193,10 +196,18 @@ impl Run<'_> {
         }
     }
 
+    /// The time that all calls of the store have taken which write.
+    pub(super) fn time_of_writes(&self) -> Duration {
+        Duration::from_nanos(self.writing.load(Ordering::Relaxed))
+    }
+
     /// Counts a call of the store that writes bytes which have come.
     pub(super) fn writing<T>(&self, work: impl FnOnce() -> T) -> T {
         self.writes.0.fetch_add(1, Ordering::Relaxed);
+        let begin = Instant::now();
         let done = work();
+        let took = begin.elapsed().as_nanos();
+        self.writing.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.writes.1.fetch_add(1, Ordering::Relaxed);
         self.writes.0.fetch_sub(1, Ordering::Relaxed);
         done

@@ -66,6 +66,7 @@ fn run_by(
     let servers = fetchers(source, 4).unwrap();
     let fetched = fetch(&Job {
         servers: &servers,
+        pools: &[],
         redial: &|_| None,
         plan,
         store: Arc::new(store.clone()),
@@ -79,6 +80,7 @@ fn run_by(
         taking: Taking::AnyOrder,
         existing,
         pass,
+        expected: None,
         parameters: Parameters::default(),
         meter: &meter,
         stop: &stop,

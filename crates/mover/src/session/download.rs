@@ -122,6 +122,7 @@ impl Session {
         let again = |server| self.again(server).map(fetcher);
         let fetched = fetch(&Job {
             servers: &servers,
+            pools: &[],
             redial: &again,
             plan: &plan,
             store: landing.store.clone(),
@@ -135,6 +136,7 @@ impl Session {
             journal: landing.journal.as_ref(),
             writing: choice.writing,
             hashes: choice.hashes,
+            expected: None,
             parameters: self.parameters,
             meter,
             stop: download.stop,

@@ -116,8 +116,8 @@ impl Run<'_> {
                 Ok(_) if tries < TRIES => {}
                 Ok(_) => return Err(FetchError::Damaged),
                 Err(Failure::File(kind)) => return Err(unreadable(file, kind)),
-                Err(Failure::Lost(_)) if tries < TRIES => call.lost(),
-                Err(Failure::Lost(_)) => return Err(FetchError::OutOfReach),
+                Err(Failure::Full | Failure::Lost(_)) if tries < TRIES => call.lost(),
+                Err(Failure::Full | Failure::Lost(_)) => return Err(FetchError::OutOfReach),
             }
         }
         Ok(Sent::All)

@@ -29,7 +29,7 @@ impl Spread {
         for server in 0..self.servers.len() {
             let found = &self.servers[server];
             let is_idle = found.finish(rates[server], 0) <= found.rtt.as_secs_f64();
-            if found.is_up() && is_idle && found.has_room(rates[server]) {
+            if found.is_ready() && is_idle && found.has_room(rates[server]) {
                 self.take_over(server, &rates, now);
             }
         }
@@ -40,11 +40,11 @@ impl Spread {
     fn take_over(&mut self, server: usize, rates: &[f64], now: Instant) {
         let is_other = |&other: &usize| {
             let found = &self.servers[other];
-            other != server && found.left > 0 && found.gives_back()
+            other != server && found.is_up() && found.left > 0 && found.gives_back()
         };
         let finish = |other: usize| self.servers[other].finish(rates[other], 0);
         let mut others: Vec<(usize, f64)> =
-            self.up.iter().filter(is_other).map(|other| (other, finish(other))).collect();
+            (0..self.servers.len()).filter(is_other).map(|other| (other, finish(other))).collect();
         others.sort_by(|a, b| b.1.total_cmp(&a.1));
         for (other, last) in others {
             let (mine, its) = (&self.servers[server], &self.servers[other]);
@@ -55,7 +55,7 @@ impl Spread {
             let unsent = its.left as f64 - rates[other] * its.rtt.as_secs_f64();
             let bytes = unsent * rates[server] / (rates[server] + rates[other]);
             let most = match mine.settings.asking {
-                Asking::Timed => u64::MAX,
+                Asking::Timed | Asking::Ranges(_) => u64::MAX,
                 Asking::Pieces(size) => size.bytes(),
             };
             let bytes = (bytes as u64).min(most).max(SEGMENT_BYTES);

@@ -19,6 +19,9 @@ const PIECE_TIME: Duration = Duration::from_millis(250);
 /// The largest piece.
 const PIECE_BYTES_MAX: u64 = 64 << 20;
 
+/// The time in which a connection sends a range, if enough is left: each range costs a round trip.
+const RANGE_TIME: Duration = Duration::from_secs(4);
+
 /// The work that a server may take now.
 struct Offer {
     group: usize,
@@ -42,7 +45,7 @@ impl Spread {
         {
             let candidates = (0..self.servers.len()).filter(|&at| {
                 let server = &self.servers[at];
-                server.is_up() && !waits[at] && server.has_room(rates[at])
+                server.is_ready() && !waits[at] && server.has_room(rates[at])
             });
             let idle_at = |&at: &usize| self.servers[at].left as f64 / rates[at];
             let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
@@ -125,6 +128,7 @@ impl Spread {
         let (piece, begun) = match found.settings.asking {
             Asking::Pieces(size) if !self.is_shared(server, group) => return Some(size.bytes()),
             Asking::Pieces(size) => (size.bytes(), free.min(size.bytes())),
+            Asking::Ranges(first) => (self.range_bytes(group, first, rate), least),
             Asking::Timed => {
                 let piece = (rate * PIECE_TIME.as_secs_f64()) as u64;
                 (piece.clamp(SEGMENT_BYTES, PIECE_BYTES_MAX), least)
@@ -136,7 +140,7 @@ impl Spread {
             return Some(piece.min(until_end).max(least));
         }
         let replicas = self.stock.groups()[group].replicas().iter();
-        let others = replicas.filter(|&other| other != server && self.servers[other].is_up());
+        let others = replicas.filter(|&other| other != server && self.servers[other].is_ready());
         let finish = found.finish(rate, least);
         let is_first = others
             .map(|other| self.servers[other].finish(rates[other], least))
@@ -144,12 +148,21 @@ impl Spread {
         is_first.then_some(least)
     }
 
+    /// The size of the next range of a server that gets one after the other.
+    fn range_bytes(&self, group: usize, first: DataSize, rate: f64) -> u64 {
+        let most = first.bytes().max((rate * RANGE_TIME.as_secs_f64()) as u64);
+        let group = &self.stock.groups()[group];
+        // Ever smaller shares of what is left keep all of them busy to the end.
+        let share = group.free_bytes() / (2 * u64::from(group.replicas().common(&self.up)).max(1));
+        share.clamp(SEGMENT_BYTES, most.max(SEGMENT_BYTES))
+    }
+
     /// Whether a server that gives work back is up and has the files of a group as well.
     fn is_shared(&self, server: usize, group: usize) -> bool {
         let mut replicas = self.stock.groups()[group].replicas().iter();
         replicas.any(|other| {
             let found = &self.servers[other];
-            other != server && found.is_up() && found.gives_back()
+            other != server && found.is_ready() && found.is_timed()
         })
     }
 

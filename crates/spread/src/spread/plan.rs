@@ -40,6 +40,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// The next one is due at once.
+    pub(super) const fn forget(&mut self) {
+        self.made = None;
+    }
+
     /// When the next one is due.
     pub(super) fn next_at(&self) -> Instant {
         let wait = if self.is_stale { PLAN_TIME_MIN } else { PLAN_EVERY };
@@ -68,17 +73,20 @@ impl Spread {
     }
 
     fn rates_have_changed(&self, now: Instant) -> bool {
-        self.servers.iter().enumerate().filter(|(_, server)| server.is_up()).any(|(at, server)| {
-            let (new, old) = (server.rate(now), self.plan.rates.get(at).copied().unwrap_or(0.0));
-            new < old * (1.0 - RATE_CHANGE) || new > old * (1.0 + RATE_CHANGE)
-        })
+        self.servers.iter().enumerate().filter(|(_, server)| server.is_ready()).any(
+            |(at, server)| {
+                let (new, old) =
+                    (server.rate(now), self.plan.rates.get(at).copied().unwrap_or(0.0));
+                new < old * (1.0 - RATE_CHANGE) || new > old * (1.0 + RATE_CHANGE)
+            },
+        )
     }
 
     /// Makes the plan, whether it is due or not.
     fn make_plan(&mut self, now: Instant) {
         let source = |server: &Server| Source {
-            rate: if server.is_up() { server.rate(now) } else { 0.0 },
-            busy: server.left,
+            rate: if server.is_ready() { server.rate(now) } else { 0.0 },
+            busy: if server.is_ready() { server.left } else { 0 },
         };
         let sources: Vec<Source> = self.servers.iter().map(source).collect();
         self.plan.rates = sources.iter().map(|source| source.rate).collect();
@@ -127,7 +135,7 @@ impl Spread {
         for server in 0..self.servers.len() {
             let found = &self.servers[server];
             let rate = found.rate(now);
-            if found.is_up() && found.gives_back() && found.left > found.target_max(rate) {
+            if found.is_up() && found.is_timed() && found.left > found.target_max(rate) {
                 let bytes = found.left.saturating_sub(found.target(rate).max(1));
                 let found = &mut self.servers[server];
                 let amount = Amount { bytes, reach: Reach::Untouched, now };

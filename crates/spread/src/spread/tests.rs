@@ -3,6 +3,8 @@
 use super::*;
 use alloc::collections::BTreeMap;
 
+mod pools;
+
 const MIB: u64 = 1 << 20;
 const RTT: Duration = Duration::from_millis(100);
 

@@ -43,7 +43,7 @@ impl Spread {
         let is_silent = self.servers[server].quiet_at().is_some_and(|at| at <= now);
         if is_silent && self.client.target == Target::Ready {
             self.cut_off(server);
-            self.leave(server, State::Quiet(Retries::start(now)));
+            self.leave(server, State::Quiet(Retries::start(now)), now);
         }
     }
 
@@ -59,7 +59,7 @@ impl Spread {
     /// Asks a quiet server for one segment. Until the next retry it has time to answer.
     fn retry_quiet(&mut self, server: usize, retries: Retries, now: Instant) {
         self.cut_off(server);
-        self.leave(server, State::Quiet(retries.again(now)));
+        self.leave(server, State::Quiet(retries.again(now)), now);
         self.commands.push_back(Command::Retry { server: server_id(server) });
         self.probe(server, now);
     }

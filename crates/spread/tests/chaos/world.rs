@@ -2,8 +2,8 @@
 
 use crate::checker::{Checker, File, Segment, Told};
 use hikyaku_spread::{
-    AskId, Asking, Command, FileId, SEGMENT_BYTES, ServerId, ServerSettings, Settings, Spread,
-    Target, Work,
+    AskId, Asking, Command, FileId, PoolId, SEGMENT_BYTES, ServerId, ServerSettings, Settings,
+    Spread, Target, Work,
 };
 use hikyaku_units::{DataSize, Instant, Rate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +55,8 @@ pub(crate) struct World {
     kind: Kind,
     rng: fastrand::Rng,
     spread: Spread,
+    /// Some of the servers, and how many these are.
+    pool: Option<(PoolId, usize)>,
     checker: Checker,
     servers: Vec<Server>,
     now: Instant,
@@ -75,6 +77,9 @@ impl World {
         for limits in &limits {
             spread.add_server(*limits).expect("six fit");
         }
+        let members: Vec<ServerId> = (1..count).filter(|_| rng.bool()).map(ServerId).collect();
+        let pool = (rng.bool() && !members.is_empty())
+            .then(|| (spread.add_pool(&members, Instant::from_millis(1)), members.len()));
         if rng.bool() {
             spread.handle_capacity(Some(Rate::from_bits_per_sec(rng.u64(1_000..1_000_000_000))));
         }
@@ -91,6 +96,7 @@ impl World {
             kind,
             rng,
             spread,
+            pool,
             checker: Checker::new(seed, files, limits),
             servers: (0..count).map(server).collect(),
             now: Instant::from_millis(1),
@@ -152,7 +158,7 @@ impl World {
         // A server that keeps its work is given up by its client.
         let frozen = match self.checker.limits[server].asking {
             Asking::Timed => Mood::Frozen,
-            Asking::Pieces(_) => Mood::Dead,
+            Asking::Pieces(_) | Asking::Ranges(_) => Mood::Dead,
         };
         let mood = [Mood::Working, Mood::Working, frozen, Mood::Dead][self.rng.usize(0..4)];
         let old = core::mem::replace(&mut self.servers[server].mood, mood);
@@ -243,6 +249,11 @@ impl World {
     }
 
     fn disturb(&mut self) {
+        if let Some((pool, members)) = self.pool
+            && self.rng.u8(0..30) == 0
+        {
+            self.spread.wake(pool, self.rng.usize(0..=members + 1), self.now);
+        }
         let server = self.rng.usize(0..self.servers.len());
         let (id, file) =
             (ServerId(server as u16), self.rng.u32(0..self.checker.files.len() as u32));
@@ -304,6 +315,7 @@ impl World {
                         self.checker.retried.insert(server.0);
                     }
                 }
+                Command::Rest { server } => assert_ne!(server, ServerId(0), "it is in no pool"),
                 Command::Done { file } => self.checker.done(file),
             }
         }
@@ -353,8 +365,9 @@ impl World {
 }
 
 fn limits(rng: &mut fastrand::Rng) -> ServerSettings {
-    let asking = match rng.u8(0..3) {
+    let asking = match rng.u8(0..4) {
         0 => Asking::Pieces(DataSize::from_bytes(rng.u64(1..10 << 20))),
+        1 => Asking::Ranges(DataSize::from_bytes(rng.u64(1..10 << 20))),
         _ => Asking::Timed,
     };
     let small_file = DataSize::from_bytes([0, 10 << 10, 256 << 10, 9 << 20][rng.usize(0..4)]);

@@ -103,7 +103,10 @@ fn obey(spread: &mut Spread, world: &mut World, coming: &mut BTreeMap<u64, Comin
                 let message = Message::Cut { id: ask.0, from: from.bytes() };
                 world.send(usize::from(server.0), message);
             }
-            Command::Cap { .. } | Command::Retry { .. } | Command::Done { .. } => {}
+            Command::Cap { .. }
+            | Command::Retry { .. }
+            | Command::Rest { .. }
+            | Command::Done { .. } => {}
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::{File, Node};
 use crate::gfarm::Trouble;
 use crate::pool::LANES_MAX;
-use hikyaku_store::{Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Segment, Wanted};
+use hikyaku_store::{
+    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Segment, Wanted,
+};
 use hikyaku_transfer::{Geometry, SegmentHash};
 use hikyaku_units::Rate;
 use std::ops::Range;
@@ -23,6 +25,7 @@ impl Fetcher for Node {
             request_bytes: None,
             small_bytes: SMALL_BYTES,
             cutting: Cutting::Free,
+            connections: ConnectionCount::Own,
         }
     }
 

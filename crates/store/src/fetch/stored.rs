@@ -1,6 +1,9 @@
 //! Channels of a store that has none of its own: each reads one file at a time by [`Open::stream`].
 
-use super::{Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments, Wanted};
+use super::{
+    ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
+    Wanted,
+};
 use crate::abilities::{Latency, Versions};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::StorePath;
@@ -57,10 +60,10 @@ const SMALL_BYTES: u64 = 256 << 10;
 
 impl Fetcher for StoreFetcher {
     fn traits(&self) -> FetcherTraits {
-        let small_bytes = match self.shared.store.abilities().latency {
-            Latency::Local => SMALL_BYTES,
+        let (small_bytes, connections) = match self.shared.store.abilities().latency {
+            Latency::Local => (SMALL_BYTES, ConnectionCount::Own),
             // A file of any size is a request.
-            Latency::RoundTrip => 0,
+            Latency::RoundTrip => (0, ConnectionCount::Tuned),
         };
         FetcherTraits {
             requests_max: 1,
@@ -68,6 +71,7 @@ impl Fetcher for StoreFetcher {
             small_bytes,
             // The protocol has no message that cancels a request: the service completes it, and its owner pays for it.
             cutting: Cutting::Never,
+            connections,
         }
     }
 

@@ -138,6 +138,7 @@ impl Scene {
         let meter = Meter::new(1);
         let fetched = fetch(&Job {
             servers: &servers,
+            pools: &[],
             redial: &|_| None,
             plan: &plan,
             store: target,
@@ -151,6 +152,7 @@ impl Scene {
             journal: Some(&opened),
             writing: crate::Writing::default(),
             hashes: crate::Hashes::Dropped,
+            expected: None,
             parameters: Parameters::default(),
             meter: &meter,
             stop: &stop,

@@ -20,6 +20,7 @@ fn run(target: &Faulty<Memory>, writing: Writing) -> Fetched {
     let servers = fetchers(&source, 2).unwrap();
     let fetched = fetch(&Job {
         servers: &servers,
+        pools: &[],
         redial: &|_| None,
         plan: &same_names(store_census(&all, 2)),
         store: Arc::new(target.clone()),
@@ -33,6 +34,7 @@ fn run(target: &Faulty<Memory>, writing: Writing) -> Fetched {
         journal: None,
         writing,
         hashes: Hashes::Listed,
+        expected: None,
         parameters: Parameters::default(),
         meter: &Meter::new(2),
         stop: &AtomicBool::new(false),
