@@ -2,8 +2,10 @@
 
 mod chosen;
 mod claims;
+mod followed;
 
 pub use claims::Claims;
+pub use followed::Behind;
 
 use crate::choice::Link;
 use crate::dress::DirMeta;
@@ -24,7 +26,8 @@ pub struct ServerId(pub usize);
 pub struct File {
     /// Its path below the root of the servers.
     pub path: PeerPath,
-    /// Its path at the target: the same until a landing gives it another ([`Plan::of`](crate::Plan::of)).
+    /// Its path at the target. In a census it is `path`, or that of the link that leads to the file, and a landing gives it
+    /// another ([`Plan::of`](crate::Plan::of)).
     pub to: StorePath,
     /// Its size and time, equal on all servers in `at`.
     pub seen: Seen,
@@ -84,6 +87,9 @@ pub enum Why {
     /// A FIFO, a socket, a device, or a file of the kernel's whose size a daemon cannot tell.
     #[error("it is a FIFO, a socket, a device or a file without a size (/proc)")]
     Special,
+    /// A link that leads out of the tree that its holder offers, or back to itself.
+    #[error("a link leads out of what its holder offers, or back to itself")]
+    Away,
     /// A link that leads back to a directory above it, so that following it has no end.
     #[error("a link leads back to a directory above it")]
     Circle,
@@ -102,6 +108,16 @@ pub enum Why {
     /// Another source of the same command has this name at the target.
     #[error("another source has this name")]
     Taken,
+}
+
+impl Why {
+    /// The same for a link that could not be followed.
+    pub(crate) const fn of_link(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Link => Self::Away,
+            kind => Self::Server(kind),
+        }
+    }
 }
 
 /// What one server told.

@@ -31,7 +31,7 @@ pub struct Choice<'a> {
     pub contents: &'a [StorePath],
     /// Whether a source that is a symbolic link is followed. A target is followed.
     pub named_links: Links,
-    /// Whether links below a source of one store are followed. Those of servers of a session stay links.
+    /// Whether links below a source are followed.
     pub links: Links,
     /// What happens to files of the same name at the target.
     pub existing: Existing,

@@ -113,6 +113,11 @@ impl DirMeta {
     pub(crate) const fn of(found: &Found) -> Self {
         Self { mode: found.mode, modified: Some(found.modified) }
     }
+
+    /// That of a directory of which nothing is known, such as the root of a server.
+    pub(crate) fn unknown() -> Self {
+        Self { mode: 0o777 & !umask(), modified: None }
+    }
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl From<Why> for Kind {
             Why::Server(kind) => kind.into(),
             Why::Differs => Self::File(FailureKind::Changed),
             Why::Special => Self::File(FailureKind::Special),
-            Why::Circle => Self::File(FailureKind::Link),
+            Why::Circle | Why::Away => Self::File(FailureKind::Link),
             Why::BadName => Self::File(FailureKind::BadName),
             Why::Tree => Self::File(FailureKind::IsDirectory),
             Why::Sizeless => Self::File(FailureKind::Unsupported),

@@ -14,6 +14,7 @@
 //! ([`gfarm_census`]), and it proves that the bytes are of one content.
 #![forbid(unsafe_code)]
 
+mod above;
 mod blocked;
 mod census;
 mod choice;
@@ -35,7 +36,7 @@ mod watch;
 mod tests;
 
 pub use census::{
-    Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, stored_census,
+    Behind, Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, stored_census,
 };
 pub use choice::{Choice, InTheWay, Link, Same};
 pub use dress::{DirMeta, DirState, Dress, Times};

@@ -6,7 +6,7 @@ use crate::census::{Census, File, LeftOut, ServerId, Why};
 use crate::choice::Link;
 use crate::dress::DirMeta;
 use crate::session::{Dirs, Landing, Several};
-use hikyaku_fs::{PeerPath, umask};
+use hikyaku_fs::PeerPath;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{Cut, ErrorKind, FetchError as ChannelError, Fetcher, StorePath, Versions};
 use std::collections::BTreeSet;
@@ -38,9 +38,6 @@ pub struct Plan {
     pub several: Option<Several>,
 }
 
-/// The bits of a directory of which the source tells none, before those of the umask are removed.
-const DIR_MODE: u32 = 0o777;
-
 impl Plan {
     /// The names of everything of a census where it lands. Something without a possible name is left out.
     pub fn of(census: Census, landing: &Landing) -> Self {
@@ -59,7 +56,7 @@ impl Plan {
         // A source without an entry of its own, such as the root of a server, is a directory all the same.
         if let Some(top) = landing.new_dir().filter(|_| !dirs.iter().any(|(path, _)| is_top(path)))
         {
-            plan.dirs.push((top.clone(), DirMeta { mode: DIR_MODE & !umask(), modified: None }));
+            plan.dirs.push((top.clone(), DirMeta::unknown()));
         }
         for (path, meta) in dirs.into_iter().filter(|(path, _)| !landing.is_there(path)) {
             plan.dirs.extend(place(&path).map(|to| (to, meta)));
@@ -68,7 +65,9 @@ impl Plan {
             plan.links.extend(place(&path).map(|to| (to, link)));
         }
         for file in files {
-            plan.files.extend(place(&file.path).map(|to| File { to, ..file }));
+            // The name of a file behind a link is that of the link.
+            let to = file.to.below_root().and_then(&mut place);
+            plan.files.extend(to.map(|to| File { to, ..file }));
         }
         plan.left_out = left_out;
         plan.trim(landing.dirs);

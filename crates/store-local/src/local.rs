@@ -10,8 +10,8 @@ use hikyaku_fs::{
 };
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, Entry, ErrorKind,
-    Found, Kind, Make, Note, Op, Open, Page, Place, Replace, Reply, Result, Space, Store,
-    StorePath, Token, doing, left_here,
+    Found, Kind, Make, Note, Op, Open, Page, Place, Replace, Reply, Result, Root, Space, Store,
+    StorePath, Token, doing, follow_by_names, left_here,
 };
 use rustix::io::Errno;
 use std::ops::ControlFlow;
@@ -24,6 +24,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Debug)]
 pub struct Local {
     pub(crate) root: Dir,
+    /// What the root means for absolute links.
+    meaning: Root,
     modes: NewModes,
     /// The token in the names of this store's drafts.
     group: Copy,
@@ -91,18 +93,20 @@ impl Default for NewModes {
 
 impl Local {
     /// The store of the tree beneath `root`. Symbolic links in `root` itself are followed, because
-    /// the user named it.
+    /// the user named it. The store of `/` follows absolute links ([`Store::follow`]).
     ///
     /// # Errors
     ///
     /// `root` is not a directory or cannot be opened, or the system has no random numbers.
     pub fn open(root: &Path, modes: NewModes) -> std::result::Result<Self, FsError> {
-        Self::within(Dir::open(root)?, modes)
+        let meaning = if root == Path::new("/") { Root::OfAll } else { Root::Somewhere };
+        Ok(Self { meaning, ..Self::within(Dir::open(root)?, modes)? })
     }
 
     fn within(root: Dir, modes: NewModes) -> std::result::Result<Self, FsError> {
         Ok(Self {
             root,
+            meaning: Root::Somewhere,
             modes,
             group: Copy::random()?,
             recorded: None,
@@ -444,6 +448,10 @@ impl Store for Local {
     fn space(&self) -> Result<Space> {
         let (free, total, files) = doing("look at", &StorePath::ROOT).or(self.root.space())?;
         Ok(Space { free, total, files })
+    }
+
+    fn follow(&self, path: &StorePath) -> Result<(StorePath, Found)> {
+        follow_by_names(self, path, self.meaning)
     }
 
     fn places(&self, path: &StorePath) -> Result<Vec<Place>> {

@@ -94,11 +94,12 @@ fn what_is_not_served_is_refused_in_words() {
         assert!(said(&refused).contains(words), "{path}: {}", said(&refused));
         assert!(!out.exists(), "{path}");
     }
-    // A link is copied as a link, and what it leads to is not.
+    // A link that leads out of the root is left out, by its name.
     let copied =
         cp(&client, &["-r", &format!("hikyaku://{}/", daemon.address), out.to_str().unwrap()]);
-    let _ = copied;
-    assert!(fs::read(out.join("secret")).is_err());
+    assert_eq!(copied.status.code(), Some(6), "{}", said(&copied));
+    assert!(said(&copied).contains("link: a link leads out of"), "{}", said(&copied));
+    assert!(out.is_dir() && fs::read_dir(&out).unwrap().next().is_none());
 }
 
 /// Passes each connection on to `target`, over TCP only.

@@ -118,14 +118,14 @@ fn a_tree_comes_with_its_links_and_empty_files() {
     let plain = rig.cp(&["gfarm:///run7", "."]);
     assert_eq!(plain.status.code(), Some(6), "{}", said(&plain));
     assert!(said(&plain).contains("-r was not given"), "{}", said(&plain));
-    assert_good(&rig.cp(&["-r", "gfarm:///run7", "."]));
+    assert_good(&rig.cp(&["-a", "gfarm:///run7", "."]));
     for (name, bytes) in &files {
         assert!(read(&rig.dir.join(&name[1..])) == *bytes, "{name}");
     }
     assert_eq!(fs::read_link(rig.at("run7/link")).unwrap(), Path::new("deep/1"));
     assert!(rig.at("run7/empty").is_dir());
     // What is there is kept.
-    let again = rig.cp(&["--json", "-r", "gfarm:///run7", "."]);
+    let again = rig.cp(&["--json", "-a", "gfarm:///run7", "."]);
     assert_good(&again);
     let told = String::from_utf8_lossy(&again.stdout).into_owned();
     let bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
@@ -509,7 +509,7 @@ fn a_tree_goes_to_the_nodes_and_comes_back() {
         fs::write(tree.join(format!("deep/{n}")), bytes).unwrap();
     }
     std::os::unix::fs::symlink("deep/1", tree.join("link")).unwrap();
-    assert_good(&rig.cp(&["-r", "-p", "run8", "gfarm:///"]));
+    assert_good(&rig.cp(&["-a", "run8", "gfarm:///"]));
     // Gfarm's own program sees what was written.
     let told = rig.gfarm.run("gfls", &["-l", "/run8/deep/3"]).unwrap();
     assert!(told.contains("3000003"), "{told}");
@@ -518,13 +518,13 @@ fn a_tree_goes_to_the_nodes_and_comes_back() {
         .map(|hosts| hosts.trim().to_owned())
         .collect();
     assert!(hosts.len() > 1, "all files are on one node: {hosts:?}");
-    assert_good(&rig.cp(&["-r", "-p", "gfarm:///run8", "back"]));
+    assert_good(&rig.cp(&["-a", "gfarm:///run8", "back"]));
     let differ = Command::new("diff").args(["-r", "run8", "back"]).current_dir(&rig.dir).output();
     assert!(differ.unwrap().stdout.is_empty());
     assert_eq!(fs::read_link(rig.at("back/link")).unwrap().to_str(), Some("deep/1"));
     // The same once more sends nothing, and a newer file is replaced.
     fs::write(tree.join("deep/0"), "newer").unwrap();
-    let again = rig.cp(&["--json", "-r", "-p", "run8", "gfarm:///"]);
+    let again = rig.cp(&["--json", "-a", "run8", "gfarm:///"]);
     assert_good(&again);
     assert_good(&rig.cp(&["gfarm:///run8/deep/0", "replaced"]));
     assert_eq!(read(&rig.at("replaced")), b"newer");

@@ -14,6 +14,7 @@ mod daemons;
 mod doctor;
 mod documents;
 mod ends;
+mod entries;
 mod exit_codes;
 mod get;
 mod gfarm;

@@ -96,7 +96,7 @@ fn a_tree_goes_from_a_daemon_to_a_daemon() {
     rig.copies(&["-n", "-r", &source, &target]);
     assert_eq!(fs::read_dir(rig.at("two/backup")).unwrap().count(), 0);
     for copied in [files.len(), 0] {
-        let output = rig.cp(&["--json", "-r", &source, &target]);
+        let output = rig.cp(&["--json", "-a", &source, &target]);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         let events = String::from_utf8_lossy(&output.stdout).into_owned();
         let end = events.lines().last().unwrap();
@@ -180,7 +180,7 @@ fn files_of_any_storage_go_to_several_daemons_each_to_one() {
     rig.copies(&["-n", "-r", &source, &target]);
     assert!(!rig.at("one/copy").exists());
     for copied in [files.len() + 1, 0] {
-        let output = rig.cp(&["--json", "-r", &source, "here", &target]);
+        let output = rig.cp(&["--json", "-a", &source, "here", &target]);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         let events = String::from_utf8_lossy(&output.stdout).into_owned();
         let end = events.lines().last().unwrap();

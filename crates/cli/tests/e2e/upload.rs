@@ -87,14 +87,14 @@ fn a_tree_goes_to_three_daemons_and_comes_back() {
     assert_eq!(flat.status.code(), Some(6), "{}", said(&flat));
     assert!(said(&flat).contains("-r was not given"), "{}", said(&flat));
     for files in [60, 0] {
-        let copied = cp(&client, &["-r", "--json", text(&source), &servers.at("")]);
+        let copied = cp(&client, &["-a", "--json", text(&source), &servers.at("")]);
         assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
         let events = String::from_utf8_lossy(&copied.stdout).into_owned();
         let end = events.lines().last().unwrap().to_owned();
         assert!(end.contains(&format!("\"files\":{files},")), "{end}");
     }
     let back = client.at("back");
-    let copied = cp(&client, &["-r", &servers.at("run7"), text(&back)]);
+    let copied = cp(&client, &["-a", &servers.at("run7"), text(&back)]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
     let wanted = found(&source);
     assert!(found(&back) == wanted);

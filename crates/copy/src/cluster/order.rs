@@ -18,7 +18,7 @@ use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_session::least;
 use hikyaku_stores::{Fallback, HostOptions, Opening, Storage, Times};
-use hikyaku_transfer::{Existing, Links, Pass};
+use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::DataSize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -109,7 +109,7 @@ impl<'a> Order<'a> {
             dirs: &written.dirs,
             contents: &written.contents,
             named_links: self.options.rules.links,
-            links: Links::Kept,
+            links: self.options.rules.links,
             existing: self.options.rules.existing,
             pass: self.options.rules.pass,
             resume: Some(self.options.rules.resume),

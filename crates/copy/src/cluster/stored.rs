@@ -11,8 +11,8 @@ use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, say, with_remedy};
 use hikyaku_job::in_store;
 use hikyaku_mover::{
-    Arriving, Choice, Direction, Done, Modes, Plan, Pool, ServerId, SessionError, Target, Together,
-    failure_kind, stored_census, unfit,
+    Arriving, Behind, Choice, Direction, Done, Modes, Plan, Pool, ServerId, SessionError, Target,
+    Together, failure_kind, stored_census, unfit,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
@@ -95,8 +95,15 @@ fn one(
         holder.resolve(named, choice.last(named)).map_err(|error| of_file(shown, error.kind))?;
     let (servers, pools) =
         order.connections(&holder.store).map_err(|error| of_file(shown, error.kind))?;
-    let mut found = stored_census(&*holder.store, &root, servers.len())
-        .map_err(|error| of_file(shown, error.kind))?;
+    let census = |place: &StorePath| {
+        stored_census(&*holder.store, place, servers.len()).map_err(|error| error.kind)
+    };
+    let mut found = census(&root).map_err(|kind| of_file(shown, kind))?;
+    let behind = Behind {
+        lead: &mut |link| holder.resolve(link, Last::Followed).map_err(|error| error.kind),
+        census: &mut |place| census(place),
+    };
+    found.follow(&root, choice, behind);
     let kind = found
         .choose((&root, named), choice)
         .map_err(|kind| failed(failure_kind(kind), format!("{shown}: {}", unfit(kind))))?;

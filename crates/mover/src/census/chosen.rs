@@ -29,7 +29,7 @@ impl Census {
             (false, true) => return Err(ErrorKind::NotDir),
             (false, _)
                 if choice.dirs.contains(named)
-                    && self.files.iter().any(|file| is_root(&file.path)) =>
+                    && self.files.iter().any(|file| file.to == *root) =>
             {
                 return Err(ErrorKind::NotDir);
             }
@@ -59,7 +59,7 @@ impl Census {
         });
         let mut is_copied = |path: &[u8]| wants(path, false) == Wanted::Copied;
         self.links.retain(|(path, _)| is_copied(path.as_bytes()));
-        self.files.retain(|file| is_copied(file.path.as_bytes()));
+        self.files.retain(|file| is_copied(file.to.as_bytes()));
         // Nobody knows what it is.
         self.left_out.retain(|left| {
             let is_file = is_copied(&left.path);

@@ -4,6 +4,7 @@
 //! leads to has the link's name at the target, and is read where it is.
 
 use super::Plan;
+use crate::above::Above;
 use crate::census::{File, LeftOut, Why};
 use crate::choice::{Link, Selection, Wanted};
 use crate::dress::DirMeta;
@@ -31,14 +32,6 @@ struct Dir {
     /// Its path below the source, as at the target.
     below: Vec<u8>,
     above: Above,
-}
-
-/// The directories above one whose path has no links, from the one that a source or a link has led to.
-#[derive(Clone)]
-struct Above {
-    first: StorePath,
-    /// The directory of the link, and those above it.
-    link: Option<Arc<(StorePath, Self)>>,
 }
 
 /// An entry of a directory.
@@ -75,7 +68,7 @@ impl Plan {
         self.roots.push(to.clone());
         self.versions = source.abilities().versions;
         let mut walk = Walk { plan: self, source, selection, dirs: VecDeque::new() };
-        let above = Above { first: from.clone(), link: None };
+        let above = Above::of(from);
         let entry = Entry { from: from.clone(), found, to: to.clone(), below: Vec::new() };
         match (found.kind, from.split()) {
             (Kind::Dir, _) if selection.is_list() => walk.list(&entry, &above),
@@ -140,7 +133,7 @@ impl Walk<'_, '_> {
             }
             match self.source.follow(&entry.from) {
                 Ok((from, found)) => (entry.from, entry.found) = (from, found),
-                Err(error) => return self.plan.leave_out(&entry.from, Why::Server(error.kind)),
+                Err(error) => return self.plan.leave_out(&entry.from, Why::of_link(error.kind)),
             }
         }
         match wanted(&entry) {
@@ -153,8 +146,7 @@ impl Walk<'_, '_> {
                 return self.plan.leave_out(&entry.from, Why::Circle);
             }
             if is_link {
-                let link = Some(Arc::new((dir.clone(), above)));
-                above = Above { first: entry.from.clone(), link };
+                above = above.behind_link(dir, &entry.from);
             }
         }
         self.found(entry, above);
@@ -261,20 +253,6 @@ impl Walk<'_, '_> {
         });
         looked.collect()
     }
-}
-
-impl Above {
-    /// Whether `real` is `dir` or a directory above it.
-    fn has(&self, dir: &StorePath, real: &StorePath) -> bool {
-        (is_within(dir, real) && is_within(real, &self.first))
-            || self.link.as_ref().is_some_and(|link| link.1.has(&link.0, real))
-    }
-}
-
-/// Whether `path` is `dir` or below it.
-fn is_within(path: &StorePath, dir: &StorePath) -> bool {
-    let mut names = path.names();
-    dir.names().all(|name| names.next() == Some(name))
 }
 
 /// The entries of a directory.

@@ -1,7 +1,8 @@
 //! Downloads of a session.
 
+use super::led::behind_link;
 use super::{Arriving, Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
-use crate::census::{Census, ServerId, census};
+use crate::census::{Behind, Census, ServerId, census};
 use crate::choice::{Choice, Same};
 use crate::dress::Times;
 use crate::fetch::{Job, fetch};
@@ -82,7 +83,15 @@ impl Session {
         let ask = || {
             let clients = self.clients();
             let led = self.led(&clients, (named, &shown), download.choice.last(named));
-            let found = led.map(|led| (census(&clients, &led.path), led.path));
+            let found = led.map(|led| {
+                let mut found = census(&clients, &led.path);
+                let behind = Behind {
+                    lead: &mut |link| behind_link(&clients, link),
+                    census: &mut |place| Ok(census(&clients, place)),
+                };
+                found.follow(&led.path, download.choice, behind);
+                (found, led.path)
+            });
             (clients, found)
         };
         let (clients, found) = self.until_stopped(download.stop, ask)?;

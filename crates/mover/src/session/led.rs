@@ -61,6 +61,19 @@ impl Session {
     }
 }
 
+/// The place to which a link of the servers leads, by the first server that has one.
+pub(super) fn behind_link(clients: &[Client], link: &StorePath) -> Result<StorePath, ErrorKind> {
+    let mut why = ErrorKind::NotFound;
+    for client in clients {
+        match RemoteStore::new(client.clone()).follow(link) {
+            Ok((place, _)) => return Ok(place),
+            Err(error) if why == ErrorKind::NotFound => why = error.kind,
+            Err(_) => {}
+        }
+    }
+    Err(why)
+}
+
 /// Whether a link on the way may be why a path cannot be looked at.
 fn may_be_link(error: &SessionError) -> bool {
     let kind = error.kind().map(crate::kind::Kind::as_file);

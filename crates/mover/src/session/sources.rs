@@ -12,7 +12,7 @@ use hikyaku_fs::{Name, Shown};
 use hikyaku_job::Opened;
 use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
-use hikyaku_transfer::{Depth, FailureKind, Pass};
+use hikyaku_transfer::{Depth, FailureKind, Links, Pass};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -71,7 +71,11 @@ impl Sources {
                 Err(error) => note(path, of_io(&error)),
             }
         }
-        let dir = above(real.iter().map(|(_, at)| at.as_path()));
+        // A link may lead anywhere.
+        let dir = match choice.links {
+            Links::Followed => PathBuf::from("/"),
+            Links::Kept => above(real.iter().map(|(_, at)| at.as_path())),
+        };
         let (mut all, store) = (Vec::new(), Local::open(&dir, NewModes::default()));
         let store: Arc<dyn Store> = match store {
             Ok(store) => Arc::new(store),

@@ -1,6 +1,7 @@
 //! Sources with links that lead elsewhere and back, and lists.
 
 use super::*;
+use crate::census::{Behind, stored_census};
 use crate::choice::Choice;
 use hikyaku_store::{Faulty, Make, Memory, Naming, Writes};
 
@@ -88,10 +89,71 @@ fn links_are_followed_and_those_that_lead_back_are_left_out() {
         // Those of `beside` are met twice. The path of a link is the one that it leads to.
         assert_eq!(circles, ["t", "t", "t", "t", "t", "t/deep"]);
         let others: Vec<_> = left_out.iter().filter(|(_, why)| *why != Why::Circle).collect();
-        let server = |path: &str, kind| (path.to_owned(), Why::Server(kind));
-        let wanted = [server("t/away", ErrorKind::Link), server("t/nothing", ErrorKind::NotFound)];
+        let nothing = Why::Server(ErrorKind::NotFound);
+        let wanted = [("t/away".to_owned(), Why::Away), ("t/nothing".to_owned(), nothing)];
         assert_eq!(others, wanted.iter().collect::<Vec<_>>());
     }
+}
+
+/// A census of the same tree, with its links followed and with what is wanted of it.
+fn census(source: &Arc<dyn Store>, choice: &Choice<'_>) -> (Vec<String>, Vec<(String, Why)>) {
+    let (root, asked) = (path("t"), std::cell::Cell::new(0));
+    let all = |place: &StorePath| {
+        asked.set(asked.get() + 1);
+        stored_census(&**source, place, 1).map_err(|error| error.kind)
+    };
+    let mut found = all(&root).unwrap();
+    let behind = Behind {
+        lead: &mut |link| source.follow(link).map(|led| led.0).map_err(|error| error.kind),
+        census: &mut |place| all(place),
+    };
+    found.follow(&root, choice, behind);
+    found.choose((&root, &root), choice).unwrap();
+    assert!(asked.get() <= 2, "the tree, and the directory beside it, which is listed once");
+    let place = |path: &[u8]| String::from_utf8_lossy(path).replacen('t', "to", 1);
+    let dirs = found.dirs.iter().map(|(path, _)| format!("{}/", place(path.as_bytes())));
+    let files = found.files.iter().map(|file| {
+        format!("{} = {}", place(file.to.as_bytes()), StorePath::from(file.path.clone()))
+    });
+    let mut all: Vec<String> = dirs.chain(files).collect();
+    all.sort();
+    let left = |one: &LeftOut| (String::from_utf8_lossy(&one.path).into_owned(), one.why);
+    let mut left_out: Vec<_> = found.left_out.iter().map(left).collect();
+    left_out.sort_by(|a, b| a.0.cmp(&b.0));
+    (all, left_out)
+}
+
+#[test]
+fn a_census_follows_the_same_links_as_a_walk() {
+    let source: Arc<dyn Store> = Arc::new(linked());
+    let whys = |left_out: Vec<(String, Why)>| {
+        let mut whys: Vec<String> =
+            left_out.into_iter().map(|(_, why)| format!("{why:?}")).collect();
+        whys.sort();
+        whys
+    };
+    let leaves_out = |path: &[u8], _| path == b"nothing" || path == b"away" || path == b"deep";
+    let names = ["deep/a", "beside/b", "none", "file"].map(|name| name.as_bytes().to_vec());
+    for choice in [
+        FOLLOWED,
+        Choice { leaves_out: &leaves_out, ..FOLLOWED },
+        Choice { listed: &names, ..FOLLOWED },
+        Choice { listed: &names, depth: Depth::File, ..FOLLOWED },
+    ] {
+        let (all, left_out) = census(&source, &choice);
+        let (mut wanted, walked) = plan(&source, &choice);
+        // A landing adds the source itself to the names of a list.
+        wanted.retain(|name| choice.listed.is_empty() || name != "to/");
+        assert_eq!(all, wanted);
+        assert_eq!(whys(left_out), whys(walked));
+    }
+    // A link that is left out has its own name, not that of the place where it leads.
+    let (_, left_out) = census(&source, &FOLLOWED);
+    let circles = left_out.iter().filter(|(_, why)| *why == Why::Circle).map(|(path, _)| &**path);
+    let circles: Vec<&str> = circles.collect();
+    let wanted =
+        ["t/beside/back", "t/deep/beside/back", "t/deep/self", "t/deep/top", "t/deep/up", "t/self"];
+    assert_eq!(circles, wanted);
 }
 
 #[test]
