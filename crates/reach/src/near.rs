@@ -47,6 +47,8 @@ pub struct Way {
     pub ports: RangeInclusive<u16>,
     /// The allowed carriers.
     pub carriers: Carriers,
+    /// Typed options that hold for data over UDP only, for the error without it.
+    pub only_udp: Vec<&'static str>,
     /// How many TCP connections carry it, if TCP does.
     pub pipes: Pipes,
     /// The user's settings of the transport.
@@ -209,6 +211,7 @@ impl Way {
                     host: host.clone(),
                     tried: tried(&addresses),
                     ports: self.ports.clone(),
+                    only: self.only_udp.join(" and "),
                 });
             }
             None if self.carriers == Carriers::Tcp => {

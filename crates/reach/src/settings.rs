@@ -67,6 +67,13 @@ pub struct Chosen {
 }
 
 impl Typed {
+    /// The typed options that hold for data over UDP only. A copy without UDP is refused with them, because it would not do
+    /// what its user has asked for.
+    pub fn needs_udp(&self) -> Vec<&'static str> {
+        let typed = [("--cipher", self.cipher.is_some()), ("--policy", self.policy.is_some())];
+        typed.into_iter().filter(|(_, is_typed)| *is_typed).map(|(flag, _)| flag).collect()
+    }
+
     /// Completes it by what is set for `host`.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::settings::Typed;
 use crate::ssh::SshOptions;
 use crate::tcp::Pipes;
 use anyhow::Result;
-use hikyaku_console::{Scope, Settings, Tone, say};
+use hikyaku_console::{Scope, Settings, Tone, misuse, say};
 use hikyaku_units::DataSize;
 
 /// How far sides are reached.
@@ -49,7 +49,8 @@ impl WayPlan {
     ///
     /// # Errors
     ///
-    /// A setting of the host is wrong, or the program of `--far-binary` cannot be sent.
+    /// A setting of the host is wrong, the program of `--far-binary` cannot be sent, or an option that holds for data over UDP
+    /// only was typed, and UDP is not among the carriers.
     pub fn way(
         &self,
         (host, settings): (&str, &Settings),
@@ -57,6 +58,16 @@ impl WayPlan {
         scope: Scope,
     ) -> Result<Way> {
         let chosen = self.typed.clone().or_set(settings, host)?;
+        let only_udp = self.typed.needs_udp();
+        let carriers = match self.carriers.unwrap_or(chosen.carriers) {
+            carriers if only_udp.is_empty() => carriers,
+            Carriers::Auto | Carriers::Udp => Carriers::Udp,
+            Carriers::NoUdp | Carriers::Tcp | Carriers::Ssh => {
+                let only = only_udp.join(" and ");
+                let text = format!("{only}: only UDP carries data so, and it may not carry these");
+                return Err(misuse(text, &format!("leave out {only}, or let UDP carry the data")));
+            }
+        };
         Ok(Way {
             service,
             ssh: self.ssh.clone(),
@@ -67,7 +78,8 @@ impl WayPlan {
                 ..self.bootstrap.offer(settings, host)?
             },
             ports: chosen.ports,
-            carriers: self.carriers.unwrap_or(chosen.carriers),
+            carriers,
+            only_udp,
             pipes: self.pipes,
             tuning: chosen.tuning,
             memory,

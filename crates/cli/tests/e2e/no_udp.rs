@@ -80,22 +80,35 @@ fn data_go_by_tcp_or_ssh_if_udp_is_forbidden_on_loopback_too() {
     }
     // What only data over UDP have is named where another carrier was found, and where the user's settings chose it.
     fs::create_dir_all(sshd.at("config/hikyaku")).unwrap();
-    for (set, flags, named) in [
-        ("", &["--cipher", "aes128gcm", "--policy", "scavenger"][..], "--cipher and --policy has"),
-        ("policy = \"scavenger\"", &[], "; what is set as --policy has no effect without UDP"),
-        ("buffer = \"8MB\"", &["--no-udp"], "what is set as --buffer has no effect without UDP"),
+    // A typed option that protects something is refused where it cannot hold.
+    let typed = ["--cipher", "aes128gcm", "--policy", "scavenger"];
+    for (code, set, flags, named) in [
         (
-            "udp = false",
-            &["--cipher", "aes128gcm"],
-            "what is set as --cipher has no effect without UDP",
+            0,
+            "policy = \"scavenger\"",
+            &[][..],
+            "; what is set as --policy has no effect without UDP",
         ),
+        (0, "buffer = \"8MB\"", &["--no-udp"], "what is set as --buffer has no effect without UDP"),
+        (5, "", &typed, ", and nothing else may carry data with --cipher and --policy"),
+        (
+            5,
+            "",
+            &typed[2..],
+            "\ntry: let UDP ports 60001 to 60999 through to it, or leave out --policy",
+        ),
+        (1, "udp = false", &typed[..2], "--cipher: only UDP carries data so"),
+        (1, "", &["--via", "tcp", "--policy", "fair"], "\ntry: leave out --policy"),
+        (1, "", &["--via", "ssh", "--policy", "fair"], "\ntry: leave out --policy"),
     ] {
+        let _ = fs::remove_file(&got);
         fs::write(sshd.at("config/hikyaku/config.toml"), format!("[default]\n{set}\n")).unwrap();
         let mut command = sshd.cp(&[flags, &[&sshd.far("put"), &got]].concat());
         let output = command.env("XDG_CONFIG_HOME", sshd.at("config")).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{set} {flags:?}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{set} {flags:?}: {said}");
         assert!(said.contains(named), "{set} {flags:?}: {said}");
+        assert_eq!(Path::new(&got).exists(), code == 0, "{set} {flags:?}");
     }
     let output = sshd.perf(&["ssh://far", "-n", "1M"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

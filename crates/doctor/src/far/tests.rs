@@ -65,6 +65,7 @@ fn a_path_without_udp_is_a_failure_with_a_remedy() {
         host: "far".to_owned(),
         tried: "192.0.2.1:60001".to_owned(),
         ports: 60_001..=60_999,
+        only: String::new(),
     };
     let check = not_measured(&Error::new(error).context("try: other ports"), &host());
     assert_eq!((check.id, check.state), (Id::Udp, State::Fail));

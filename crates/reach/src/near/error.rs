@@ -99,7 +99,10 @@ pub enum ReachError {
     #[error("{0}")]
     Connect(#[source] ConnectError),
     /// No UDP gets through, and nothing else may carry the session.
-    #[error("no UDP gets through to {host} ({tried})")]
+    #[error(
+        "no UDP gets through to {host} ({tried}){}",
+        if .only.is_empty() { String::new() } else { format!(", and nothing else may carry data with {}", .only) }
+    )]
     NoUdp {
         /// The host.
         host: String,
@@ -107,6 +110,8 @@ pub enum ReachError {
         tried: String,
         /// The ports that each side may take.
         ports: RangeInclusive<u16>,
+        /// The options of the user that exclude all other carriers; empty if the carrier itself was chosen.
+        only: String,
     },
     /// No TCP connection comes about, and nothing else may carry the session.
     #[error("no TCP connection to {host} comes about ({tried})")]
@@ -174,10 +179,11 @@ impl ReachError {
             Self::OnlySftp { host } => Some(format!(
                 "try: hikyaku cp, which copies by SFTP; all else needs hikyaku on {host}"
             )),
-            Self::NoUdp { ports, .. } => Some(format!(
-                "try: let UDP ports {} to {} through to it",
+            Self::NoUdp { ports, only, .. } => Some(format!(
+                "try: let UDP ports {} to {} through to it{}",
                 ports.start(),
-                ports.end()
+                ports.end(),
+                if only.is_empty() { String::new() } else { format!(", or leave out {only}") }
             )),
             Self::NoTcp { ports, .. } => Some(format!(
                 "try: let TCP ports {} to {} through to it, or --via ssh",
