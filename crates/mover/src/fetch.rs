@@ -18,6 +18,7 @@ use crate::census::{File, ServerId};
 use crate::choice::{Action, InTheWay, Same, action};
 use crate::dress::{Dress, Times};
 use crate::links::NoLink;
+use crate::losses::{self, Loss};
 use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
@@ -145,6 +146,8 @@ pub struct Fetched {
     pub would: Vec<Vec<u8>>,
     /// What could not be fetched or written, and why.
     pub failed: Vec<(Vec<u8>, FetchError)>,
+    /// Properties of the sources that the target does not keep.
+    pub losses: Vec<Loss>,
     /// Servers whose connection was lost, each once, and the first reason.
     pub lost: Vec<(ServerId, String)>,
     /// Addresses of servers of the target whose connection was lost, if there are several, and the first reason.
@@ -214,7 +217,8 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     if let Some(several) = &job.plan.several {
         return several.take(job);
     }
-    let mut fetched = Fetched::default();
+    let losses = losses::of(job.plan, (job.dress, job.times), &job.store.abilities());
+    let mut fetched = Fetched { losses, ..Fetched::default() };
     let made = match job.pass {
         Pass::Copy => dirs::make(job, &mut fetched),
         Pass::DryRun => dirs::rehearse(job, &mut fetched),

@@ -24,6 +24,7 @@ mod in_order;
 mod kind;
 mod layout;
 mod links;
+mod losses;
 mod many;
 mod meter;
 mod plan;
@@ -45,6 +46,7 @@ pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
 pub use kind::{Kind, failure_kind};
 pub use layout::{AtTarget, Meant, NoPlace, Renamed, TargetLayout, Written};
+pub use losses::Loss;
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{

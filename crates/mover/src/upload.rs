@@ -18,12 +18,14 @@ mod turns;
 pub use source::Source;
 
 use crate::census::ServerId;
-use crate::dress::Dress;
+use crate::dress::{Dress, Times};
 use crate::fetch::Fetched;
+use crate::losses;
 use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::session::ClientParameters;
 use hikyaku_remote::Client;
+use hikyaku_store::Abilities;
 use hikyaku_transfer::{Existing, Pass};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -60,10 +62,14 @@ pub struct UploadJob<'a> {
 ///
 /// The machine has no room for another thread.
 pub fn upload(job: &UploadJob<'_>) -> std::io::Result<Fetched> {
-    match job.pass {
-        Pass::Copy => run::Run::new(job).all(),
-        Pass::DryRun => Ok(there::rehearse(job)),
-    }
+    let fetched = match job.pass {
+        Pass::Copy => run::Run::new(job).all()?,
+        Pass::DryRun => there::rehearse(job),
+    };
+    // A daemon keeps all that its file system keeps.
+    let daemon = Abilities { links: true, modes: true, times: true, ..Abilities::default() };
+    let losses = losses::of(job.plan, (job.dress, Times::Kept), &daemon);
+    Ok(Fetched { losses, ..fetched })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::common::daemon::{Client, Daemon, said};
 use crate::common::moto::{MISSING, Moto};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use xtask::servers::ftp::{PlainFtp, Style};
@@ -311,15 +311,18 @@ fn are_followed(rig: &Rig, way: (End, End), more: &More) {
     }
 }
 
-/// With `-a`.
+/// With `-a`. A target that has no links gets none.
 fn stay_links(rig: &Rig, way: (End, End), more: &More) {
     rig.clear();
     more.clear();
     let (_, text) = rig.cp(way, &["-a"], more);
     let found = rig.files(way.1, more);
+    let has_links = !matches!(way.1, End::Ftp | End::Bucket);
+    assert_eq!(text.contains("has no symbolic links"), !has_links, "{way:?}: {text}");
     let mut names: Vec<String> = TREE
         .iter()
         .filter(|(_, kind)| *kind != Kind::Fifo)
+        .filter(|(_, kind)| has_links || !matches!(kind, Kind::Link(_)))
         .map(|(name, kind)| match kind {
             Kind::Link(text) => format!("{name} -> {text}"),
             _ => (*name).to_owned(),
@@ -337,9 +340,7 @@ fn links_of_a_tree_are_followed_on_every_way_and_kept_with_a() {
     let rig = Rig::up("entries");
     for way in WAYS {
         are_followed(&rig, way, &More::None);
-        if way.1 != End::Ftp {
-            stay_links(&rig, way, &More::None);
-        }
+        stay_links(&rig, way, &More::None);
     }
 }
 
@@ -362,8 +363,55 @@ fn links_of_a_tree_are_followed_into_gfarm_and_buckets() {
         let is_bucket = [way.0, way.1].contains(&End::Bucket);
         let Some(more) = (if is_bucket { &bucket } else { &gfarm }) else { continue };
         are_followed(&rig, way, more);
-        if !is_bucket {
-            stay_links(&rig, way, more);
+        stay_links(&rig, way, more);
+    }
+}
+
+#[test]
+fn a_property_that_the_target_does_not_keep_is_noted_once() {
+    const SET_ID: &str = "set-user-id and set-group-id bits are not kept";
+    const TIMES: &str = "does not keep modification times";
+    const MODES: &str = "does not keep permission bits";
+    const LINKS: &str = "has no symbolic links: those of the sources are left out";
+    let rig = Rig::up("entries-losses");
+    let bare = PlainFtp::start(&rig.at("bare"), Style::Bare).unwrap();
+    for name in ["p", "q"] {
+        let dir = rig.at("root").join(name);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("f"), name).unwrap();
+        fs::set_permissions(dir.join("f"), fs::Permissions::from_mode(0o4755)).unwrap();
+        symlink("f", dir.join("l")).unwrap();
+    }
+    let bare = |to: &str| format!("{}/{to}", bare.url());
+    let here = |to: &str| rig.named(End::Here, to);
+    let served = |to: &str| rig.named(End::Daemon, to);
+    let [p, q] = [here("p"), here("q")];
+    let [far_p, far_q] = [served("p"), served("q")];
+    for (number, (options, sources, target, noted)) in [
+        ("-rp", [&p, &q], served("TO/"), &[SET_ID][..]),
+        ("-r", [&p, &q], served("TO/"), &[]),
+        ("-rp", [&far_p, &far_q], here("TO"), &[SET_ID]),
+        ("-rp", [&far_p, &far_q], rig.named(End::Daemons, "TO/"), &[SET_ID]),
+        ("-a", [&p, &far_q], rig.named(End::Ftp, "TO/"), &[SET_ID, LINKS]),
+        ("-a", [&p, &far_q], bare("TO/"), &[TIMES, MODES, LINKS]),
+        ("-rp", [&p, &q], bare("TO/"), &[TIMES, MODES]),
+        ("-r", [&p, &q], bare("TO/"), &[]),
+        ("-aq", [&p, &q], bare("TO/"), &[]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let dir = format!("to{number}");
+        for root in ["root", "second", "bare"] {
+            fs::create_dir(rig.at(root).join(&dir)).unwrap();
+        }
+        let target = target.replace("TO", &dir);
+        let output = rig.client.run(&["cp", options, sources[0], sources[1], &target]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{options} {target}: {text}");
+        for words in [SET_ID, TIMES, MODES, LINKS] {
+            let count = usize::from(noted.contains(&words));
+            assert_eq!(text.matches(words).count(), count, "{options} {target}: {words}: {text}");
         }
     }
 }

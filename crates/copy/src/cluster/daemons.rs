@@ -37,8 +37,11 @@ pub(super) fn copy(
             stop,
         })
     })?;
-    let done = done.map_err(|error| start::of_download(error, sources))?;
-    shown.end(done, Direction::In, outcome)
+    let mut done = done.map_err(|error| start::of_download(error, sources))?;
+    let losses = std::mem::take(&mut done.losses);
+    shown.end(done, Direction::In, outcome)?;
+    order.note(&losses);
+    Ok(())
 }
 
 /// Copies files of this machine to daemons: each whole to one of them.
@@ -66,7 +69,11 @@ pub(super) fn upload(
             stop,
         })
     })?;
-    shown.end(done.map_err(start::of_session)?, Direction::Out, outcome)
+    let mut done = done.map_err(start::of_session)?;
+    let losses = std::mem::take(&mut done.losses);
+    shown.end(done, Direction::Out, outcome)?;
+    order.note(&losses);
+    Ok(())
 }
 
 /// A place on daemons.

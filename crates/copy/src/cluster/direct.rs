@@ -91,5 +91,8 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     }
     let mut done = what.done;
     done.add_fetched(what.plan, fetched);
-    shown.end(done, what.direction, outcome)
+    let losses = std::mem::take(&mut done.losses);
+    shown.end(done, what.direction, outcome)?;
+    order.note(&losses);
+    Ok(())
 }

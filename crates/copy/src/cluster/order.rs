@@ -10,7 +10,7 @@ use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, begun, headline, 
 use hikyaku_fs::Patience;
 use hikyaku_job::Choice as Patterns;
 use hikyaku_mover::{
-    Choice, Claims, Hashes, Modes, Parameters, Streams, Together, Writing, Written,
+    Choice, Claims, Hashes, Loss, Modes, Parameters, Streams, Together, Writing, Written,
 };
 use hikyaku_pair::Options;
 use hikyaku_reach::dial::{Ending, Via};
@@ -20,6 +20,7 @@ use hikyaku_session::least;
 use hikyaku_stores::{Fallback, HostOptions, Opening, Storage, Times};
 use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::DataSize;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Connections to a storage at most, if as many are used as bring more.
@@ -46,6 +47,10 @@ pub(super) struct Order<'a> {
     claims: Mutex<Claims>,
     /// The hosts behind ssh that were connected to.
     hosts: Mutex<Vec<Storage>>,
+    /// Whether the table of options has noted that metadata are kept in part only.
+    is_told: bool,
+    /// What was noted of metadata that are not kept.
+    noted: Mutex<BTreeSet<Loss>>,
 }
 
 impl<'a> Order<'a> {
@@ -73,6 +78,11 @@ impl<'a> Order<'a> {
             End::Daemons(_) | End::Stored(_) => Direction::Out,
         };
         let (sources, claims, hosts) = (transfer.sources(), Mutex::default(), Mutex::default());
+        let in_part = |way: &Way| {
+            let mut rows = TABLE.rows.iter().filter(|row| row.id == "times");
+            rows.any(|row| matches!(TABLE.effect(row, *way, &[]), Effect::InPart(_)))
+        };
+        let is_told = transfer.ways().iter().any(in_part);
         Ok(Self {
             plan,
             scope,
@@ -84,6 +94,8 @@ impl<'a> Order<'a> {
             sources,
             claims,
             hosts,
+            is_told,
+            noted: Mutex::default(),
         })
     }
 
@@ -181,6 +193,22 @@ impl<'a> Order<'a> {
     pub(super) fn streams(&self) -> Streams {
         let scope = self.scope.clone();
         Streams::Written(Patience::new(move || scope.stop_cause().is_none()))
+    }
+
+    /// Notes what the target does not keep, if the user has asked for it and was not told before: each loss once a command.
+    pub(super) fn note(&self, losses: &BTreeSet<Loss>) {
+        let preserve = self.options.rules.preserve;
+        let is_asked = |loss: &Loss| match loss {
+            Loss::Times => preserve.times() && !self.is_told,
+            Loss::Modes => !self.is_told,
+            Loss::SetId | Loss::Links => true,
+        };
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        for loss in losses.iter().filter(|loss| is_asked(loss)) {
+            if noted.insert(*loss) && !self.plan.is_quiet() {
+                say(Tone::Note, loss);
+            }
+        }
     }
 
     /// Which permission bits new files get.

@@ -2,7 +2,7 @@
 
 use super::{FetchError, Fetched, Job};
 use crate::blocked::Blocked;
-use crate::choice::{InTheWay, LinkAction};
+use crate::choice::{InTheWay, Link, LinkAction};
 use crate::dress::{DirMeta, DirState, Dress, Times};
 use crate::links::LinkTimes;
 use crate::{links, many};
@@ -26,7 +26,7 @@ pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
         (Times::Kept, Dress::Kept) => LinkTimes::Kept,
         _ => LinkTimes::New,
     };
-    for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
+    for (place, link) in wanted_links(job, &made.blocked) {
         if let Err(error) = links::make(&*job.store, place, link, (job.existing, times)) {
             fetched.failed.push((place.as_bytes().to_vec(), error.into()));
         }
@@ -37,7 +37,7 @@ pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) -> Made {
 /// Tells which links would be made, and which names of directories are taken by something else.
 pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
     let made = dirs(job, fetched);
-    for (place, link) in job.plan.links.iter().filter(|(place, _)| !made.blocked.is_above(place)) {
+    for (place, link) in wanted_links(job, &made.blocked) {
         let error = match links::decide(&*job.store, place, link, job.existing) {
             Ok(Some((LinkAction::Stay, _))) => continue,
             Ok(None | Some((LinkAction::Make, _))) => {
@@ -50,6 +50,16 @@ pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) -> Made {
         fetched.failed.push((place.as_bytes().to_vec(), error));
     }
     made
+}
+
+/// The links that the target gets. One that has no links gets none ([`Loss::Links`](crate::Loss::Links)).
+fn wanted_links<'a>(
+    job: &'a Job<'_>,
+    blocked: &'a Blocked,
+) -> impl Iterator<Item = &'a (StorePath, Link)> {
+    let has_links = job.store.abilities().links;
+    let is_wanted = move |(place, _): &&(StorePath, Link)| has_links && !blocked.is_above(place);
+    job.plan.links.iter().filter(is_wanted)
 }
 
 /// Makes each directory, or finds it there: level by level, those of a level at once.

@@ -2,12 +2,13 @@
 
 use crate::fetch::Fetched;
 use crate::kind::Kind;
+use crate::losses::Loss;
 use crate::plan::Plan;
 use hikyaku_crypto::Untrusted;
 use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_session::SetupError;
 use hikyaku_transfer::FileHash;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// Why a session does not begin, or a call of it transfers nothing.
@@ -68,6 +69,8 @@ pub struct Done {
     pub would: Vec<Vec<u8>>,
     /// What could not be transferred.
     pub failed: Vec<Failed>,
+    /// Properties of the sources that the target does not keep.
+    pub losses: BTreeSet<Loss>,
     /// Servers whose connection was lost, each once, and the first reason. Others did their work, where they could.
     pub lost: Vec<(Address, String)>,
 }
@@ -110,7 +113,9 @@ impl Failed {
 impl Done {
     /// Adds what came of a download of these files.
     pub fn add_fetched(&mut self, plan: &Plan, fetched: Fetched) {
-        let Fetched { files, bytes, kept, hashes, would, failed, lost: _, lost_targets } = fetched;
+        let Fetched { files, bytes, kept, hashes, would, failed, losses, lost: _, lost_targets } =
+            fetched;
+        self.losses.extend(losses);
         self.lost.extend(lost_targets);
         let hashes = hashes.into_iter().map(|(path, hash)| (plan.listed(&path), hash));
         self.hashes.extend(hashes);
