@@ -53,5 +53,5 @@ pub use target::{Device, FilePlace, Spot, Target};
 pub use trust::{Distrust, Others, Owners, trust, trust_list};
 pub use umask::umask;
 pub use volume::{Volume, Volumes, is_sizeless};
-pub use whole::write_whole;
+pub use whole::{write_private, write_whole};
 pub use words::{Unresolved, reworded, words};

@@ -21,18 +21,31 @@ use std::sync::Arc;
 ///
 /// The path is a directory or a socket, or it cannot be written to.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write(path, bytes).map_err(|error| match error.errno() {
-        Some(errno) => errno.into(),
-        None => io::Error::new(io::ErrorKind::PermissionDenied, error.reason()),
-    })
+    write(path, bytes, 0o666 & !umask()).map_err(of_system)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+/// The same for a file that only its owner may read, if it is new.
+///
+/// # Errors
+///
+/// As [`write_whole`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, bytes, 0o600).map_err(of_system)
+}
+
+fn of_system(error: FsError) -> io::Error {
+    match error.errno() {
+        Some(errno) => errno.into(),
+        None => io::Error::new(io::ErrorKind::PermissionDenied, error.reason()),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
     let shown = path.as_os_str().as_bytes();
     match Target::of(path)? {
         Target::Dir => Err(FsError::is_dir(shown)),
         Target::Name(spot) if spot.must_be_dir => Err(FsError::new("write", shown, Errno::NOENT)),
-        Target::Name(spot) => replace(spot, bytes),
+        Target::Name(spot) => replace(spot, bytes, mode),
         Target::Stream(device) => {
             let spot = Spot::of(path)?;
             let stream = device.open(Patience::endless())?;
@@ -42,9 +55,9 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
     }
 }
 
-fn replace(spot: Spot, bytes: &[u8]) -> Result<(), FsError> {
+fn replace(spot: Spot, bytes: &[u8], mode: u32) -> Result<(), FsError> {
     let old = spot.dir.meta(&spot.name)?.filter(|old| old.kind == crate::Kind::File);
-    let mode = old.map_or_else(|| 0o666 & !umask(), |old| old.mode);
+    let mode = old.map_or(mode, |old| old.mode);
     let dir = Arc::new(spot.dir);
     let draft = match Draft::create(dir.clone(), &spot.name, &Token::random()?) {
         // The file may be written to, and its directory may not.

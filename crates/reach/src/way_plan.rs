@@ -65,7 +65,7 @@ impl WayPlan {
             Carriers::NoUdp | Carriers::Tcp | Carriers::Ssh => {
                 let only = only_udp.join(" and ");
                 let text = format!("{only}: only UDP carries data so, and it may not carry these");
-                return Err(misuse(text, &format!("leave out {only}, or let UDP carry the data")));
+                return Err(misuse(text, format!("leave out {only}, or let UDP carry the data")));
             }
         };
         Ok(Way {

@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result};
 use hikyaku_console::Folder;
-use hikyaku_fs::write_whole;
+use hikyaku_fs::write_private;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn write_to(folder: &Path, port: u16, script: &str) -> Result<PathBuf> {
     let context = || path.display().to_string();
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(context)?;
     // A browser that reads it meanwhile finds the old one or the new one.
-    write_whole(&path, script.as_bytes()).with_context(context)?;
+    write_private(&path, script.as_bytes()).with_context(context)?;
     Ok(path)
 }
 
@@ -50,6 +50,7 @@ fn encoded(bytes: &[u8], plain: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::hand::decoded;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
