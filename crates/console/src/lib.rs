@@ -9,6 +9,7 @@ mod effects;
 mod exit_code;
 mod failure;
 mod folders;
+mod form;
 mod interrupt;
 mod kept;
 mod logging;
@@ -25,6 +26,7 @@ pub use effects::{
 pub use exit_code::{CodeOf, Exit, ExitCode, ScpCode, leave, misuse, refuse_without_ssh};
 pub use failure::{At, Failure, causes, causes_of, headline, no_listener, one_line, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
+pub use form::{Document, DocumentArgs, Form, FormArgs};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use kept::Kept;
 pub use logging::{LogError, start_logging};
@@ -32,7 +34,7 @@ pub use output::{announce, print, print_error, printed, say, unwritten};
 pub use paint::{Color, Stream, Tone};
 pub use progress::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures, Screen,
-    Totals, UPDATE_EVERY, print_end,
+    Totals, UPDATE_EVERY, print_end, print_event,
 };
 pub use schemes::{host_by_ssh, remedy_for_scheme};
 pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

@@ -6,6 +6,7 @@
 //!
 //! The lines of a person are drawn here and not by a library: one line a meter is a few escape sequences.
 
+mod document;
 mod event;
 mod figures;
 mod meter;
@@ -21,8 +22,11 @@ pub use totals::{Screen, Totals};
 use crate::exit_code::Exit;
 use crate::output::message;
 use crate::paint::{Stream, Tone};
+use document::{Gathered, OF_PROCESS};
 use event::Event;
 use meter::{First, Meter};
+use serde::Serialize;
+use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use terminal::Terminal;
@@ -44,7 +48,16 @@ pub enum Audience {
     /// Nobody: errors only.
     Quiet,
     /// A program: events on standard output, a JSON object a line.
-    Program,
+    Events,
+    /// A program: one JSON document on standard output, at the end.
+    Document,
+}
+
+impl Audience {
+    /// Whether a program reads standard output.
+    pub const fn is_program(self) -> bool {
+        matches!(self, Self::Events | Self::Document)
+    }
 }
 
 /// Identifies a meter of a [`Board`].
@@ -103,6 +116,7 @@ enum Renderer {
     Lines,
     Quiet,
     Events,
+    Document(&'static Gathered),
 }
 
 /// Where it is shown.
@@ -123,7 +137,8 @@ impl Board {
             Audience::Person | Audience::Lines if is_seen => Renderer::Person(Terminal::new(width)),
             Audience::Lines => Renderer::Lines,
             Audience::Person | Audience::Quiet => Renderer::Quiet,
-            Audience::Program => Renderer::Events,
+            Audience::Events => Renderer::Events,
+            Audience::Document => Renderer::Document(&OF_PROCESS),
         };
         let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
         let streams = Streams { out, err, stream: Stream::Error, lost: None };
@@ -187,16 +202,20 @@ impl Board {
                 self.event(&Event::failure(failed));
             }
             Message::Remark(text) => self.remark(text),
-            Message::Event(line) => {
-                if matches!(self.renderer, Renderer::Events) {
-                    self.streams.print(line);
+            Message::Event(line) => match self.renderer {
+                Renderer::Events => self.streams.print(line),
+                Renderer::Document(gathered) => {
+                    gathered.add(serde_json::from_str::<Value>(line).ok());
                 }
-            }
+                Renderer::Person(_) | Renderer::Lines | Renderer::Quiet => {}
+            },
             Message::Would(path) => {
                 self.clear();
                 match self.renderer {
-                    Renderer::Events => self.event(&Event::Would { path }),
-                    _ => self.streams.print(path),
+                    Renderer::Events | Renderer::Document(_) => self.event(&Event::Would { path }),
+                    Renderer::Person(_) | Renderer::Lines | Renderer::Quiet => {
+                        self.streams.print(path);
+                    }
                 }
             }
         }
@@ -205,7 +224,7 @@ impl Board {
     fn show(&mut self, at: usize, now: Instant) {
         let (_, meter) = &mut self.meters[at];
         match &mut self.renderer {
-            Renderer::Quiet => {}
+            Renderer::Quiet | Renderer::Document(_) => {}
             Renderer::Person(terminal) => {
                 let lines = self.meters.iter().map(|(_, meter)| meter.line(now));
                 let drawn = terminal.draw(&lines.collect::<Vec<_>>());
@@ -227,8 +246,10 @@ impl Board {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        if matches!(self.renderer, Renderer::Events) {
-            self.streams.print(&event.line());
+        match self.renderer {
+            Renderer::Events => self.streams.print(&event.line()),
+            Renderer::Document(gathered) => gathered.add(event),
+            Renderer::Person(_) | Renderer::Lines | Renderer::Quiet => {}
         }
     }
 
@@ -265,18 +286,43 @@ impl Streams {
     }
 }
 
-/// Prints the last event of a command on standard output. A program gets it however the command ended. `exit` is that of this
-/// process ([`Interrupt::exit`](crate::Interrupt::exit)).
+/// Tells a program an event of a command that has no board: it is printed, or stands in the document.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn print_event(audience: Audience, event: &impl Serialize) -> io::Result<()> {
+    match audience {
+        Audience::Events => {
+            let line = serde_json::to_string(event).unwrap_or_default();
+            writeln!(io::stdout(), "{line}")
+        }
+        Audience::Document => {
+            OF_PROCESS.add(event);
+            Ok(())
+        }
+        Audience::Person | Audience::Lines | Audience::Quiet => Ok(()),
+    }
+}
+
+/// Prints the last event of a command, or its document, on standard output. A program gets it however the command ended.
+/// `exit` is that of this process ([`Interrupt::exit`](crate::Interrupt::exit)).
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub fn print_end(
-    counts: &Counts,
-    took: Duration,
+    audience: Audience,
+    (counts, took): (&Counts, Duration),
     exit: Exit,
     error: Option<&str>,
 ) -> io::Result<()> {
-    writeln!(io::stdout(), "{}", Event::end(counts, took, exit, error).line())
+    let end = Event::end(counts, took, exit, error);
+    match audience {
+        Audience::Events => writeln!(io::stdout(), "{}", end.line()),
+        Audience::Document => {
+            io::stdout().write_all(OF_PROCESS.document(end).unwrap_or_default().as_bytes())
+        }
+        Audience::Person | Audience::Lines | Audience::Quiet => Ok(()),
+    }
 }
 
 /// Columns of the terminal; 80, if it does not tell.

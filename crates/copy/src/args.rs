@@ -8,9 +8,9 @@ mod servers;
 use crate::guests::Guests;
 use crate::names::Names;
 use crate::plan::{By, CopyPlan, FarNames, Report, Selection, StartServers, Transport as Carriage};
-use crate::unfinished::{Reader, Wish};
+use crate::unfinished::Wish;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Audience, Given, OtherArgs};
+use hikyaku_console::{Audience, Form, FormArgs, Given, OtherArgs};
 use hikyaku_job::Patterns;
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
@@ -239,9 +239,8 @@ struct Transport {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 struct Printing {
-    /// Events as JSON, a line each
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     /// A line of rate and losses every so often (1s)
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     stats: Option<Duration>,
@@ -273,15 +272,14 @@ impl CopyArgs {
     }
 
     /// What is wanted of unfinished copies, if it is about those.
-    pub(crate) fn wish(&self) -> Option<(Wish, Reader)> {
-        let reader = if self.printing.json { Reader::Program } else { Reader::Person };
+    pub(crate) fn wish(&self) -> Option<(Wish, Form)> {
         let wish = match self.unfinished.abandon.clone() {
             // A rehearsal tells what would be dropped.
             Some(targets) if self.choice.dry_run => Wish::List(targets),
             Some(targets) => Wish::Abandon(targets),
             None => self.unfinished.unfinished.then(|| Wish::List(Vec::new()))?,
         };
-        Some((wish, reader))
+        Some((wish, self.printing.form.form()))
     }
 
     /// The copy that the arguments ask for.
@@ -394,12 +392,11 @@ impl CopyArgs {
 
     /// Who reads what is shown.
     pub(crate) fn audience(&self) -> Audience {
-        match self.scp {
-            _ if self.printing.json => Audience::Program,
+        self.printing.form.form().audience(match self.scp {
             Scp { quiet: true, .. } => Audience::Quiet,
             Scp { shown: true, .. } => Audience::Lines,
             _ => Audience::Person,
-        }
+        })
     }
 
     /// The number of flags `-v`.

@@ -20,8 +20,8 @@ use anyhow::{Context, Result, bail};
 use beside::beside;
 use ends::Part;
 use hikyaku_console::{
-    Audience, Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures,
-    UPDATE_EVERY, headline, print_end, printed, unwritten,
+    Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures, UPDATE_EVERY,
+    headline, print_end, printed, unwritten,
 };
 use hikyaku_fs::Shown;
 use hikyaku_mover::{Direction, Done, Failed, Meter, Session, Watch};
@@ -61,11 +61,9 @@ pub(crate) fn run(
     if let Some(recorder) = &outcome.recorder {
         crate::log::end(recorder, code, outcome.counts.files, outcome.counts.sent());
     }
-    if plan.report.audience == Audience::Program {
-        let error = done.as_ref().err().map(headline);
-        let exit = interrupt.exit(code);
-        printed(print_end(&outcome.counts, begin.elapsed(), exit, error.as_deref()))?;
-    }
+    let (error, exit) = (done.as_ref().err().map(headline), interrupt.exit(code));
+    let counts = (&outcome.counts, begin.elapsed());
+    printed(print_end(plan.report.audience, counts, exit, error.as_deref()))?;
     done.map(|()| code)
 }
 

@@ -55,8 +55,8 @@ struct Sum {
 /// Does what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
 /// the caller then ends the process ([`Interrupt::end_by_signal`]).
 pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
-    if let Some((wish, reader)) = args.wish() {
-        return unfinished::run(&wish, reader);
+    if let Some((wish, form)) = args.wish() {
+        return unfinished::run(&wish, form);
     }
     match args.plan() {
         Ok(plan) => copy(&plan, interrupt, None),
@@ -91,13 +91,10 @@ pub fn copy(
     if let Some(recorder) = &sum.recorder {
         log::end(recorder, code, sum.tally.files, sum.tally.sent());
     }
-    if plan.report.audience == Audience::Program {
-        let error = done.as_ref().err().map(headline);
-        let exit = interrupt.exit(code);
-        let counts = counts(&sum.tally);
-        if let Err(error) = print_end(&counts, begin.elapsed(), exit, error.as_deref()) {
-            sum.lost.get_or_insert(error);
-        }
+    let (error, exit) = (done.as_ref().err().map(headline), interrupt.exit(code));
+    let counts = (&counts(&sum.tally), begin.elapsed());
+    if let Err(error) = print_end(plan.report.audience, counts, exit, error.as_deref()) {
+        sum.lost.get_or_insert(error);
     }
     done?;
     match sum.lost {
@@ -114,10 +111,10 @@ fn check_possible(plan: &CopyPlan) -> Result<()> {
         .map_err(|error| misuse(error.to_string(), PatternError::REMEDY))?;
     let target = &plan.target;
     let is_output = matches!(target, Location::Local(path) if descriptor_number(path) == Some(1));
-    match is_output && plan.report.audience == Audience::Program {
+    match is_output && plan.report.audience.is_program() {
         true => Err(misuse(
-            "--json is not possible where the data go to standard output",
-            "a file as the target, or leave out --json",
+            "JSON is not possible where the data go to standard output",
+            "a file as the target, or leave out --json and --json-lines",
         )),
         false => Ok(()),
     }
@@ -162,15 +159,9 @@ fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec
 
 /// Ends a run that has not begun.
 fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
-    if audience == Audience::Program {
-        let code = ExitCode::of(&error, &[exit_code]);
-        printed(print_end(
-            &Counts::default(),
-            Duration::ZERO,
-            code.into(),
-            Some(&headline(&error)),
-        ))?;
-    }
+    let exit = ExitCode::of(&error, &[exit_code]).into();
+    let counts = (&Counts::default(), Duration::ZERO);
+    printed(print_end(audience, counts, exit, Some(&headline(&error))))?;
     Err(error)
 }
 

@@ -5,7 +5,7 @@ mod table;
 use crate::outcome::exit_code;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hikyaku_console::{ExitCode, misuse, print, printed};
+use hikyaku_console::{Document, ExitCode, Form, FormArgs, misuse, print, printed};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
@@ -28,9 +28,8 @@ pub struct StatusArgs {
     /// A cluster of the settings, or daemons: hikyaku://HOST:PORT,HOST:PORT
     #[arg(required = true, value_name = "CLUSTER|DAEMONS")]
     of: Vec<String>,
-    /// Print a JSON object a line for each server
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     /// Ask again and again: every 2 seconds, or as often as is said
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "2s")]
     #[arg(value_parser = pause)]
@@ -51,7 +50,7 @@ it lasts, such as a key that is not authorised, 2 if there is both.
 Examples:
   hikyaku status lab          all servers of [cluster.lab]
   hikyaku status lab --watch  the same every two seconds, until Ctrl-C
-  hikyaku status --watch 10s --json lab
+  hikyaku status --watch 10s --json-lines lab
       a line for each server every ten seconds
   hikyaku status hikyaku://node1,node2:5300";
 
@@ -72,6 +71,12 @@ struct Line {
     /// What that means for the command.
     #[serde(skip)]
     code: ExitCode,
+}
+
+/// The content of the document.
+#[derive(Serialize)]
+struct All<'a> {
+    servers: &'a [Line],
 }
 
 /// What a server that answers has said.
@@ -130,6 +135,11 @@ fn daemons(name: &str) -> Result<Servers> {
 ///
 /// The names mean nothing, or this machine cannot ask anybody.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
+    let form = args.form.form();
+    if args.watch.is_some() && form == Form::Document {
+        let text = "--json prints one document, and --watch has no end";
+        return Err(misuse(text, "--json-lines"));
+    }
     let settings = settings::of_user()?;
     let mut all = Vec::new();
     for name in &args.of {
@@ -147,10 +157,14 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     let mut drawn = 0;
     loop {
         let lines = ask_all(&connector, &mut servers);
-        let text = if args.json { table::json(&lines)? } else { table::table(&lines) };
+        let text = match form {
+            Form::Words => table::table(&lines),
+            Form::Document => Document::new(All { servers: &lines }).line(),
+            Form::Lines => table::json(&lines)?,
+        };
         match args.watch {
             Some(pause) => {
-                let is_drawn = !args.json && stdout().is_terminal();
+                let is_drawn = form == Form::Words && stdout().is_terminal();
                 let told = if is_drawn { table::over(drawn, &text) } else { text.clone() };
                 let mut out = stdout().lock();
                 match out.write_all(told.as_bytes()).and_then(|()| out.flush()) {

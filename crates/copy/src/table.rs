@@ -166,6 +166,7 @@ const ROWS: &[Row] = &[
     row(("gfarm_daemons", "--gfarm-daemons"), Convenience, &[N, N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
     row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
     row(("json", "--json"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("json_lines", "--json-lines"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("stats", "--stats"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("log_dir", "--log-dir"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
 ];

@@ -5,7 +5,7 @@ mod told;
 
 use crate::outcome::{code_of_failures, failed};
 use anyhow::{Context, Result, bail};
-use hikyaku_console::{ExitCode, Tone, print, say};
+use hikyaku_console::{ExitCode, Form, Tone, print, say};
 use hikyaku_fs::Shown;
 use hikyaku_job::{Journaled, Known, Unfinished, unfinished};
 use hikyaku_stores::Location;
@@ -24,42 +24,40 @@ pub(crate) enum Wish {
     Abandon(Vec<OsString>),
 }
 
-/// Who reads it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reader {
-    Person,
-    /// A line of JSON each.
-    Program,
-}
-
 /// Does as is wished.
-pub(crate) fn run(wish: &Wish, reader: Reader) -> Result<ExitCode> {
+pub(crate) fn run(wish: &Wish, form: Form) -> Result<ExitCode> {
     let all = unfinished()?.context("neither XDG_STATE_HOME nor HOME says where journals are")?;
     match wish {
-        Wish::List(targets) => list(&choose(&all, targets)?, reader),
-        Wish::Abandon(targets) => abandon(&all, targets, reader),
+        Wish::List(targets) => list(&choose(&all, targets)?, form),
+        Wish::Abandon(targets) => abandon(&all, targets, form),
     }
 }
 
-fn list(all: &[&Unfinished], reader: Reader) -> Result<ExitCode> {
-    let text: String = all.iter().map(|copy| told::listed(copy, reader)).collect();
-    print(match reader {
-        Reader::Person if all.is_empty() => "no copy onto this host is unfinished\n",
-        Reader::Person | Reader::Program => &text,
+fn list(all: &[&Unfinished], form: Form) -> Result<ExitCode> {
+    print(match form {
+        Form::Words if all.is_empty() => "no copy onto this host is unfinished\n".to_owned(),
+        Form::Document => told::list(all),
+        Form::Words | Form::Lines => all.iter().map(|copy| told::listed(copy, form)).collect(),
     })?;
     Ok(ExitCode::Success)
 }
 
-fn abandon(all: &[Unfinished], targets: &[OsString], reader: Reader) -> Result<ExitCode> {
+fn abandon(all: &[Unfinished], targets: &[OsString], form: Form) -> Result<ExitCode> {
     let chosen = choose(all, targets)?;
-    let mut kinds = BTreeSet::new();
+    let (mut kinds, mut done) = (BTreeSet::new(), Vec::new());
     for copy in chosen {
         let dropped = abandon::abandon(copy);
         for (kind, text) in &dropped.failures {
             kinds.insert(*kind);
             say(Tone::Note, text);
         }
-        print(told::abandoned(copy, &dropped, reader))?;
+        match form {
+            Form::Document => done.push((copy, dropped)),
+            Form::Words | Form::Lines => print(told::abandoned(copy, &dropped, form))?,
+        }
+    }
+    if form == Form::Document {
+        print(told::abandoned_list(&done))?;
     }
     Ok(if kinds.is_empty() { ExitCode::Success } else { code_of_failures(&kinds) })
 }

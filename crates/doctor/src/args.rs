@@ -1,6 +1,7 @@
 //! The command line of `hikyaku doctor`.
 
 use clap::Args;
+use hikyaku_console::DocumentArgs;
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::{Destination, SshArgs, options};
 use std::ops::RangeInclusive;
@@ -17,9 +18,9 @@ pub struct DoctorArgs {
     /// Measure the disk of this directory: a file without a name is written there, at most 256 MB or 2 s, and read again
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
+    /// The form of the report
+    #[command(flatten)]
+    pub form: DocumentArgs,
     /// Where hikyaku is on the host [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH", requires = "host")]
     pub remote_path: Option<String>,

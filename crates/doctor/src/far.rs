@@ -3,7 +3,7 @@
 use crate::args::DoctorArgs;
 use crate::check::{Check, Id, State};
 use anyhow::Error;
-use hikyaku_console::{ExitCode, Scope, causes, headline};
+use hikyaku_console::{ExitCode, Form, Scope, causes, headline};
 use hikyaku_fs::Shown;
 use hikyaku_perf::{Direction, Measured, TestedPath};
 use hikyaku_reach::bootstrap::{Asking, Delivery};
@@ -101,7 +101,7 @@ fn sent(
     let offer = settings::of_user().map_err(anyhow::Error::from);
     let offer = offer.and_then(|settings| args.bootstrap.offer(&settings, &host.host));
     let mut offer = offer.map_err(|error| fail(headline(&error)))?;
-    if args.json {
+    if args.form.form() != Form::Words {
         offer.asking = Asking::Never;
     }
     match offer.deliver((ssh, host), scope) {

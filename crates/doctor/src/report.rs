@@ -2,19 +2,16 @@
 
 use crate::check::{Check, Persistence, State};
 use crate::verdict::Verdict;
-use hikyaku_console::{ExitCode, Stream, Tone};
+use hikyaku_console::{Document, ExitCode, Stream, Tone};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// The version of the JSON object; it grows when a key changes its meaning.
-const SCHEMA: u32 = 1;
 /// Where the names of the checks are explained.
 const DOCUMENT: &str = "docs/doctor.md";
 
 /// Everything that was found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Report {
-    schema: u32,
     program: &'static str,
     host: Option<String>,
     verdicts: Vec<Verdict>,
@@ -24,12 +21,12 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(host: Option<String>, verdicts: Vec<Verdict>, checks: Vec<Check>) -> Self {
         let program = concat!("hikyaku ", env!("CARGO_PKG_VERSION"));
-        Self { schema: SCHEMA, program, host, verdicts, checks }
+        Self { program, host, verdicts, checks }
     }
 
-    /// One JSON object.
+    /// The document, as people read it too.
     pub(crate) fn json(&self) -> serde_json::Result<String> {
-        Ok(format!("{}\n", serde_json::to_string_pretty(self)?))
+        Ok(format!("{}\n", serde_json::to_string_pretty(&Document::new(self))?))
     }
 
     /// The text for `stream`: the verdicts, then a line a check, and its remedy below it: what failed, what is worth a warning, and the others.
@@ -139,7 +136,7 @@ mod tests {
         let check = Check::ok(Id::Rtt, "200 ms").measured(200.0, "ms");
         let json: serde_json::Value =
             serde_json::from_str(&report(vec![check]).json().unwrap()).unwrap();
-        assert_eq!(json["schema"], 1);
+        assert_eq!(json["format"], 1);
         let check = &json["checks"][0];
         assert_eq!((&check["id"], &check["state"]), (&"rtt".into(), &"ok".into()));
         assert_eq!((&check["value"], &check["unit"]), (&200.0.into(), &"ms".into()));

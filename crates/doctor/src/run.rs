@@ -6,7 +6,7 @@ use crate::local::{self, Load};
 use crate::report::Report;
 use crate::verdict::verdicts;
 use anyhow::{Context, Result};
-use hikyaku_console::{ExitCode, Interrupt, Stream, print, print_error};
+use hikyaku_console::{ExitCode, Form, Interrupt, Stream, print, print_error};
 use std::io::{IsTerminal, stderr};
 
 /// Checks this machine, and the path to a host if one is named.
@@ -32,7 +32,10 @@ pub fn run(args: &DoctorArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     checks.extend(before.until(Load::read()));
     let name = args.host.as_ref().map(|host| host.host.as_str());
     let report = Report::new(name.map(str::to_owned), verdicts(&facts, &path, name), checks);
-    print(if args.json { report.json()? } else { report.text(Stream::Output) })?;
+    print(match args.form.form() {
+        Form::Words => report.text(Stream::Output),
+        Form::Document | Form::Lines => report.json()?,
+    })?;
     Ok(report.exit_code())
 }
 

@@ -3,7 +3,7 @@
 use crate::checksum::Checksum;
 use crate::other_args::GlobusUrlCopy;
 use clap::Args;
-use hikyaku_console::{Audience, Given, OtherArgs};
+use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
 use hikyaku_store_ftp::Connections;
 use hikyaku_tuner::PaperOptions;
@@ -132,14 +132,13 @@ pub struct GucArgs {
     #[arg(short = 'v', long, visible_aliases = ["verbose-perf", "verbose"])]
     pub(crate) vb: bool,
     /// Show nothing but errors
-    #[arg(short, long, conflicts_with_all = ["vb", "json"])]
+    #[arg(short, long, conflicts_with = "vb")]
     pub(crate) quiet: bool,
     /// Show the commands and replies of the control connection
     #[arg(long, visible_alias = "debugftp")]
     pub(crate) dbg: bool,
-    /// Print events for programs on standard output, a JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
     /// Options of globus-url-copy that ask for what is always so, or are refused
     #[command(flatten)]
     pub(crate) other: OtherArgs<GlobusUrlCopy>,
@@ -204,12 +203,11 @@ impl GucArgs {
     }
 
     pub(crate) const fn audience(&self) -> Audience {
-        match self {
-            Self { json: true, .. } => Audience::Program,
+        self.form.form().audience(match self {
             Self { quiet: true, .. } => Audience::Quiet,
             Self { vb: true, .. } => Audience::Lines,
             _ => Audience::Person,
-        }
+        })
     }
 }
 

@@ -22,8 +22,8 @@ use crate::upload::Manner;
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, causes,
-    headline, misuse, print_end, printed, with_remedy,
+    ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, causes, headline,
+    misuse, print_end, printed, with_remedy,
 };
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Credentials, FtpError, Guard, Kind, Login, Server};
@@ -59,12 +59,11 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         Some(url) => list(args, url, (&scope, &show)),
         None => copy_pairs(args, &pairs, (&scope, &show)),
     };
-    if args.audience() == Audience::Program {
-        let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
-        let error = done.as_ref().err().map(headline);
-        let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
-        printed(print_end(&show.counts(), show.elapsed(), exit, error.as_deref()))?;
-    }
+    let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
+    let error = done.as_ref().err().map(headline);
+    let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
+    let counts = (&show.counts(), show.elapsed());
+    printed(print_end(args.audience(), counts, exit, error.as_deref()))?;
     done.map(|()| ExitCode::Success)
 }
 

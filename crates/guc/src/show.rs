@@ -11,7 +11,7 @@ pub(crate) fn chunk(show: &Totals, asked: &Decision, bytes: u64, done: &Transfer
     let goodput = 8.0 * bytes as f64 / done.elapsed.as_secs_f64().max(1e-6);
     let phase = asked.phase.name();
     match show.audience() {
-        Audience::Program => {
+        Audience::Events => {
             let event = json!({
                 "event": "chunk",
                 "seconds": show.elapsed().as_secs_f64(),
@@ -28,6 +28,6 @@ pub(crate) fn chunk(show: &Totals, asked: &Decision, bytes: u64, done: &Transfer
             let connections = counted(done.connections, "connection");
             show.remark(format!("{connections}: {:.1} Mbit/s ({phase})", goodput / 1e6));
         }
-        Audience::Person | Audience::Quiet => {}
+        Audience::Person | Audience::Quiet | Audience::Document => {}
     }
 }

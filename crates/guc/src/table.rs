@@ -91,4 +91,5 @@ const ROWS: &[Row] = &[
     row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("dbg", "-dbg"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("json", "--json"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
+    row(("json_lines", "--json-lines"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
 ];

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::Args;
+use hikyaku_console::{DocumentArgs, Form};
 use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
@@ -30,9 +31,8 @@ pub struct LsArgs {
     /// Which servers or nodes have each file
     #[arg(long = "where")]
     pub(crate) places: bool,
-    /// Print a JSON object a line for each name
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: DocumentArgs,
     /// Server of the bucket, if it is not Amazon's: MinIO, Ceph, Wasabi and others [default: AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
@@ -49,6 +49,11 @@ pub struct LsArgs {
 }
 
 impl LsArgs {
+    /// Whether a program reads the list.
+    pub(crate) fn is_for_program(&self) -> bool {
+        self.form.form() != Form::Words
+    }
+
     /// How hosts behind ssh are reached. A listing is not worth sending hikyaku to a host.
     pub(crate) fn way(&self) -> WayPlan {
         let connect = &self.connect;
@@ -81,4 +86,4 @@ Examples:
       everything below run7, and which of the two has it
   hikyaku ls -lh gfarm:///home/me s3://bucket/run7
   hikyaku ls -l host:run7 ftp://data.example.org/run7/
-  hikyaku ls --json -r lab:run7        a JSON object a line, of [cluster.lab]";
+  hikyaku ls --json -r lab:run7        a JSON document, of [cluster.lab]";

@@ -155,7 +155,7 @@ fn list(
                 entries.push(Entry::of_bad_name(root));
                 continue;
             };
-            let is_link = item.found.kind == Kind::Link && (args.long || args.json);
+            let is_link = item.found.kind == Kind::Link && (args.long || args.is_for_program());
             let link = is_link.then(|| store.read_link(&path)).and_then(Result::ok);
             let path = below(root, &path).unwrap_or_default();
             entries.push(Entry::new(path, Ok(item.found), link));

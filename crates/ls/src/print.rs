@@ -2,7 +2,6 @@
 
 use crate::args::LsArgs;
 use crate::gather::{Gathered, Listed};
-use anyhow::Result;
 use hikyaku_console::{mode_text, scaled, time_text};
 use hikyaku_fs::Shown;
 use hikyaku_store::{Found, Kind, Place, StorePath};
@@ -100,10 +99,16 @@ impl Listed {
     }
 }
 
+/// The content of the document.
+#[derive(Default, Serialize)]
+pub(crate) struct Entries {
+    entries: Vec<Object>,
+}
+
 /// A name in JSON.
 #[derive(Serialize)]
-struct Object<'a> {
-    address: &'a str,
+struct Object {
+    address: String,
     /// Below the address; empty for the address itself.
     path: String,
     kind: &'static str,
@@ -114,46 +119,49 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    places: Vec<At<'a>>,
+    places: Vec<At>,
 }
 
 /// A machine that has the file.
 #[derive(Serialize)]
-struct At<'a> {
-    host: &'a str,
+struct At {
+    host: String,
     up: bool,
 }
 
-impl<'a> From<&'a Place> for At<'a> {
-    fn from(place: &'a Place) -> Self {
-        Self { host: &place.host, up: place.is_up }
+impl From<&Place> for At {
+    fn from(place: &Place) -> Self {
+        Self { host: place.host.clone(), up: place.is_up }
     }
 }
 
-/// An object a line for each name, the location itself among them.
-pub(crate) fn objects(location: &str, gathered: &Gathered, args: &LsArgs) -> Result<Vec<u8>> {
-    let mut text = Vec::new();
-    for (path, Listed { found, link, places }) in &gathered.names {
-        let modified = found.modified.secs as f64 + f64::from(found.modified.nanos / 1000) / 1e6;
-        let object = Object {
-            address: location,
-            path: String::from_utf8_lossy(path.as_bytes()).into_owned(),
-            kind: match found.kind {
-                Kind::File => "file",
-                Kind::Dir => "directory",
-                Kind::Link => "link",
-                Kind::Special => "special",
-            },
-            size: found.size,
-            modified,
-            mode: format!("{:04o}", found.mode & 0o7777),
-            link: link.as_ref().map(|link| String::from_utf8_lossy(link).into_owned()),
-            places: if args.places { places.iter().map(At::from).collect() } else { Vec::new() },
-        };
-        serde_json::to_writer(&mut text, &object)?;
-        text.push(b'\n');
+impl Entries {
+    /// Adds each name of a location, the location itself among them.
+    pub(crate) fn add(&mut self, location: &str, gathered: &Gathered, args: &LsArgs) {
+        self.entries.extend(gathered.names.iter().map(|(path, listed)| {
+            let Listed { found, link, places } = listed;
+            let micros = f64::from(found.modified.nanos / 1000) / 1e6;
+            Object {
+                address: location.to_owned(),
+                path: String::from_utf8_lossy(path.as_bytes()).into_owned(),
+                kind: match found.kind {
+                    Kind::File => "file",
+                    Kind::Dir => "directory",
+                    Kind::Link => "link",
+                    Kind::Special => "special",
+                },
+                size: found.size,
+                modified: found.modified.secs as f64 + micros,
+                mode: format!("{:04o}", found.mode & 0o7777),
+                link: link.as_ref().map(|link| String::from_utf8_lossy(link).into_owned()),
+                places: if args.places {
+                    places.iter().map(At::from).collect()
+                } else {
+                    Vec::new()
+                },
+            }
+        }));
     }
-    Ok(text)
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 use crate::args::LsArgs;
 use crate::gather::{Gathered, gather};
-use crate::print::{Names, lines, objects};
+use crate::print::{Entries, Names, lines};
 use anyhow::{Error, Result};
-use hikyaku_console::{ExitCode, Tone, causes, printed, say, with_remedy};
+use hikyaku_console::{Document, ExitCode, Tone, causes, print, say, with_remedy};
 use hikyaku_reach::settings;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_stores::{
     HasAll, HostOptions, Location, LocationError, OpenError, Opening, code_of, open,
 };
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{IsTerminal, stdout};
 
 /// Lists each location.
 ///
@@ -25,7 +25,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode> {
     });
     let locations = parsed.collect::<Result<Vec<Location>>>()?;
     let several = locations.len() > 1;
-    let mut codes = Vec::new();
+    let (mut codes, mut entries) = (Vec::new(), Entries::default());
     for (number, location) in locations.iter().enumerate() {
         match one(location, args, &mut codes) {
             Ok(gathered) => {
@@ -34,15 +34,15 @@ pub fn run(args: &LsArgs) -> Result<ExitCode> {
                     true => Names::Shown,
                     false => Names::Raw,
                 };
-                let mut text = match args.json {
-                    true => objects(&typed, &gathered, args)?,
-                    false => lines((&typed, several), &gathered, (args, names)),
-                };
-                if several && !args.json && number + 1 < locations.len() {
-                    text.push(b'\n');
+                if args.is_for_program() {
+                    entries.add(&typed, &gathered, args);
+                } else {
+                    let mut text = lines((&typed, several), &gathered, (args, names));
+                    if several && number + 1 < locations.len() {
+                        text.push(b'\n');
+                    }
+                    print(text)?;
                 }
-                let mut out = stdout().lock();
-                printed(out.write_all(&text).and_then(|()| out.flush()))?;
                 for (path, kind) in &gathered.failed {
                     say(Tone::Error, format_args!("{}: {kind}", place(&typed, path)));
                     codes.push(code_of(*kind));
@@ -54,6 +54,9 @@ pub fn run(args: &LsArgs) -> Result<ExitCode> {
                 say(Tone::Error, causes(&error));
             }
         }
+    }
+    if args.is_for_program() {
+        print(Document::new(entries).line())?;
     }
     Ok(match codes.is_empty() {
         true => ExitCode::Success,

@@ -15,7 +15,7 @@ use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 pub(crate) use common::{Common, IpFamily};
-use hikyaku_console::OtherArgs;
+use hikyaku_console::{Form, FormArgs, OtherArgs};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
@@ -212,13 +212,11 @@ struct Transport {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
+#[command(mut_arg("json", |arg| arg.short('J')))]
+#[command(mut_arg("json_lines", |arg| arg.alias("json-stream")))]
 struct Printing {
-    /// Print one JSON object at the end of the test, and nothing else on standard output
-    #[arg(short = 'J', long, conflicts_with = "json_stream")]
-    json: bool,
-    /// Print one JSON object for each event, one to a line, as it happens
-    #[arg(long)]
-    json_stream: bool,
+    #[command(flatten)]
+    form: FormArgs,
     /// Append the output to FILE, in place of standard output
     #[arg(long, value_name = "FILE")]
     logfile: Option<PathBuf>,
@@ -258,11 +256,11 @@ impl PerfArgs {
             transport: self.transport.config(),
             endpoint,
             cpu: self.transport.cpu,
-            format: match (printing.json, printing.json_stream, self.records.csv) {
-                (true, ..) => Format::Json,
-                (_, true, _) => Format::JsonStream,
-                (.., true) => Format::Csv,
-                _ => Format::Text,
+            format: match printing.form.form() {
+                Form::Document => Format::Json,
+                Form::Lines => Format::JsonStream,
+                Form::Words if self.records.csv => Format::Csv,
+                Form::Words => Format::Text,
             },
             logfile: printing.logfile.clone(),
             title: printing.title.clone(),

@@ -39,5 +39,5 @@ const OPTIONS: &[Other] = &[
     other(("connect-timeout", None), One, "--connect-timeout", Refused("", "timeout SECONDS hikyaku perf")),
     other(("sctp", None), No, "--sctp", Refused("", "leave it out")),
     other(("flowlabel", Some('L')), One, "-L (--flowlabel)", Refused("", "leave it out")),
-    other(("timestamps", None), No, "--timestamps", Refused("", "--json-stream")),
+    other(("timestamps", None), No, "--timestamps", Refused("", "--json-lines")),
 ];

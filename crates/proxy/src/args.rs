@@ -11,12 +11,11 @@ pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
 use crate::guests::Ssh;
 use crate::pac::Site;
-use crate::status_socket::Format;
 use crate::switch::WhenDown;
 use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::Result;
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
-use hikyaku_console::{OtherArgs, Scope, misuse};
+use hikyaku_console::{Form, FormArgs, OtherArgs, Scope, misuse};
 use hikyaku_reach::Observer;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
@@ -59,14 +58,13 @@ pub struct ProxyArgs {
     /// [default: all but this host]. Ends with COMMAND, with its exit code. Needs root, nftables and control groups
     /// (cgroup v2)
     #[arg(long, groups = ["listener", "taking"], requires = "command")]
-    #[arg(conflicts_with_all = ["transparent", "json", "background"])]
+    #[arg(conflicts_with_all = ["transparent", "json", "json_lines", "background"])]
     for_command: bool,
     /// A network of servers, such as 10.0.0.0/8 or 2001:db8::/32, for --transparent and --for-command
     #[arg(long, value_name = "NETWORK", requires = "taking", value_parser = Network::from_str)]
     to: Vec<Network>,
-    /// Print lines of JSON: where it listens, and every second what passes and what limits it
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     /// Let other hosts use the listeners: without BIND they listen on all addresses
     #[arg(short = 'g')]
     gateway_ports: bool,
@@ -80,7 +78,7 @@ pub struct ProxyArgs {
     #[arg(short = 'N')]
     _no_command: bool,
     /// Go to the background, when the far gateway is connected and all listeners are there
-    #[arg(short = 'f', conflicts_with = "json")]
+    #[arg(short = 'f', conflicts_with_all = ["json", "json_lines"])]
     pub(crate) background: bool,
     /// Tell of each connection on standard error; twice and three times also log lines
     #[arg(short = 'v', action = ArgAction::Count)]
@@ -124,9 +122,8 @@ pub(crate) struct SwitchArgs {
 /// Options of `hikyaku proxy status`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Print a line of JSON for each gateway
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
 }
 
 /// What the command line asks for.
@@ -170,8 +167,8 @@ impl ProxyArgs {
     }
 
     /// What is printed.
-    pub(crate) const fn output(&self) -> Format {
-        if self.json { Format::Json } else { Format::Text }
+    pub(crate) const fn output(&self) -> Form {
+        self.form.form()
     }
 
     /// Reads the words that depend on each other.

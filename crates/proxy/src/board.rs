@@ -1,6 +1,6 @@
 //! What a near gateway knows of its flows: those that are open, and the last ones that are over.
 //!
-//! Flows enter the board and leave it. While somebody looks (the page, `--json`, `hikyaku proxy status`), a thread takes a
+//! Flows enter the board and leave it. While the page, `--json-lines` or `hikyaku proxy status` reads it, a thread takes a
 //! sample of rates and buffers twice a second ([`sample`]); otherwise nothing is measured.
 
 pub(crate) mod doing;

@@ -16,9 +16,10 @@ use crate::board::{Board, sample, write_back};
 use crate::command::Running;
 use crate::limits::{ASKING_MAX, FLOWS_MAX, raise_open_files, workers};
 use crate::link::Link;
+use crate::output;
 use crate::page::Page;
 use crate::socket::Socket;
-use crate::status_socket::{Format, StatusSocket, show, turn};
+use crate::status_socket::{StatusSocket, show, turn};
 use crate::switch::{Far, Mode, Route, Switch};
 use crate::transparent::{Cgroup, Prepared, Transparent};
 use crate::unix::UnixPort;
@@ -145,7 +146,7 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     match &args.action {
         None => {}
         Some(Action::Status(status)) => {
-            show(if status.json { Format::Json } else { Format::Text })?;
+            show(status.form.form())?;
             return Ok(ExitCode::Success.into());
         }
         Some(Action::On(which)) => return turn(Mode::On, which),
@@ -167,10 +168,10 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     let way = args.way(&plan.far, (memory, scope.clone()), tell.observer())?;
     let files = Files::Left;
     let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
-    let (output, mut command) = (args.output(), None);
+    let (form, mut command) = (args.output(), None);
     let ended = near.run(async |ready: Ready| match (part, &ready.cgroup) {
         (Some(_), _) => background::leave(&ready).await,
-        (None, None) => output.tell(&ready).await,
+        (None, None) => output::tell(form, &ready).await,
         // Standard output is the command's.
         (None, Some(cgroup)) => {
             let (running, end) = Running::start(args.command(), cgroup, &scope)?;

@@ -1,9 +1,10 @@
-//! What `hikyaku proxy` prints on standard output: where it listens, and with `--json` its status once a second.
+//! What `hikyaku proxy` prints on standard output: where it listens; with `--json` as a document, and with `--json-lines` as
+//! lines, which are followed by its status once a second.
 
 use crate::near::Ready;
-use crate::status_socket::Format;
 use anyhow::Result;
-use hikyaku_console::{announce, print};
+use hikyaku_console::{Document, Form, announce, print};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -11,15 +12,44 @@ use tokio::time::sleep;
 /// The status is printed so often.
 const EVERY: Duration = Duration::from_secs(1);
 
-impl Format {
-    /// Tells where the gateway listens, and then what it does, until the future is dropped.
-    pub(crate) async fn tell(self, ready: &Ready) -> Result<()> {
-        match self {
-            Self::Text => tell_listeners(ready)?,
-            Self::Json => loop_of_json(ready).await?,
-        }
-        std::future::pending().await
+/// Tells where the gateway listens, and then what it does, until the future is dropped.
+pub(crate) async fn tell(form: Form, ready: &Ready) -> Result<()> {
+    match form {
+        Form::Words => tell_listeners(ready)?,
+        Form::Document => print(Document::new(Begun::of(ready)).line())?,
+        Form::Lines => loop_of_json(ready).await?,
     }
+    std::future::pending().await
+}
+
+/// The content of the document of a gateway that has begun.
+#[derive(Serialize)]
+struct Begun<'a> {
+    process: u32,
+    listeners: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transparent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<String>,
+}
+
+impl<'a> Begun<'a> {
+    fn of(ready: &'a Ready) -> Self {
+        Self {
+            process: std::process::id(),
+            listeners: listeners(ready).collect(),
+            transparent: ready.taken.as_deref(),
+            page: ready.page.as_ref().map(|page| page.address()),
+        }
+    }
+}
+
+/// The addresses and paths that are listened on.
+fn listeners(ready: &Ready) -> impl Iterator<Item = Value> {
+    let ports = ready.ports.iter();
+    let ports = ports.map(|(address, label)| json!({ "address": address, "what": label }));
+    let others = ready.others.iter();
+    ports.chain(others.map(|(place, label)| json!({ "place": place, "what": label })))
 }
 
 /// Tells where the gateway listens.
@@ -40,11 +70,9 @@ pub(crate) fn tell_listeners(ready: &Ready) -> Result<()> {
 }
 
 async fn loop_of_json(ready: &Ready) -> Result<()> {
-    for (address, label) in &ready.ports {
-        print_line(&json!({ "event": "listening", "address": address, "what": label }))?;
-    }
-    for (place, label) in &ready.others {
-        print_line(&json!({ "event": "listening", "place": place, "what": label }))?;
+    for mut listener in listeners(ready) {
+        listener["event"] = "listening".into();
+        print_line(&listener)?;
     }
     if let Some(taken) = &ready.taken {
         print_line(&json!({ "event": "transparent", "what": taken }))?;

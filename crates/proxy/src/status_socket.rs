@@ -9,7 +9,8 @@ use crate::board::Board;
 use crate::board::status::Status;
 use crate::switch::{Mode, Switch};
 use anyhow::{Context, Error, Result, bail};
-use hikyaku_console::{ExitCode, Folder, Tone, causes, print, say, with_remedy};
+use hikyaku_console::{Document, ExitCode, Folder, Form, Tone, causes, print, say, with_remedy};
+use serde::Serialize;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -151,39 +152,41 @@ pub(crate) fn turn(mode: Mode, process: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// Prints the status of all gateways of this user: for people, or a line of JSON each.
+/// Prints the status of all gateways of this user.
 ///
 /// # Errors
 ///
 /// Standard output cannot be written.
-pub(crate) fn show(format: Format) -> Result<()> {
+pub(crate) fn show(form: Form) -> Result<()> {
     let all = folder().map(|folder| ask_all(&folder, Word::Status, None));
     let all = all.unwrap_or_default();
-    if all.is_empty() && format == Format::Text {
-        return print("no gateway of this user runs\n");
-    }
-    for (process, status) in all {
-        match format {
-            Format::Text => print(show::text(process, &status))?,
-            Format::Json => print(line(process, &status)?)?,
-        }
-    }
-    Ok(())
+    let numbered = all.iter().map(|(process, status)| Numbered { process: *process, status });
+    print(match form {
+        Form::Words if all.is_empty() => "no gateway of this user runs\n".to_owned(),
+        Form::Words => all.iter().map(|(process, status)| show::text(*process, status)).collect(),
+        Form::Document => Document::new(Gateways { gateways: numbered.collect() }).line(),
+        Form::Lines => numbered.map(Numbered::line).collect::<Result<String>>()?,
+    })
 }
 
-/// How a status is printed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// A line of JSON.
-    Json,
+/// The content of the document.
+#[derive(Serialize)]
+struct Gateways<'a> {
+    gateways: Vec<Numbered<'a>>,
 }
 
-fn line(process: u32, status: &Status) -> Result<String> {
-    let mut value = serde_json::to_value(status).context("no JSON")?;
-    value["process"] = process.into();
-    Ok(format!("{value}\n"))
+/// The status of a process.
+#[derive(Serialize)]
+struct Numbered<'a> {
+    process: u32,
+    #[serde(flatten)]
+    status: &'a Status,
+}
+
+impl Numbered<'_> {
+    fn line(self) -> Result<String> {
+        Ok(serde_json::to_string(&self).context("no JSON")? + "\n")
+    }
 }
 
 /// Asks the gateway with this process number, or all gateways, whose sockets are in a folder. Sockets that nobody listens at are removed.
@@ -247,7 +250,8 @@ mod tests {
         assert!(ask_all(&folder, Word::Status, Some(1)).is_empty(), "another process");
         assert_eq!((all[0].0, all[0].1.far.as_str()), (std::process::id(), "far.example"));
         assert!(!stale.exists(), "nobody listens there");
-        let json: serde_json::Value = serde_json::from_str(&line(7, &all[0].1).unwrap()).unwrap();
+        let line = Numbered { process: 7, status: &all[0].1 }.line().unwrap();
+        let json: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!((&json["process"], &json["far"]), (&7.into(), &"far.example".into()));
         drop(socket);
         assert!(ask(Word::Status).is_empty());

@@ -2,6 +2,7 @@
 
 use crate::frames::Fidelity;
 use clap::{Args, ValueEnum};
+use hikyaku_console::DocumentArgs;
 use hikyaku_image_source::{Levels, RawShape, Region};
 use hikyaku_session::ConnectArgs;
 use hikyaku_units::DataSize;
@@ -54,9 +55,8 @@ pub struct ViewArgs {
     /// Frames that are read at once. Default: as many as the path needs
     #[arg(long, value_name = "COUNT")]
     pub(crate) ahead: Option<NonZeroU32>,
-    /// Print figures of --bench, or the address of the page, as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: DocumentArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

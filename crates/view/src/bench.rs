@@ -4,7 +4,7 @@ use crate::ahead::Ahead;
 use crate::args::ViewArgs;
 use crate::frames::{Figures, Frames, Purpose, Wanted};
 use anyhow::{Context, Result, bail};
-use hikyaku_console::{Interrupt, print};
+use hikyaku_console::{Document, Form, Interrupt, print};
 use hikyaku_image_source::{Region, Size, Step};
 use hikyaku_units::counted;
 use serde::Serialize;
@@ -83,9 +83,9 @@ pub(crate) fn run(
         quality: frames.jpeg(),
         limited_by: limit(&figures, &before),
     };
-    match args.json {
-        true => print(serde_json::to_string(&report)? + "\n"),
-        false => print(report.text()),
+    match args.form.form() {
+        Form::Words => print(report.text()),
+        Form::Document | Form::Lines => print(Document::new(&report).line()),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::args::{Late, ViewArgs};
 use crate::frames::{Frames, Purpose, Wanted};
 use crate::window::Window;
 use anyhow::{Context, Result};
-use hikyaku_console::{Interrupt, print};
+use hikyaku_console::{Document, Form, Interrupt, print};
 use hikyaku_image_source::{Region, Step};
 use hikyaku_page::{Body, Door, Reply, Status};
 use serde::Serialize;
@@ -83,9 +83,11 @@ pub(crate) fn run(args: &ViewArgs, interrupt: &Interrupt, frames: &Arc<Frames>) 
     let page = Page { frames: frames.clone(), ahead, info, is_looping: args.is_looping };
     let door = Door::open(args.web.unwrap_or(0)).context("cannot serve the page")?;
     let address = door.address();
-    match args.json {
-        true => print(serde_json::json!({ "page": address }).to_string() + "\n")?,
-        false => print(format!("the pictures are at {address}\n"))?,
+    match args.form.form() {
+        Form::Words => print(format!("the pictures are at {address}\n"))?,
+        Form::Document | Form::Lines => {
+            print(Document::new(serde_json::json!({ "page": address })).line())?;
+        }
     }
     let page = Arc::new(page);
     let serving = thread::Builder::new()

@@ -5,7 +5,7 @@ use crate::guests::Guests;
 use crate::outcome::logins;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikyaku_console::{Audience, Given, OtherArgs};
+use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
 use hikyaku_tcp::Options;
@@ -99,11 +99,10 @@ pub struct GetArgs {
     #[arg(long)]
     pub(crate) vb: bool,
     /// Show nothing but errors
-    #[arg(short, long, conflicts_with_all = ["vb", "json"])]
+    #[arg(short, long, conflicts_with = "vb")]
     pub(crate) quiet: bool,
-    /// Print events for programs on standard output, a JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
     #[command(flatten)]
     _others: OtherArgs<Guests>,
 }
@@ -140,12 +139,11 @@ Examples:
 
 impl GetArgs {
     pub(crate) const fn audience(&self) -> Audience {
-        match self {
-            Self { json: true, .. } => Audience::Program,
+        self.form.form().audience(match self {
             Self { quiet: true, .. } => Audience::Quiet,
             Self { vb: true, .. } => Audience::Lines,
             _ => Audience::Person,
-        }
+        })
     }
 
     /// How a download behaves that is one of so many files at once.

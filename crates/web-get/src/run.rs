@@ -11,8 +11,8 @@ use crate::table::TABLE;
 use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
-    At, Audience, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline,
-    host_by_ssh, misuse, print_end, printed, remedy_for_scheme,
+    At, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline, host_by_ssh,
+    misuse, print_end, printed, remedy_for_scheme,
 };
 use hikyaku_http::{Client, NamedBy, Place, Stop, Url, usable};
 use hikyaku_transfer::Limit;
@@ -54,20 +54,19 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let done = jobs(args, output.as_ref(), &command.client, &command.stop)
         .and_then(|jobs| command.fetch_all(&shows, &jobs));
     screen.finish();
-    if args.audience() == Audience::Program {
-        let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
-        let error = done.as_ref().err().map(headline);
-        let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
-        printed(print_end(&totals.counts(), begin.elapsed(), exit, error.as_deref()))?;
-    }
+    let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
+    let error = done.as_ref().err().map(headline);
+    let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
+    let counts = (&totals.counts(), begin.elapsed());
+    printed(print_end(args.audience(), counts, exit, error.as_deref()))?;
     done.map(|()| ExitCode::Success)
 }
 
 /// Refuses options that have no meaning for an output.
 fn check(args: &GetArgs, output: Option<&Output>) -> Result<()> {
     let Some(output) = output else { return Ok(()) };
-    if args.json && output.is_standard() {
-        let wrong = "--json and the file cannot both be written to standard output";
+    if args.audience().is_program() && output.is_standard() {
+        let wrong = "JSON and the file cannot both be written to standard output";
         return Err(misuse(wrong, "-o FILE"));
     }
     match args.connections {

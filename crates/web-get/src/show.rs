@@ -89,7 +89,7 @@ impl Show {
         let goodput = 8.0 * bytes as f64 / elapsed.max(1e-6);
         let phase = phase.name();
         match self.totals.audience() {
-            Audience::Program => {
+            Audience::Events => {
                 let event = json!({
                     "event": "epoch",
                     "seconds": self.totals.elapsed().as_secs_f64(),
@@ -105,7 +105,7 @@ impl Show {
                 let connections = counted(n, "connection");
                 self.remark(format!("{connections}: {:.1} Mbit/s ({phase})", goodput / 1e6));
             }
-            Audience::Person | Audience::Quiet => {}
+            Audience::Person | Audience::Quiet | Audience::Document => {}
         }
     }
 }

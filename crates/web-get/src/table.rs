@@ -48,4 +48,5 @@ const ROWS: &[Row] = &[
     row(("quiet", "-q"), Convenience, &[Y, Y], LEAVE),
     // Standard output takes one of the two: the other is refused.
     row(("json", "--json"), Convenience, &[Y, Y], LEAVE),
+    row(("json_lines", "--json-lines"), Convenience, &[Y, Y], LEAVE),
 ];

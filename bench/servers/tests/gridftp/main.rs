@@ -217,7 +217,7 @@ fn a_download_that_never_pauses_can_be_interrupted() {
     let file = fs::File::create(stage.there("file")).unwrap();
     file.set_len(100 << 30).unwrap();
     let mut client = stage.scene.hikyaku();
-    client.args(["guc", "--json", "-p", "1", &stage.url("file"), "/dev/null"]);
+    client.args(["guc", "--json-lines", "-p", "1", &stage.url("file"), "/dev/null"]);
     let client = client.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     sleep(Duration::from_secs(1));
     kill_process(Pid::from_child(&client), Signal::INT).unwrap();
@@ -232,7 +232,7 @@ fn a_download_that_never_pauses_can_be_interrupted() {
 fn devices_are_not_replaced() {
     let Some(stage) = Stage::new("guc-devices") else { return };
     write_file(&stage.there("file"), 1_000_000);
-    let output = stage.does(&["--json", &stage.url("file"), "/dev/null"]);
+    let output = stage.does(&["--json-lines", &stage.url("file"), "/dev/null"]);
     assert_eq!(events(&output).pop().unwrap()["bytes"], 1_000_000);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
     let fifo = stage.here("fifo");
@@ -265,7 +265,7 @@ fn what_is_wrong_is_said() {
 /// Starts a copy in chunks of some milliseconds, ends it by `signal` as soon as a part of it is recorded, and lets the same
 /// command finish it. Returns the last event of the second run and its first attempt's signal.
 fn interrupted(stage: &Stage, words: [&str; 2], signal: Signal) -> (Value, Option<i32>) {
-    let options = ["guc", "--json", "-apt-delta", "0.01"];
+    let options = ["guc", "--json-lines", "-apt-delta", "0.01"];
     let mut command = stage.scene.hikyaku();
     command.args(options).args(words).stdout(Stdio::null()).stderr(Stdio::null());
     let mut first = command.spawn().unwrap();
@@ -320,7 +320,7 @@ fn a_source_that_has_changed_is_copied_from_its_start() {
     let _ = kill_process(Pid::from_child(&first), Signal::KILL);
     first.wait().unwrap();
     write_file(&stage.there("big"), 1_000_000);
-    let output = stage.does(&["--json", &url, "got"]);
+    let output = stage.does(&["--json-lines", &url, "got"]);
     assert_eq!(events(&output).pop().unwrap()["kept_bytes"], 0);
     assert!(is_same(&stage.here("got"), &stage.there("big")));
 }
@@ -361,7 +361,7 @@ fn connections_are_added_while_they_bring_more() {
     let options = ["--rate", "1gbit", "--rtt", "10ms", "--queue", "500p", "--server-cmd"];
     let mut lab = scene.hikyaku();
     lab.args(["lab", "run"]).args(options).arg(format!("{command:?}"));
-    lab.arg("--").arg(lab_program(&scene)).args(["guc", "--json", "-tcp-bs", "65536"]);
+    lab.arg("--").arg(lab_program(&scene)).args(["guc", "--json-lines", "-tcp-bs", "65536"]);
     let output = lab.args(["-apt-delta", "0.4", &format!("{}/big", server.url), "got"]).output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", said(&output));

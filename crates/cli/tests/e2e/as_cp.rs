@@ -185,9 +185,9 @@ fn what_cannot_be_meant_is_refused_before_anything_is_contacted() {
         (&["--exclude", "x", "--include", "{a", "host:a", &rig.here("b")], "'{a' is not a pattern"),
         (&["--exclude", "[", &a, &far], "'[' is not a pattern"),
         (&["--exclude", "[", &a, &rig.here("b")], "'[' is not a pattern"),
-        (&["--json", &a, "-"], "--json is not possible where the data go to standard output"),
-        (&["--json", "host:a", "/dev/fd/1"], "--json is not possible where"),
-        (&["--json", &far, "/dev/stdout"], "--json is not possible where"),
+        (&["--json", &a, "-"], "JSON is not possible where the data go to standard output"),
+        (&["--json-lines", "host:a", "/dev/fd/1"], "JSON is not possible where"),
+        (&["--json", &far, "/dev/stdout"], "JSON is not possible where"),
     ] {
         let output = rig.client.run(&[&["cp"], &ssh[..], arguments].concat());
         let told = said(&output);

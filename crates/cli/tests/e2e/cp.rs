@@ -71,7 +71,7 @@ fn a_killed_copy_continues_where_it_stopped() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!sshd.at("copy").exists(), "the target exists before the copy is complete");
-    let (output, said) = run(&mut sshd.cp(&["--json", &source, &sshd.far("copy")]));
+    let (output, said) = run(&mut sshd.cp(&["--json-lines", &source, &sshd.far("copy")]));
     assert!(output.status.success(), "{said}");
     let events = String::from_utf8(output.stdout).unwrap();
     let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
@@ -352,7 +352,7 @@ fn holes_do_not_change_totals_once_they_are_counted() {
         (&far, sshd.at("get").display().to_string()),
         (&far, sshd.far("on")),
     ] {
-        let words = ["-r", "-a", "--json", "-l", "40m", from, &to];
+        let words = ["-r", "-a", "--json-lines", "-l", "40m", from, &to];
         let (output, said) = run(&mut sshd.cp(&words));
         assert!(output.status.success(), "{said}");
         let text = String::from_utf8(output.stdout).unwrap();
@@ -385,7 +385,7 @@ fn a_fetched_file_shows_how_much_of_it_has_come() {
     fs::write(sshd.at("big"), random(9, 12_000_000)).unwrap();
     let far = sshd.far("big");
     for to in [sshd.at("here").display().to_string(), sshd.far("there")] {
-        let (output, said) = run(&mut sshd.cp(&["--json", "-l", "40m", &far, &to]));
+        let (output, said) = run(&mut sshd.cp(&["--json-lines", "-l", "40m", &far, &to]));
         assert!(output.status.success(), "{said}");
         let text = String::from_utf8(output.stdout).unwrap();
         let events: Vec<serde_json::Value> =

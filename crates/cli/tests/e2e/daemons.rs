@@ -176,11 +176,8 @@ fn the_status_of_daemons_is_a_line_each() {
     let of = format!("hikyaku://{},{free}", daemon.address);
     let some = client.run(&["status", "--json", "--no-udp", &of]);
     assert_eq!(some.status.code(), Some(5), "{}", said(&some));
-    let lines: Vec<serde_json::Value> = String::from_utf8(some.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let document: serde_json::Value = serde_json::from_slice(&some.stdout).unwrap();
+    let lines = document["servers"].as_array().unwrap();
     assert_eq!(lines[0]["answer"]["carrier"], "TCP");
     assert!(lines[0]["answer"]["free_bytes"].as_u64().unwrap() > 0, "{}", lines[0]);
     assert_eq!(lines[1]["server"], free.to_string());
@@ -225,7 +222,7 @@ fn options_and_settings_choose_the_carrier_and_the_family_of_a_status() {
     fs::create_dir_all(&config).unwrap();
     fs::write(config.join("config.toml"), "[host.\"127.0.0.1\"]\nudp = false\n").unwrap();
     let status = |home: &str, flags: &[&str]| {
-        let mut command = client.command(&["status", "--json", &of]);
+        let mut command = client.command(&["status", "--json-lines", &of]);
         let asked = command.args(flags).env("XDG_CONFIG_HOME", client.at(home)).output().unwrap();
         let line = serde_json::from_slice(&asked.stdout).unwrap();
         (asked.status.code(), line)

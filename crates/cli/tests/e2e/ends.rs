@@ -44,7 +44,7 @@ fn copies_end_with_the_documented_exit_codes() {
         if arguments[0].starts_with("--") {
             continue;
         }
-        let (output, said) = run(sshd.cp(arguments).arg("--json"));
+        let (output, said) = run(sshd.cp(arguments).arg("--json-lines"));
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
         let (end, _) = events(&output);
         assert_eq!((&end["event"], &end["exit_code"]), (&"end".into(), &code.into()), "{end}");
@@ -61,7 +61,7 @@ fn a_failure_names_host_path_and_kind() {
     // The target has a directory with the name of the file.
     fs::create_dir_all(sshd.at("into/run7/b/x")).unwrap();
     let (tree, into) = (sshd.at("run7").display().to_string(), sshd.far("into"));
-    let (output, said) = run(&mut sshd.cp(&["-r", "--json", &tree, &into]));
+    let (output, said) = run(&mut sshd.cp(&["-r", "--json-lines", &tree, &into]));
     let place = sshd.at("into/run7/b").display().to_string();
     assert!(said.contains(&format!("far:{place}: is a directory")), "{said}");
     let (end, before) = events(&output);
@@ -69,7 +69,15 @@ fn a_failure_names_host_path_and_kind() {
     assert_eq!((&failure["host"], &failure["path"]), (&"far".into(), &place.as_str().into()));
     assert_eq!(failure["kind"], "is_directory");
     assert_eq!((&end["files"], &end["exit_code"]), (&1.into(), &6.into()), "{end}");
-    let (output, said) = run(&mut sshd.cp(&["-r", "-n", "--json", &tree, &into]));
+    let (output, _) = run(&mut sshd.cp(&["-r", "--json", &tree, &into]));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let listed = &document["failures"][0];
+    assert_eq!((&listed["path"], &listed["kind"]), (&failure["path"], &failure["kind"]));
+    assert_eq!((&document["format"], &document["exit_code"]), (&1.into(), &6.into()));
+    let (output, _) = run(&mut sshd.cp(&["-r", "-n", "--json", &tree, &into]));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["would"], serde_json::json!(["run7/a"]));
+    let (output, said) = run(&mut sshd.cp(&["-r", "-n", "--json-lines", &tree, &into]));
     let (_, before) = events(&output);
     let would: Vec<&Value> = before.iter().filter(|event| event["event"] == "would").collect();
     assert_eq!(would.len(), 1, "{before:?} {said}");

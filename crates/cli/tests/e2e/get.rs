@@ -81,7 +81,7 @@ fn answer(stream: TcpStream, says: Says) -> std::io::Result<()> {
 fn client(folder: &Path, port: u16) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
     let url = format!("http://127.0.0.1:{port}/f");
-    command.args(["get", "--json", "-n", "1", "-o", "f", &url]).current_dir(folder);
+    command.args(["get", "--json-lines", "-n", "1", "-o", "f", &url]).current_dir(folder);
     command.env("XDG_STATE_HOME", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }

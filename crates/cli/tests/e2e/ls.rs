@@ -75,8 +75,8 @@ fn names_of_two_daemons_are_one_list() {
     // One of them has nothing of the name.
     assert_eq!(ls(&client, &[&both.replace("run7", "one")]), "x\n");
     let objects = ls(&client, &["--json", "--where", &format!("hikyaku://{one}/run7/deep")]);
-    let lines: Vec<serde_json::Value> =
-        objects.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let document: serde_json::Value = serde_json::from_str(&objects).unwrap();
+    let lines = document["entries"].as_array().unwrap();
     assert_eq!((&lines[0]["kind"], &lines[0]["path"]), (&"directory".into(), &"".into()));
     assert_eq!((&lines[1]["path"], &lines[1]["size"]), (&"b".into(), &300_000.into()));
     assert_eq!(lines[1]["places"][0]["host"], one.as_str());

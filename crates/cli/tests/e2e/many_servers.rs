@@ -102,7 +102,7 @@ fn three_servers_send_at_once_and_one_that_is_killed_is_replaced() {
     };
     let mut daemons: Vec<Daemon> = (0..3).map(start).collect();
     let source = "hikyaku://10.77.2.1,10.77.2.2,10.77.2.3/run7";
-    let words = ["cp", "-r", "--json", source, out.to_str().unwrap()];
+    let words = ["cp", "-r", "--json-lines", source, out.to_str().unwrap()];
     // The first attempt tells the key of the client.
     let refused = lab.on("client1", &words).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();

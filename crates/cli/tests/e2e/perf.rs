@@ -155,7 +155,7 @@ fn a_server_for_one_test_ends_with_it() {
 #[test]
 fn json_stream_prints_one_event_per_line() {
     let server = Server::start(&[]);
-    let output = server.run(&["-n", "1M", "--json-stream"]);
+    let output = server.run(&["-n", "1M", "--json-lines"]);
     let lines = String::from_utf8(output.stdout).unwrap();
     let events: Vec<Value> = lines.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(events.first().unwrap()["event"], "start");

@@ -196,18 +196,21 @@ fn status_is_told_to_other_programs() {
     let _socket = ask(&proxy, &url);
     let text = status(&[]);
     assert!(text.contains("far gateway far (udp, ") && text.contains(&url), "{text}");
-    let line: Value = serde_json::from_str(&status(&["--json"])).unwrap();
-    assert_eq!(line["process"], proxy.child.id());
+    let document: Value = serde_json::from_str(&status(&["--json"])).unwrap();
+    let line: Value = serde_json::from_str(&status(&["--json-lines"])).unwrap();
+    assert_eq!((&line["process"], &line["far"]), (&proxy.child.id().into(), &"far".into()));
+    assert_eq!(document["gateways"][0]["process"], line["process"]);
     assert!(flow(&line, &url).is_some(), "{line}");
     proxy.end(rustix::process::Signal::INT);
-    assert_eq!(status(&["--json"]), "");
+    assert_eq!(status(&["--json-lines"]), "");
+    assert_eq!(status(&["--json"]), "{\"format\":1,\"gateways\":[]}\n");
 }
 
 #[test]
-fn lines_of_json_tell_where_it_listens_and_what_passes() {
+fn json_tells_where_it_listens_and_lines_of_it_what_passes() {
     let sshd = Sshd::start("page-json");
     let mut command = sshd.proxy(&HTTP);
-    let mut child = command.arg("--json").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.arg("--json-lines").stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let events: Vec<Value> =
         lines.take(4).map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
@@ -218,6 +221,15 @@ fn lines_of_json_tell_where_it_listens_and_what_passes() {
     assert_eq!(events[3]["far"], "far");
     child.kill().unwrap();
     child.wait().unwrap();
+    let mut child = sshd.proxy(&HTTP).arg("--json").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let document: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&document["format"], &document["process"]), (&1.into(), &child.id().into()));
+    let page = Page::at(document["page"].as_str().unwrap());
+    assert_eq!(document["listeners"][0]["address"], page.host);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Recorded cases: the outcome of the commands that move files, over a table of routes and states of the target.
 //!
-//! Each case is one run of the program. A record has its exit code, the keys of its events (`--json`), its messages
+//! Each case is one run of the program. A record has its exit code, the keys of its events (`--json-lines`) or document (`--json`), its messages
 //! without numbers, addresses and times, and the tree at the target. The records stand in `recorded/*.txt`, so that a
 //! change of any of them is a diff to be reviewed.
 //! `HIKYAKU_RECORD=1 cargo test --workspace --test e2e -- recorded::` takes them again.

@@ -147,7 +147,7 @@ fn loads_are_told_again_and_again_until_nobody_reads() {
     fs::create_dir(&root).unwrap();
     let daemon = Daemon::start(&client, &root, &keys);
     let of = format!("hikyaku://{}", daemon.address);
-    let mut command = client.command(&["status", "--watch", "0.5", "--json", &of]);
+    let mut command = client.command(&["status", "--watch", "0.5", "--json-lines", &of]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for _ in 0..2 {

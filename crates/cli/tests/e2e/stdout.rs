@@ -102,6 +102,7 @@ fn a_command_whose_result_nobody_takes_fails() {
         format!("cp {at}/file /dev/fd/1"),
         format!("cp -n -r {at}/tree {at}/new"),
         format!("cp --json -r {at}/tree {at}/copy"),
+        format!("cp --json-lines -r {at}/tree {at}/more"),
         format!("sync -n -v -r {at}/tree/ {at}/new/"),
         format!("sync -i -r {at}/tree/ {at}/synced/"),
         format!("sync -v -r {at}/tree/ {at}/again/"),

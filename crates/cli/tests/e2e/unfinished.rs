@@ -30,7 +30,7 @@ fn ask(sshd: &Sshd, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 fn listed(sshd: &Sshd) -> Vec<Value> {
-    let (code, lines, said) = ask(sshd, &["--unfinished", "--json"]);
+    let (code, lines, said) = ask(sshd, &["--unfinished", "--json-lines"]);
     assert_eq!((code, said.as_str()), (Some(0), ""));
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -66,6 +66,9 @@ fn an_interrupted_copy_can_be_listed_and_removed_completely() {
     assert!(written.iter().sum::<u64>() >= 1 << 20, "{file}");
     let partial = PathBuf::from(file["partial"].as_str().unwrap());
     assert!(partial.exists(), "{file}");
+    let (_, document, _) = ask(&sshd, &["--unfinished", "--json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["unfinished"][0]["files"], found["files"]);
     let (_, person, _) = ask(&sshd, &["--unfinished"]);
     assert!(person.starts_with(&format!("{to}\n")), "{person}");
     for wanted in [&from, file["partial"].as_str().unwrap(), "of 60.0 MB proven"] {
@@ -85,7 +88,8 @@ fn an_interrupted_copy_can_be_listed_and_removed_completely() {
     assert_eq!(journals(&sshd).len(), 1);
     let (code, line, said) = ask(&sshd, &["--json", "--abandon", &to]);
     assert_eq!((code, said.as_str()), (Some(0), ""));
-    let line: Value = serde_json::from_str(&line).unwrap();
+    let document: Value = serde_json::from_str(&line).unwrap();
+    let line = &document["abandoned"][0];
     assert_eq!((&line["is_dropped"], &line["removed_files"]), (&true.into(), &1.into()), "{line}");
     assert!(line["freed_bytes"].as_u64().unwrap() >= 1 << 20, "{line}");
     assert_eq!((partials(&sshd.at("")), journals(&sshd)), (Vec::new(), Vec::new()));

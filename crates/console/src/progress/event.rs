@@ -45,7 +45,8 @@ pub(super) enum Event<'a> {
 /// Counts since the start.
 #[derive(Serialize)]
 pub(super) struct Figures<'a> {
-    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     /// The meter, if it has a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     meter: Option<&'a str>,
@@ -95,9 +96,14 @@ impl<'a> Event<'a> {
 }
 
 impl Figures<'_> {
+    /// The figures without the number of the format of events.
+    pub(super) fn bare(self) -> Self {
+        Self { version: None, ..self }
+    }
+
     fn new(counts: &Counts, took: Duration, bits_per_second: Option<u64>) -> Self {
         Self {
-            version: VERSION,
+            version: Some(VERSION),
             meter: None,
             seconds: took.as_secs_f64(),
             files: counts.files,

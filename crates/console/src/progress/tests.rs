@@ -129,6 +129,38 @@ fn the_last_event_has_sums_code_and_error() {
 }
 
 #[test]
+fn a_document_has_the_last_figures_and_lists_of_the_other_events() {
+    let gathered: &'static Gathered = Box::leak(Box::new(Gathered::new()));
+    let (mut board, out, err) = board(Renderer::Document(gathered));
+    let (now, took) = (Instant::now(), Duration::from_secs(10));
+    let id = board.add(None, now);
+    let own = |text: &str| Message::Event(text.to_owned());
+    let messages = [
+        failure(),
+        Message::Would("x".to_owned()),
+        own(r#"{"event":"entry","path":"a","kind":"file"}"#),
+        own(r#"{"event":"chunk","connections":4}"#),
+    ];
+    board.update(id, (COUNTS, PATH), &messages, now);
+    board.finish(id, Ending::Done, now);
+    assert!(out.take().is_empty() && err.take().contains("far:a: gone"));
+    let end = Event::end(&COUNTS, took, ExitCode::WillFail.into(), Some("gone"));
+    let text = gathered.document(end).unwrap();
+    assert!(
+        text.starts_with("{\"format\":1,\"seconds\":10.0,") && text.lines().count() == 1,
+        "{text}"
+    );
+    let document = json(&text);
+    assert_eq!((&document["files"], &document["exit_code"]), (&3.into(), &6.into()));
+    assert_eq!((&document["error"], &document["would"]), (&"gone".into(), &json(r#"["x"]"#)));
+    let failure = &document["failures"][0];
+    assert_eq!((&failure["path"], &failure["kind"]), (&"a".into(), &"not_found".into()));
+    assert_eq!(document["entries"], json(r#"[{"path":"a","kind":"file"}]"#));
+    let absent = ["event", "version", "chunk"];
+    assert!(absent.iter().all(|key| document.get(key).is_none()), "{text}");
+}
+
+#[test]
 fn a_program_gets_events_on_standard_output() {
     let (mut board, out, err) = board(Renderer::Events);
     let now = Instant::now();

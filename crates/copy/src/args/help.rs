@@ -7,7 +7,8 @@ Examples:
   hikyaku cp -rp run7/ me@example.org:/data/  keep times and modes
   hikyaku cp 'example.org:run7/*.dat' .       the far side matches the pattern
   hikyaku cp -l 300m big.iso example.org:     at most 300 Mbit/s
-  hikyaku cp --json -r run7 example.org:      events for a program
+  hikyaku cp --json-lines -r run7 example.org:
+      events for a program, as they happen
   hikyaku cp -r hikyaku://node1,node2/run7 .
       from daemons (hikyaku serve), all of them at once
   hikyaku cp -r run8 hikyaku://node1,node2/

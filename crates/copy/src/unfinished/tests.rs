@@ -80,8 +80,8 @@ fn a_person_reads_what_where_and_how_much() {
   done     1 file with the final name
   journal  /state/1.journal2
 ";
-    assert_eq!(told::listed(&tree, Reader::Person), expected);
-    let line = told::listed(&tree, Reader::Program);
+    assert_eq!(told::listed(&tree, Form::Words), expected);
+    let line = told::listed(&tree, Form::Lines);
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&value["event"], &value["target"]), (&"unfinished".into(), &"/data".into()));
     assert_eq!((&value["state"], &value["done_files"]), (&"waiting".into(), &1.into()));
@@ -98,7 +98,7 @@ fn a_copy_of_which_nothing_can_be_read_is_named_by_its_journal() {
         (Journaled::Unreadable("why".to_owned()), "why"),
     ] {
         let copy = Unfinished { content, ..copy(None, Vec::new()) };
-        let text = told::listed(&copy, Reader::Person);
+        let text = told::listed(&copy, Form::Words);
         assert!(text.contains(wanted) && text.contains("/state/1.journal2"), "{text}");
         assert_eq!(told::name(&copy), "/state/1.journal2");
     }

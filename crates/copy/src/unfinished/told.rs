@@ -1,7 +1,8 @@
 //! What is said of unfinished copies, to people and to programs.
 
 use super::abandon::{Became, Dropped};
-use super::{Reader, partial_path, progress, target};
+use super::{partial_path, progress, target};
+use hikyaku_console::{Document, Form};
 use hikyaku_fs::{Shown, sentence};
 use hikyaku_job::{Journaled, Known, State, Unfinished};
 use hikyaku_transfer::{EarlierFile, Remains};
@@ -28,13 +29,28 @@ enum Event<'a> {
     /// One that was to be dropped.
     Abandoned {
         version: u32,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        target: Option<&'a str>,
-        journal: &'a str,
-        is_dropped: bool,
-        removed_files: u64,
-        freed_bytes: u64,
+        #[serde(flatten)]
+        copy: Abandoned,
     },
+}
+
+/// A copy that was to be dropped.
+#[derive(Serialize)]
+struct Abandoned {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    journal: String,
+    is_dropped: bool,
+    removed_files: u64,
+    freed_bytes: u64,
+}
+
+/// The content of a document.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum List {
+    Unfinished(Vec<Told>),
+    Abandoned(Vec<Abandoned>),
 }
 
 /// A copy as it is told.
@@ -82,28 +98,33 @@ struct File {
     claimed_bytes: u64,
 }
 
-/// A copy in the list.
-pub(super) fn listed(copy: &Unfinished, reader: Reader) -> String {
+/// A copy in the list, in words or as a line.
+pub(super) fn listed(copy: &Unfinished, form: Form) -> String {
     let told = Told::new(copy);
-    match reader {
-        Reader::Person => told.text(copy.touched.and_then(|at| at.elapsed().ok())),
-        Reader::Program => line(&Event::Unfinished { version: VERSION, copy: &told }),
+    match form {
+        Form::Words => told.text(copy.touched.and_then(|at| at.elapsed().ok())),
+        Form::Document | Form::Lines => line(&Event::Unfinished { version: VERSION, copy: &told }),
     }
 }
 
-/// What became of one that was to be dropped.
-pub(super) fn abandoned(copy: &Unfinished, dropped: &Dropped, reader: Reader) -> String {
-    let (told, is_dropped) = (Told::new(copy), dropped.became == Became::Dropped);
-    match reader {
-        Reader::Program => line(&Event::Abandoned {
-            version: VERSION,
-            target: told.target.as_deref(),
-            journal: &told.journal,
-            is_dropped,
-            removed_files: dropped.files,
-            freed_bytes: dropped.freed,
-        }),
-        Reader::Person => {
+/// The document of the list.
+pub(super) fn list(all: &[&Unfinished]) -> String {
+    Document::new(List::Unfinished(all.iter().map(|copy| Told::new(copy)).collect())).line()
+}
+
+/// The document of those that were to be dropped.
+pub(super) fn abandoned_list(all: &[(&Unfinished, Dropped)]) -> String {
+    let all = all.iter().map(|(copy, dropped)| Abandoned::new(copy, dropped));
+    Document::new(List::Abandoned(all.collect())).line()
+}
+
+/// What became of one that was to be dropped, in words or as a line.
+pub(super) fn abandoned(copy: &Unfinished, dropped: &Dropped, form: Form) -> String {
+    match form {
+        Form::Document | Form::Lines => {
+            line(&Event::Abandoned { version: VERSION, copy: Abandoned::new(copy, dropped) })
+        }
+        Form::Words => {
             let size = DataSize::from_bytes(dropped.freed);
             let remarks = dropped.remarks.iter().map(|remark| format!("  {remark}\n"));
             let said = match (dropped.became, dropped.files) {
@@ -130,6 +151,19 @@ fn line(event: &Event<'_>) -> String {
 
 fn shown(path: &Path) -> String {
     Shown::new(path.as_os_str().as_bytes()).to_string()
+}
+
+impl Abandoned {
+    fn new(copy: &Unfinished, dropped: &Dropped) -> Self {
+        let Told { target, journal, .. } = Told::new(copy);
+        Self {
+            target,
+            journal,
+            is_dropped: dropped.became == Became::Dropped,
+            removed_files: dropped.files,
+            freed_bytes: dropped.freed,
+        }
+    }
 }
 
 impl Told {

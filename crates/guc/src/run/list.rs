@@ -9,7 +9,7 @@ use crate::table::{TABLE, way_from};
 use crate::url::Place;
 use crate::walk::{Seen, walk};
 use anyhow::Result;
-use hikyaku_console::{Audience, Scope, Totals, misuse, printed};
+use hikyaku_console::{Audience, Scope, Totals, misuse, print_event, printed};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Facts, Kind};
 use hikyaku_store_ftp::{Enter, Item};
@@ -39,7 +39,7 @@ pub(super) fn list(
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let mut is_first = true;
-    let mut title = || match std::mem::take(&mut is_first) && args.audience() != Audience::Program {
+    let mut title = || match std::mem::take(&mut is_first) && !args.audience().is_program() {
         true => printed(writeln!(io::stdout(), "{}", Shown::new(remote.to_string().as_bytes()))),
         false => Ok(()),
     };
@@ -74,16 +74,19 @@ fn print_one(args: &GucArgs, path: &[u8], facts: &Facts) -> Result<()> {
         Kind::Link => ("link", ""),
         Kind::Other => ("other", ""),
     };
-    let line = match args.audience() {
-        Audience::Program => json!({
-            "event": "entry",
-            "path": String::from_utf8_lossy(path),
-            "kind": kind,
-            "bytes": facts.size,
-            "modified": facts.time().map(|(seconds, _)| seconds),
-        })
-        .to_string(),
-        _ => format!("    {}{mark}", Shown::new(path)),
-    };
-    printed(writeln!(io::stdout(), "{line}"))
+    match args.audience() {
+        audience @ (Audience::Events | Audience::Document) => {
+            let event = json!({
+                "event": "entry",
+                "path": String::from_utf8_lossy(path),
+                "kind": kind,
+                "bytes": facts.size,
+                "modified": facts.time().map(|(seconds, _)| seconds),
+            });
+            printed(print_event(audience, &event))
+        }
+        Audience::Person | Audience::Lines | Audience::Quiet => {
+            printed(writeln!(io::stdout(), "    {}{mark}", Shown::new(path)))
+        }
+    }
 }

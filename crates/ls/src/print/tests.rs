@@ -3,6 +3,7 @@
 use super::*;
 use crate::gather::Gathered;
 use clap::{Args, Command, FromArgMatches};
+use hikyaku_console::Document;
 use hikyaku_store::{Identity, Owner, Time};
 
 fn args(line: &str) -> LsArgs {
@@ -72,13 +73,12 @@ fn a_file_alone_has_the_name_that_was_typed() {
 }
 
 #[test]
-fn a_program_gets_an_object_a_line() {
-    let objects = objects("s3://b", &tree(), &args("--where")).unwrap();
-    let lines: Vec<serde_json::Value> = str::from_utf8(&objects)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+fn a_program_gets_a_document_with_an_entry_for_each_name() {
+    let mut entries = Entries::default();
+    entries.add("s3://b", &tree(), &args("--where"));
+    let document = serde_json::to_value(Document::new(entries)).unwrap();
+    assert_eq!(document["format"], 1);
+    let lines = document["entries"].as_array().unwrap();
     assert_eq!(lines.len(), 4);
     let wanted = serde_json::json!({
         "address": "s3://b", "path": "a\n", "kind": "file", "size": 1536,

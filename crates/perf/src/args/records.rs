@@ -31,7 +31,7 @@ pub(crate) struct Records {
     #[arg(long, value_name = "DIR", conflicts_with = "mesh")]
     pub(crate) log_dir: Option<PathBuf>,
     /// Print values between commas: a line for each interval and one for the test, or one for each target
-    #[arg(long, conflicts_with_all = ["json", "json_stream", "server", "bidir", "compete"])]
+    #[arg(long, conflicts_with_all = ["json", "json_lines", "server", "bidir", "compete"])]
     pub(crate) csv: bool,
     /// Write the figures into FILE for the textfile collector of Prometheus' node_exporter
     #[arg(long, value_name = "FILE.prom", conflicts_with_all = ["server", "bidir", "sweep", "mesh", "latency"])]

@@ -106,9 +106,9 @@ fn status_is_asked_without_a_host() {
         let words = std::iter::once("proxy").chain(line.split(' '));
         Program::try_parse_from(words).unwrap().args
     };
-    for (line, is_json) in [("status", false), ("status --json", true)] {
+    for (line, form) in [("status", Form::Words), ("status --json", Form::Document)] {
         assert!(
-            matches!(parse(line).action, Some(Action::Status(StatusArgs { json })) if json == is_json)
+            matches!(parse(line).action, Some(Action::Status(asked)) if asked.form.form() == form)
         );
     }
     assert!(parse("ssh://status -D 1080").action.is_none());
@@ -143,9 +143,12 @@ fn what_makes_no_sense_is_refused() {
         "far --for-command",
         "far -D 1080 -- curl",
         "far --for-command --json -- curl",
+        "far --for-command --json-lines -- curl",
         "far --for-command --transparent eth1 --to 10.0.0.0/8 -- curl",
         "far -L a/b:web:80",
         "far -f --json -D 1080",
+        "far -f --json-lines -D 1080",
+        "far --json --json-lines -D 1080",
         "-oX -D 1080",
         "far/x -D 1080",
         "far -D 1080 --udp-ports 9-1",

@@ -26,7 +26,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// From the events of `hikyaku guc --json`.
+    /// From the events of `hikyaku guc --json-lines`.
     pub(crate) fn of_events(name: &str, events: &str) -> Self {
         let mut series = Self { name: name.to_owned(), bytes: vec![], connections: vec![] };
         for event in events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {

@@ -82,7 +82,8 @@ fn limit(seconds: f64) -> Duration {
 }
 
 fn ours(program: &Path, n: &str, server: &GridFtp) -> Vec<String> {
-    let mut words = vec![program.display().to_string(), "guc".to_owned(), "--json".to_owned()];
+    let mut words =
+        vec![program.display().to_string(), "guc".to_owned(), "--json-lines".to_owned()];
     words.extend(["-tcp-bs", "65536"].map(str::to_owned));
     if n != "tuned" {
         words.extend(["-p", n].map(str::to_owned));

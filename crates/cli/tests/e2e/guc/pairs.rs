@@ -29,7 +29,7 @@ fn a_directory_of_a_server_is_listed() {
         let output = stage.does(&["-q", "-r", "-list", &url]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text, format!("{url}\n    a\n    b\n    sub/\n    sub/c\n"), "{style:?}");
-        let output = stage.does(&["-json", "-list", &url]);
+        let output = stage.does(&["-json-lines", "-list", &url]);
         let text = String::from_utf8(output.stdout).unwrap();
         let events: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

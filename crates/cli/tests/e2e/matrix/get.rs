@@ -221,7 +221,7 @@ fn what_is_written_is_what_the_options_say() {
         rig.ends_with(0, way, &["--congestion", "reno"], &url);
     }
     // What cannot be had for an output is refused.
-    for options in [&["-n", "2"][..], &["--json"]] {
+    for options in [&["-n", "2"][..], &["--json"], &["--json-lines"]] {
         rig.fill();
         assert_eq!(rig.ends_with(1, Way::WebToOutput, options, &url), "", "{options:?}");
     }

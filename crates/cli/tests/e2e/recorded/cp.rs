@@ -96,15 +96,16 @@ fn cp_does_what_is_recorded() {
             let title = format!("cp {name}, {title}");
             records.add(&ends.ground, &title, begin, &|| ends.copy(route, options, sources));
         };
-        add("tree and file", Begin::New, &["-r", "--json"], &all);
-        add("tree and file", Begin::Again, &["-r", "--json"], &all);
-        add("tree and file", Begin::Taken, &["-r", "--json"], &all);
-        add("-p", Begin::New, &["-rp", "--json"], &all);
+        add("tree and file", Begin::New, &["-r", "--json-lines"], &all);
+        add("tree and file", Begin::Again, &["-r", "--json-lines"], &all);
+        add("tree and file", Begin::Taken, &["-r", "--json-lines"], &all);
+        add("-p", Begin::New, &["-rp", "--json-lines"], &all);
         add("dry run", Begin::New, &["-rn"], &all);
-        add("tree without -r", Begin::New, &["--json"], &all);
-        add("missing source", Begin::New, &["-r", "--json"], &["nosuch", "f"]);
+        add("tree without -r", Begin::New, &["--json-lines"], &all);
+        add("missing source", Begin::New, &["-r", "--json-lines"], &["nosuch", "f"]);
+        add("document", Begin::New, &["-r", "--json"], &["nosuch", "f"]);
         if let Some(call) = call {
-            add("file", Begin::Killed(call), &["--json"], &["f"]);
+            add("file", Begin::Killed(call), &["--json-lines"], &["f"]);
         }
     }
     records.check("cp");

@@ -24,17 +24,17 @@ fn get_does_what_is_recorded() {
         command
     };
     let cases: [(&str, Begin, &[&str], &[&str]); 12] = [
-        ("one file", Begin::New, &["--json"], &["f"]),
-        ("one file", Begin::Again, &["--json", "-f"], &["f"]),
-        ("one file", Begin::Taken, &["--json"], &["f"]),
-        ("one file", Begin::Killed(COMPLETE), &["--json", "-f"], &["f"]),
-        ("two files", Begin::New, &["--json"], &["f", "g"]),
-        ("two files, one missing", Begin::New, &["--json"], &["nosuch", "g"]),
+        ("one file", Begin::New, &["--json-lines"], &["f"]),
+        ("one file", Begin::Again, &["--json-lines", "-f"], &["f"]),
+        ("one file", Begin::Taken, &["--json-lines"], &["f"]),
+        ("one file", Begin::Killed(COMPLETE), &["--json-lines", "-f"], &["f"]),
+        ("two files", Begin::New, &["--json-lines"], &["f", "g"]),
+        ("two files, one missing", Begin::New, &["--json-lines"], &["nosuch", "g"]),
         ("missing file", Begin::New, &[], &["nosuch"]),
         ("another name", Begin::New, &["-o", "name"], &["g"]),
         ("to the output", Begin::New, &["-o", "-"], &["g"]),
         ("to a missing directory", Begin::New, &["-d", "dir"], &["g"]),
-        ("wrong digest", Begin::New, &["--json", "--sha256", WRONG], &["g"]),
+        ("wrong digest", Begin::New, &["--json-lines", "--sha256", WRONG], &["g"]),
         ("quiet", Begin::New, &["-q"], &["g"]),
     ];
     let mut records = Records::new();

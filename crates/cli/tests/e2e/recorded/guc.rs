@@ -49,15 +49,15 @@ fn guc_does_what_is_recorded() {
             let title = format!("guc {name}, {title}");
             records.add(&ground, &title, begin, &|| command(options, paths));
         };
-        add("file", Begin::New, &["-json"], ("f", "f"));
-        add("file", Begin::Again, &["-json"], ("f", "f"));
-        add("file", Begin::Taken, &["-json"], ("f", "f"));
-        add("missing file", Begin::New, &["-json"], ("nosuch", "f"));
-        add("tree", Begin::New, &["-json", "-r", "-cd"], ("t/", "t/"));
-        add("tree", Begin::Again, &["-json", "-r", "-cd"], ("t/", "t/"));
-        add("tree without -r", Begin::New, &["-json", "-cd"], ("t/", "t/"));
+        add("file", Begin::New, &["-json-lines"], ("f", "f"));
+        add("file", Begin::Again, &["-json-lines"], ("f", "f"));
+        add("file", Begin::Taken, &["-json-lines"], ("f", "f"));
+        add("missing file", Begin::New, &["-json-lines"], ("nosuch", "f"));
+        add("tree", Begin::New, &["-json-lines", "-r", "-cd"], ("t/", "t/"));
+        add("tree", Begin::Again, &["-json-lines", "-r", "-cd"], ("t/", "t/"));
+        add("tree without -r", Begin::New, &["-json-lines", "-cd"], ("t/", "t/"));
         if let Some(call) = call {
-            add("file", Begin::Killed(call), &["-json"], ("f", "f"));
+            add("file", Begin::Killed(call), &["-json-lines"], ("f", "f"));
         }
     }
     drop(server);

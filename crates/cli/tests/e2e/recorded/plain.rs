@@ -28,6 +28,7 @@ pub(super) fn add(text: &mut String, output: &Output, names: &[(&str, &str)], be
     for line in printed.lines() {
         match serde_json::from_str::<Value>(line) {
             Ok(value) if value.get("event").is_some() => events.extend(event(&value)),
+            Ok(value) if value.get("format").is_some() => events.extend(document(&value)),
             _ => printed_lines.push(plain(line, names)),
         }
     }
@@ -74,6 +75,17 @@ fn event(value: &Value) -> Option<String> {
     };
     let keys: Vec<String> = keys.map(shown).collect();
     Some(format!("{kind}: {}", keys.join(" ")))
+}
+
+/// The keys of a document.
+fn document(value: &Value) -> Option<String> {
+    let keys = value.as_object()?.keys().map(String::as_str).filter(|key| !BY_TIME.contains(key));
+    let shown = |key: &str| match (key, &value[key]) {
+        ("exit_code" | "files" | "total_files", number) => format!("{key}={number}"),
+        (key, Value::Array(list)) => format!("{key}[{}]", list.len()),
+        _ => key.to_owned(),
+    };
+    Some(format!("document: {}", keys.map(shown).collect::<Vec<_>>().join(" ")))
 }
 
 /// A line with `$NAME` for each known name and `#` for each number with its unit.
