@@ -3,6 +3,7 @@
 //! Ranges of a request go in chunks over data connections whose number the tuner searches. In stream mode consecutive parts
 //! come by one command.
 
+mod assembly;
 mod small;
 
 use crate::chunker::{Attempt, Chunker, Counters, Moving, parts_from};
@@ -11,13 +12,14 @@ use crate::convert::{kind, reason};
 use crate::ftp::Ftp;
 use crate::missing::Missing;
 use crate::tuning::Connections;
+use assembly::{Assembly, Buffers, WHOLE_MAX, Whole};
 use hikyaku_gridftp::{
     Channel, Facts, FtpError, Mode, Plan, Progress, Settings, Store, Transferred,
     Wanted as WantedPart,
 };
 use hikyaku_store::{
     ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
-    Segment, Segments, Wanted,
+    Segment, Wanted,
 };
 use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
@@ -32,8 +34,6 @@ use std::time::Duration;
 const REQUEST_BYTES: u64 = 1 << 30;
 /// Bytes of a request in stream mode: several sessions share a large file.
 const STREAM_REQUEST_BYTES: u64 = 64 << 20;
-/// Pieces that wait to be put together into segments.
-const PIECES_MAX: usize = 64;
 
 /// A session that reads files.
 pub(crate) struct FtpFetcher {
@@ -42,6 +42,7 @@ pub(crate) struct FtpFetcher {
     session: Mutex<Session>,
     is_closed: Arc<AtomicBool>,
     pub(crate) pace: Paced,
+    buffers: Buffers,
 }
 
 struct Session {
@@ -56,7 +57,8 @@ impl FtpFetcher {
         let settings = Settings { stop: Arc::clone(&is_closed), ..ftp.settings().clone() };
         let session = Session { channel: None, chunker: Chunker::new(Connections::default()) };
         let (session, pace) = (Mutex::new(session), Paced::default());
-        Self { ftp: ftp.clone(), settings, session, is_closed, pace }
+        let buffers = Buffers::default();
+        Self { ftp: ftp.clone(), settings, session, is_closed, pace, buffers }
     }
 
     /// Does something in the session.
@@ -154,18 +156,24 @@ impl Fetcher for FtpFetcher {
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError> {
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
-        let mut segments = Segments::new(geometry);
         let full = self.ftp.full(&file.path);
-        let (pieces, from) = sync_channel::<(u64, Vec<u8>)>(PIECES_MAX);
+        let (whole, from) = sync_channel(WHOLE_MAX);
+        // Segments that are whole are passed on, but for the last one: the protocol proves a file only by its metadata after
+        // the last byte.
+        let mut held: Option<Whole> = None;
+        let mut pass = |next: Option<Whole>| {
+            if let Some(Whole { index, hash, bytes }) = std::mem::replace(&mut held, next) {
+                each(Segment { index, hash, bytes: &bytes });
+                self.buffers.put(bytes);
+            }
+        };
         let moved = thread::scope(|scope| {
             let transfer = scope.spawn(|| {
-                let pieces = Mutex::new(pieces);
+                let assembly = Assembly::new(geometry, &self.buffers, whole);
                 let store = |at: u64, bytes: &[u8]| {
                     arrived(bytes.len() as u64);
                     self.pace.wait(bytes.len() as u64);
-                    let pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
-                    let sent = pieces.send((at, bytes.to_vec()));
-                    sent.map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+                    assembly.add(at, bytes)
                 };
                 let (mode, stripes) = (self.ftp.traits().mode, self.settings.stripes);
                 let parts = match mode {
@@ -176,15 +184,13 @@ impl Fetcher for FtpFetcher {
                 let moving = Moving { path: &full, with, foresight: Foresight::Measured, parts };
                 self.move_ranges(&moving, ranges, cut)
             });
-            for (at, piece) in from {
-                segments.add(at, &piece, each);
-            }
+            from.into_iter().for_each(|next| pass(Some(next)));
             transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         // Bytes that were read after a change belong to another file, and a transfer may fail by it.
         self.check(file)?;
         moved.map_err(|error| fate(&error))?;
-        segments.end(each);
+        pass(None);
         Ok(0)
     }
 
