@@ -26,6 +26,8 @@ pub use rename::Rename;
 use replies::Replies;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use upload::Storing;
 
@@ -87,6 +89,12 @@ enum Pool {
 }
 
 impl Channel {
+    /// Ends its waits when `stop` is set, in place of the flag with which it was opened.
+    pub fn stopped_by(&mut self, stop: &Arc<AtomicBool>) {
+        self.settings.stop = Arc::clone(stop);
+        self.control.stopped_by(stop);
+    }
+
     /// Connects, logs in, and prepares transfers: in extended block mode if the server has it, else in stream mode.
     ///
     /// # Errors

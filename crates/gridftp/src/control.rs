@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Interval at which a wait checks the request to stop.
@@ -37,6 +39,11 @@ impl Control {
         stream.set_nodelay(true).map_err(FtpError::Control)?;
         let (reader, rtt) = (ReplyReader::new(), RttMean::new());
         Ok(Self { stream, reader, settings, shield: None, rtt, due: 0 })
+    }
+
+    /// Ends its waits when `stop` is set.
+    pub(crate) fn stopped_by(&mut self, stop: &Arc<AtomicBool>) {
+        self.settings.stop = Arc::clone(stop);
     }
 
     pub(crate) fn peer(&self) -> Result<SocketAddr, FtpError> {

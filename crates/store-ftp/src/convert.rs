@@ -2,6 +2,7 @@
 
 use hikyaku_gridftp::{Facts, FtpError};
 use hikyaku_store::{ErrorKind, Found, Identity, Kind, Owner, StorePath, Time};
+use hikyaku_transfer::Links;
 
 /// The metadata of a path. Owners have no numbers in the protocol.
 pub(crate) fn found(facts: &Facts, path: &StorePath) -> Found {
@@ -33,6 +34,14 @@ pub(crate) fn kind(facts: &Facts) -> Kind {
         Theirs::File if facts.size.is_some() => Kind::File,
         Theirs::Directory | Theirs::Listed => Kind::Dir,
         Theirs::File | Theirs::Link | Theirs::Other => Kind::Special,
+    }
+}
+
+/// The kind of what a path leads to, if links stand for that.
+pub(crate) fn kind_behind(facts: &Facts, links: Links) -> Kind {
+    match links {
+        Links::Kept => kind(facts),
+        Links::Followed => kind(&Facts { link: None, ..facts.clone() }),
     }
 }
 

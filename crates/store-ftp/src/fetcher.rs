@@ -8,32 +8,36 @@ mod small;
 
 use crate::chunker::{Attempt, Chunker, Counters, Moving, parts_from};
 use crate::chunks::{Foresight, Parts};
-use crate::convert::{kind, reason};
+use crate::convert::{kind_behind, reason};
 use crate::ftp::Ftp;
 use crate::missing::Missing;
-use crate::tuning::Connections;
+use crate::reading::{Observer, Reading};
 use assembly::{Assembly, Buffers, WHOLE_MAX, Whole};
 use hikyaku_gridftp::{
-    Channel, Facts, FtpError, Mode, Plan, Progress, Settings, Store, Transferred,
+    Channel, Facts, FtpError, Mode, Plan, Progress, Settings, Store, Stripes, Transferred,
     Wanted as WantedPart,
 };
 use hikyaku_store::{
     ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
-    Segment, Wanted,
+    Segment, StorePath, Wanted,
 };
-use hikyaku_transfer::Geometry;
+use hikyaku_transfer::{Geometry, Links};
+use hikyaku_tuner::Decision;
 use hikyaku_units::Rate;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a request in extended block mode. The tuner has room in it for many chunks.
 const REQUEST_BYTES: u64 = 1 << 30;
 /// Bytes of a request in stream mode: several sessions share a large file.
 const STREAM_REQUEST_BYTES: u64 = 64 << 20;
+
+/// How often a wait checks whether the channel is closed.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A session that reads files.
 pub(crate) struct FtpFetcher {
@@ -43,6 +47,7 @@ pub(crate) struct FtpFetcher {
     is_closed: Arc<AtomicBool>,
     pub(crate) pace: Paced,
     buffers: Buffers,
+    pub(crate) reading: Reading,
 }
 
 struct Session {
@@ -52,13 +57,13 @@ struct Session {
 }
 
 impl FtpFetcher {
-    pub(crate) fn new(ftp: &Ftp) -> Self {
+    pub(crate) fn new(ftp: &Ftp, reading: Reading) -> Self {
         let is_closed: Arc<AtomicBool> = Arc::default();
         let settings = Settings { stop: Arc::clone(&is_closed), ..ftp.settings().clone() };
-        let session = Session { channel: None, chunker: Chunker::new(Connections::default()) };
+        let session = Session { channel: None, chunker: Chunker::new(reading.connections) };
         let (session, pace) = (Mutex::new(session), Paced::default());
         let buffers = Buffers::default();
-        Self { ftp: ftp.clone(), settings, session, is_closed, pace, buffers }
+        Self { ftp: ftp.clone(), settings, session, is_closed, pace, buffers, reading }
     }
 
     /// Does something in the session.
@@ -70,16 +75,68 @@ impl FtpFetcher {
         let Session { channel: open, chunker } = &mut *session;
         let mut channel = match open.take() {
             Some(channel) => channel,
-            None => {
-                let mut channel = Channel::open(self.ftp.server(), &self.settings)?;
-                channel.measure_rtt()?;
-                channel
-            }
+            None => self.open()?,
         };
         let done = what(&mut channel, chunker);
         let is_usable = done.as_ref().err().is_none_or(FtpError::leaves_channel);
         *open = (is_usable && channel.is_in_step()).then_some(channel);
         done
+    }
+
+    /// A session of the store that waits for work, or a new one.
+    fn open(&self) -> Result<Channel, FtpError> {
+        if let Some(mut channel) = self.ftp.take_alive() {
+            channel.stopped_by(&self.is_closed);
+            return Ok(channel);
+        }
+        let mut channel = Channel::open(self.ftp.server(), &self.settings)?;
+        channel.measure_rtt()?;
+        Ok(channel)
+    }
+
+    /// Does something in the session, and again after failures that may pass.
+    fn with_retries<T>(
+        &self,
+        mut what: impl FnMut(&mut Channel) -> Result<T, FtpError>,
+    ) -> Result<T, FtpError> {
+        let mut left = self.reading.retry.attempts;
+        loop {
+            match self.with(|channel, _| what(channel)) {
+                Err(error) => self.retry(error, &mut left)?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Waits before another attempt. Returns the error if none is left.
+    fn retry(&self, error: FtpError, left: &mut u32) -> Result<(), FtpError> {
+        if *left == 0 || !error.may_pass() || self.is_closed.load(Ordering::Relaxed) {
+            return Err(error);
+        }
+        *left -= 1;
+        self.observer(|observer| observer.retries(&error));
+        let begin = Instant::now();
+        while begin.elapsed() < self.reading.retry.interval {
+            if self.is_closed.load(Ordering::Relaxed) {
+                return Err(FtpError::Stopped);
+            }
+            thread::sleep(LOOK.min(self.reading.retry.interval));
+        }
+        Ok(())
+    }
+
+    fn observer(&self, tell: impl FnOnce(&dyn Observer)) {
+        if let Some(observer) = self.reading.observer.as_deref() {
+            tell(observer);
+        }
+    }
+
+    /// The effect of a failure about a file. The observer receives the failure.
+    pub(crate) fn failed(&self, path: &StorePath, error: FtpError) -> FetchError {
+        let fate = fate(&error);
+        let path = matches!(fate, FetchError::File(_)).then_some(path);
+        self.observer(|observer| observer.failed(path, error));
+        fate
     }
 
     /// Moves ranges of a file, up to a cut.
@@ -92,7 +149,11 @@ impl FtpFetcher {
         let mut missing = Missing::of(ranges);
         let all = missing.bytes();
         let counted = AtomicU64::new(0);
-        let counters = Counters { bytes: &counted, report: &|_, _, _| () };
+        let report = |asked: &Decision, bytes: u64, done: &Transferred| {
+            self.observer(|observer| observer.chunk(asked, bytes, done));
+        };
+        let counters = Counters { bytes: &counted, report: &report };
+        let mut left = self.reading.retry.attempts;
         loop {
             let before = all - missing.bytes();
             let by = |channel: &mut Channel, plan: &mut dyn Plan<'p, _>, counted: &AtomicU64| {
@@ -100,9 +161,14 @@ impl FtpFetcher {
             };
             let attempt = self.with(|channel, chunker| {
                 chunker.attempt(channel, (moving, &mut missing), &by, &counters, &mut |_| ())
-            })?;
-            if attempt == Attempt::Whole {
-                return Ok(());
+            });
+            if all - missing.bytes() > before {
+                left = self.reading.retry.attempts;
+            }
+            match attempt {
+                Ok(Attempt::Whole) => return Ok(()),
+                Ok(Attempt::OneByOne) => {}
+                Err(error) => self.retry(error, &mut left)?,
             }
         }
     }
@@ -110,16 +176,18 @@ impl FtpFetcher {
     /// Checks that a file is the one that a walk has found.
     fn check(&self, file: &Wanted) -> Result<(), FetchError> {
         let full = self.ftp.full(&file.path);
-        let facts = self.with(|channel, _| channel.facts(&full)).map_err(|error| fate(&error))?;
-        compare(file, facts.as_ref()).map_err(FetchError::File)
+        let facts = self.with_retries(|channel| channel.facts(&full));
+        let facts = facts.map_err(|error| self.failed(&file.path, error))?;
+        compare(file, facts.as_ref(), self.reading.links).map_err(FetchError::File)
     }
 }
 
 /// Compares the facts of a path with the file that a walk has found.
-pub(crate) fn compare(file: &Wanted, facts: Option<&Facts>) -> Result<(), ErrorKind> {
+pub(crate) fn compare(file: &Wanted, facts: Option<&Facts>, links: Links) -> Result<(), ErrorKind> {
     let facts = facts.ok_or(ErrorKind::NotFound)?;
     let is_same_time = facts.time().is_none_or(|(secs, _)| secs == file.modified.secs);
-    let is_same = kind(facts) == Kind::File && facts.size == Some(file.size) && is_same_time;
+    let is_same =
+        kind_behind(facts, links) == Kind::File && facts.size == Some(file.size) && is_same_time;
     if is_same { Ok(()) } else { Err(ErrorKind::Changed) }
 }
 
@@ -137,9 +205,11 @@ impl Fetcher for FtpFetcher {
     fn traits(&self) -> FetcherTraits {
         FetcherTraits {
             requests_max: 1,
-            request_bytes: Some(match self.ftp.traits().mode {
-                Mode::Extended => REQUEST_BYTES,
-                Mode::Stream => STREAM_REQUEST_BYTES,
+            request_bytes: Some(match (self.ftp.traits().mode, self.settings.stripes) {
+                // Its data nodes send whole files only.
+                (Mode::Extended, Stripes::All) => u64::MAX,
+                (Mode::Extended, _) => REQUEST_BYTES,
+                (Mode::Stream, _) => STREAM_REQUEST_BYTES,
             }),
             small_bytes: small::SMALL_BYTES,
             cutting: Cutting::ClosesConnection,
@@ -188,8 +258,11 @@ impl Fetcher for FtpFetcher {
             transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         // Bytes that were read after a change belong to another file, and a transfer may fail by it.
-        self.check(file)?;
-        moved.map_err(|error| fate(&error))?;
+        let checked = self.check(file);
+        if let (Err(error), false) = (moved, matches!(checked, Err(FetchError::File(_)))) {
+            return Err(self.failed(&file.path, error));
+        }
+        checked?;
         pass(None);
         Ok(0)
     }

@@ -241,14 +241,17 @@ impl Ftp {
 
     /// A session that waits, or a new one.
     fn take(&self) -> std::result::Result<Channel, FtpError> {
+        self.take_alive().map_or_else(|| Channel::open(&self.0.server, &self.0.settings), Ok)
+    }
+
+    /// A session that waits; `None` if none does that the server has not ended.
+    pub(crate) fn take_alive(&self) -> Option<Channel> {
         loop {
             // The lock is not held while the server is asked.
             let idle = self.idle().pop();
-            let Some(Idle { mut channel, since }) = idle else {
-                return Channel::open(&self.0.server, &self.0.settings);
-            };
+            let Idle { mut channel, since } = idle?;
             if since.elapsed() < TRUSTED_TIME || channel.measure_rtt().is_ok() {
-                return Ok(channel);
+                return Some(channel);
             }
         }
     }
@@ -265,6 +268,20 @@ impl Ftp {
             Ok(None) => doing.fail(self.missing(doing.path())),
             Err(error) => doing.fail(reason(&error)),
         }
+    }
+
+    /// The server's checksum of a whole file (CKSM, GFD.047), in hexadecimal digits.
+    ///
+    /// # Errors
+    /// The server cannot compute it.
+    pub fn checksum(
+        &self,
+        path: &StorePath,
+        algorithm: &str,
+        size: u64,
+    ) -> std::result::Result<String, FtpError> {
+        let full = self.full(path);
+        self.with(|channel| channel.checksum(algorithm, &full, 0, size))
     }
 
     /// Why nothing is at a path.

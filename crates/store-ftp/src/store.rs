@@ -2,10 +2,10 @@
 
 use crate::convert::{found, is_unknown, kind, reason};
 use crate::draft::FtpDraft;
-use crate::fetcher::FtpFetcher;
 use crate::ftp::{Ftp, Modes, Times};
 use crate::held::WINDOW_BYTES;
 use crate::open::FtpOpen;
+use crate::reading::Reading;
 use crate::visit::{Next, Visited};
 use hikyaku_fs::Token as Partial;
 use hikyaku_gridftp::{Facts, Mode, Rename};
@@ -285,8 +285,6 @@ impl Store for Ftp {
     }
 
     fn own_fetchers(&self, count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
-        let count = count.min(SESSIONS_MAX);
-        let fetcher = || Arc::new(FtpFetcher::new(self)) as Arc<dyn Fetcher>;
-        Ok(std::iter::repeat_with(fetcher).take(count).collect())
+        Ok(self.readers(count.min(SESSIONS_MAX), &Reading::default()))
     }
 }

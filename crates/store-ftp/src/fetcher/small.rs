@@ -1,17 +1,15 @@
 //! Small files of a request, several of which are requested at once.
 
-use super::{FtpFetcher, compare, fate};
+use super::{FtpFetcher, compare};
 use crate::batch::{Batch, Steps};
 use crate::chunker::Attempt;
 use hikyaku_gridftp::{Channel, FtpError, Mode, Part, Plan, Store, Wanted as WantedPart};
-use hikyaku_store::{Cut, ErrorKind, FetchError, Wanted};
+use hikyaku_store::{Cut, ErrorKind, FetchError, StorePath, Wanted};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest file that is fetched with others.
 pub(super) const SMALL_BYTES: u64 = 1 << 20;
-/// Files that are requested before the first of them is complete.
-const DEPTH: usize = 20;
 /// Files of a batch, whose facts are requested together.
 const FILES_MAX: usize = 256;
 /// Bytes of a batch, which are in memory.
@@ -88,7 +86,7 @@ impl FtpFetcher {
                 let odd = paths[first..].iter().find(|path| !path.is_ascii());
                 odd.map_or(Ok(()), |path| channel.check_name(path))?;
                 let is_ahead = channel.mode() == Mode::Extended && chunker.works_ahead();
-                let depth = if is_ahead { DEPTH } else { 1 };
+                let depth = if is_ahead { self.reading.ahead } else { 1 };
                 let mut batch = Batch::new(files.len() - first, depth, steps);
                 let moved = chunker.batch(channel, &mut batch, &download, &AtomicU64::new(0));
                 open.extend(batch.left().next().map(|at| first + at));
@@ -105,7 +103,7 @@ impl FtpFetcher {
                 break;
             };
             let WantedPart { part, with, .. } = wanted(number);
-            let alone = self.with(|channel, _| match part.length {
+            let alone = self.with_retries(|channel| match part.length {
                 0 => Ok(()),
                 _ => {
                     channel.get(&part, 1, &AtomicU64::new(0), |at, bytes| with(at, bytes)).map(drop)
@@ -114,20 +112,21 @@ impl FtpFetcher {
             if stages[number] == Stage::Unwanted {
                 *before += files[number].size;
             }
-            stages[number] = match alone.map_err(|error| fate(&error)) {
+            let path = &files[number].path;
+            stages[number] = match alone.map_err(|error| self.failed(path, error)) {
                 Ok(()) => Stage::Whole,
                 Err(FetchError::File(kind)) => Stage::Failed(kind),
                 Err(lost) => return Err(lost),
             };
             first = number + 1;
         }
-        let facts = self.with(|channel, _| channel.facts_of_each(&paths, QUESTIONS));
-        let facts = facts.map_err(|error| fate(&error))?;
+        let facts = self.with_retries(|channel| channel.facts_of_each(&paths, QUESTIONS));
+        let facts = facts.map_err(|error| self.failed(&StorePath::ROOT, error))?;
         for (number, content) in contents.into_iter().enumerate() {
             let facts = facts.get(number).and_then(Option::as_ref);
             let result = match stages[number] {
                 Stage::Unwanted | Stage::Requested => continue,
-                Stage::Whole => compare(files[number], facts),
+                Stage::Whole => compare(files[number], facts, self.reading.links),
                 Stage::Failed(kind) => Err(kind),
             };
             each(
