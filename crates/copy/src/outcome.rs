@@ -3,7 +3,7 @@
 use anyhow::Error;
 use hikyaku_console::{ExitCode, Kept};
 use hikyaku_fs::FsError;
-use hikyaku_job::kind_of_fs_error;
+use hikyaku_job::{exit_code_of, kind_of_fs_error};
 use hikyaku_net::ConnectError;
 use hikyaku_pair::{Fatal, LostConnection, PairError, Refused};
 use hikyaku_reach::dial::DialError;
@@ -62,7 +62,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     }
     let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());
     let kind = refused.map(|refused| refused.kind).or_else(|| kind_of_file(error))?;
-    Some(code(kind))
+    Some(exit_code_of(kind))
 }
 
 /// Whether the only carrier that may be used does not get through.
@@ -73,28 +73,7 @@ pub(crate) fn is_blocked(link: &(dyn std::error::Error + 'static)) -> bool {
 
 /// The exit code where some files could not be copied, for these reasons.
 pub(crate) fn code_of_failures(kinds: &BTreeSet<FailureKind>) -> ExitCode {
-    ExitCode::of_pieces(kinds.iter().map(|kind| code(*kind)))
-}
-
-const fn code(kind: FailureKind) -> ExitCode {
-    match kind {
-        FailureKind::Busy | FailureKind::Changed => ExitCode::MayPass,
-        FailureKind::Damaged | FailureKind::Io | FailureKind::Other => ExitCode::Failed,
-        FailureKind::NotFound
-        | FailureKind::Exists
-        | FailureKind::NotDirectory
-        | FailureKind::IsDirectory
-        | FailureKind::Denied
-        | FailureKind::ReadOnly
-        | FailureKind::NoSpace
-        | FailureKind::Quota
-        | FailureKind::TooLarge
-        | FailureKind::BadName
-        | FailureKind::Link
-        | FailureKind::Special
-        | FailureKind::Unsupported
-        | FailureKind::TooManyFiles => ExitCode::WillFail,
-    }
+    ExitCode::of_pieces(kinds.iter().map(|kind| exit_code_of(*kind)))
 }
 
 /// An error of this kind, said in these words.

@@ -1,8 +1,31 @@
-//! The kinds of failures of the file system.
+//! The kinds of failures of files, and their exit codes.
 
+use hikyaku_console::ExitCode;
 use hikyaku_fs::FsError;
 use hikyaku_transfer::FailureKind;
 use rustix::io::Errno;
+
+/// The exit code of a copy where a file has failed for this reason.
+pub const fn exit_code_of(kind: FailureKind) -> ExitCode {
+    match kind {
+        FailureKind::Busy | FailureKind::Changed => ExitCode::MayPass,
+        FailureKind::Damaged | FailureKind::Io | FailureKind::Other => ExitCode::Failed,
+        FailureKind::NotFound
+        | FailureKind::Exists
+        | FailureKind::NotDirectory
+        | FailureKind::IsDirectory
+        | FailureKind::Denied
+        | FailureKind::ReadOnly
+        | FailureKind::NoSpace
+        | FailureKind::Quota
+        | FailureKind::TooLarge
+        | FailureKind::BadName
+        | FailureKind::Link
+        | FailureKind::Special
+        | FailureKind::Unsupported
+        | FailureKind::TooManyFiles => ExitCode::WillFail,
+    }
+}
 
 /// The kind of a failure of the file system.
 pub const fn kind_of_fs_error(error: &FsError) -> FailureKind {

@@ -23,7 +23,7 @@ pub use action::{
 };
 pub use choice::{Choice, Patterns};
 pub use claims::{Claim, Claimant, Claims, ClaimsFull, JUST_MADE, just_made};
-pub use failure::{kind_of_errno, kind_of_fs_error};
+pub use failure::{exit_code_of, kind_of_errno, kind_of_fs_error};
 pub use journal::{
     Attempt, Base, Held, JournalFile, Journaled, Known, NotHeld, Opened, Place, Remembered, State,
     Unfinished, live_tokens, unfinished,
