@@ -31,6 +31,8 @@ pub struct File {
     pub to: StorePath,
     /// Its size and time, equal on all servers in `at`.
     pub seen: Seen,
+    /// About how many of its bytes are in no holes.
+    pub data: u64,
     /// Its content, if all servers in `at` have the same version of it.
     pub content: Option<ContentToken>,
     /// Permission bits, as the first server tells them.
@@ -307,7 +309,9 @@ impl Census {
                 let is_same = readable.iter().all(|(_, found)| found.version == first.version);
                 let content = first.version.filter(|_| is_same).map(ContentToken::from);
                 let to = StorePath::from(path.clone());
-                self.files.push(File { path, to, seen, content, mode: first.mode, at });
+                let used = readable.iter().map(|(_, found)| found.allocated).max();
+                let (data, mode) = (used.unwrap_or(seen.size).min(seen.size), first.mode);
+                self.files.push(File { path, to, seen, data, content, mode, at });
             }
         }
         Ok(())

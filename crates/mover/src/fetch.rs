@@ -309,7 +309,8 @@ fn decide<'a>(
             let write = if is_file { job.writing.write } else { Write::Beside };
             let how = (job.taking, Writing { write, ..job.writing });
             let target = Target::new(store, file.to.clone(), (file.seen, mode), how);
-            let target = target.ok_or(FetchError::TooLarge)?.with_times(job.times);
+            let target = target.ok_or(FetchError::TooLarge)?;
+            let target = target.with_times(job.times).with_data(file.data);
             Ok(Fate::Written(Box::new(resume::continued(job, file, target))))
         }
         action @ (Action::Stay | Action::Same) => {

@@ -55,5 +55,5 @@ pub use session::{
     Session, SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload, named,
     remote_path, unfit,
 };
-pub use upload::{Source, UploadJob, upload};
+pub use upload::{Counted, Source, UploadJob, upload};
 pub use watch::{Direction, Watch};

@@ -12,7 +12,7 @@ use hikyaku_store::{Cut, ErrorKind, FetchError as ChannelError, Fetcher, StorePa
 use std::collections::BTreeSet;
 
 /// Files, directories and links with their places at the target.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Directories that have to exist and may be missing on some servers of the target, such as the one that the user named.
     pub parents: Vec<StorePath>,

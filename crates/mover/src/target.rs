@@ -28,6 +28,8 @@ pub(crate) struct Target<'a> {
     path: StorePath,
     finish: Finish,
     geometry: Geometry,
+    /// About how many of its bytes are in no holes.
+    data: u64,
     taking: Taking,
     manner: Manner,
     /// Read by who writes bytes, written by who begins, names or discards it.
@@ -115,6 +117,7 @@ impl<'a> Target<'a> {
             path,
             finish,
             geometry,
+            data: geometry.size(),
             taking,
             manner,
             stage: RwLock::new(Stage::Awaited),
@@ -136,6 +139,11 @@ impl<'a> Target<'a> {
             self.finish.modified = None;
         }
         self
+    }
+
+    /// The file, of which about `data` bytes are in no holes.
+    pub(crate) fn with_data(self, data: u64) -> Self {
+        Self { data, ..self }
     }
 
     fn proven(&self) -> MutexGuard<'_, Proven> {
@@ -163,8 +171,11 @@ impl<'a> Target<'a> {
             drop(stage);
             let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
             if matches!(*stage, Stage::Awaited) {
-                let make =
-                    Make { size: Some(self.geometry.size()), modified: self.finish.modified };
+                let make = Make {
+                    size: Some(self.geometry.size()),
+                    data: Some(self.data),
+                    modified: self.finish.modified,
+                };
                 let draft: Box<dyn Draft> = match self.writing.write {
                     Write::Beside => self.store.create(&self.path, &make)?,
                     Write::InPlace => Box::new(InPlace::open(&self.store, &self.path)?),

@@ -15,7 +15,7 @@ mod state;
 mod there;
 mod turns;
 
-pub use source::Source;
+pub use source::{Counted, Source};
 
 use crate::census::ServerId;
 use crate::dress::{Dress, Times};
@@ -36,7 +36,7 @@ pub struct UploadJob<'a> {
     pub servers: &'a [Client],
     /// Connects to a server again whose connection was lost.
     pub redial: &'a (dyn Fn(ServerId) -> Option<Client> + Sync),
-    /// What has the files.
+    /// The channels that have the files.
     pub source: Source<'a>,
     /// Files, directories and links.
     pub plan: &'a Plan,

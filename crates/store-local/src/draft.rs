@@ -16,6 +16,7 @@ pub(crate) struct LocalDraft {
     pub(crate) inner: hikyaku_fs::Draft,
     pub(crate) path: StorePath,
     new_mode: u32,
+    zeros: Zeros,
     /// It is dropped after the draft.
     note: Mutex<Option<Note>>,
 }
@@ -27,7 +28,8 @@ impl LocalDraft {
         new_mode: u32,
         make: &Make,
     ) -> Self {
-        if let Some(size) = make.size.filter(|size| *size > 0) {
+        // Holes would be filled by what is reserved.
+        if let Some(size) = make.size.filter(|size| *size > 0 && !make.has_holes()) {
             let reserve = |file: &std::fs::File| {
                 // Preallocation is optional, so its failure is ignored. The write itself reports a
                 // full disk.
@@ -36,7 +38,16 @@ impl LocalDraft {
             };
             let _ = inner.with(reserve);
         }
-        Self { inner, path, new_mode, note: Mutex::default() }
+        let zeros = if make.has_holes() { Zeros::Holes } else { Zeros::Written };
+        Self { inner, path, new_mode, zeros, note: Mutex::default() }
+    }
+
+    /// The draft of an earlier process. One with holes gets more of them.
+    pub(crate) fn taken_up(inner: hikyaku_fs::Draft, path: StorePath, new_mode: u32) -> Self {
+        let found = inner.with(|file| Meta::of(file)).ok().map(|meta| found(&meta));
+        let has_holes = found.is_some_and(|found| found.allocated < found.size);
+        let zeros = if has_holes { Zeros::Holes } else { Zeros::Written };
+        Self { zeros, ..Self::new(inner, path, new_mode, &Make::default()) }
     }
 
     /// The draft, with its record.
@@ -96,7 +107,7 @@ impl LocalDraft {
 
 impl Draft for LocalDraft {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        doing("write", &self.path).or(self.inner.write_at(at, bytes, Zeros::Written))
+        doing("write", &self.path).or(self.inner.write_at(at, bytes, self.zeros))
     }
 
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
@@ -160,5 +171,42 @@ impl Draft for LocalDraft {
 
     fn discard(self: Box<Self>) {
         self.inner.discard();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Local, NewModes};
+    use hikyaku_store::{Finish, Make, Naming, Store, StorePath};
+    use std::fs;
+
+    #[test]
+    fn zeros_of_a_file_with_holes_become_holes_also_after_it_was_taken_up() {
+        let root = std::env::temp_dir().join(format!("hikyaku-holes-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        let store = Local::open(&root, NewModes::default()).unwrap();
+        const MIB: u64 = 1 << 20;
+        let zeros = vec![0; MIB as usize];
+        for (name, data) in [("sparse", Some(2 * MIB)), ("dense", None), ("whole", Some(8 * MIB))] {
+            let path = StorePath::new(name.as_bytes()).unwrap();
+            let make = Make { size: Some(8 * MIB), data, ..Make::default() };
+            let mut draft = store.create(&path, &make).unwrap();
+            for at in 0..8 {
+                let bytes = if at % 4 == 1 { vec![7; MIB as usize] } else { zeros.clone() };
+                draft.write_at(at * MIB, &bytes).unwrap();
+                if at == 5 {
+                    let token = draft.token();
+                    draft.keep();
+                    drop(draft);
+                    draft = store.take_up(&path, &token).unwrap();
+                }
+            }
+            draft.set_len(8 * MIB).unwrap();
+            let found = draft.name(Naming::Replace, &Finish::default()).unwrap();
+            let is_sparse = found.allocated < 4 * MIB;
+            assert_eq!((found.size, is_sparse), (8 * MIB, name == "sparse"), "{name}: {found:?}");
+        }
+        fs::remove_dir_all(&root).unwrap();
     }
 }

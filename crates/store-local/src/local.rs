@@ -343,7 +343,7 @@ impl Store for Local {
             Name::new(&token.0).ok().filter(|partial| Copy::is_partial_of(partial, &name));
         let Some(partial) = partial else { return doing.fail(ErrorKind::NotFound) };
         let draft = doing.or(hikyaku_fs::Draft::take_up(Arc::new(dir), partial, &name))?;
-        Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, &Make::default())))
+        Ok(Box::new(LocalDraft::taken_up(draft, path.clone(), self.modes.file)))
     }
 
     fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {

@@ -41,6 +41,16 @@ pub trait Fetcher: Send + Sync {
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError>;
 
+    /// The holes in a file, in order: their bytes are zeros and need not be fetched. They begin and end as segments do. Default:
+    /// none is known.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fetcher::ranges`].
+    fn holes(&self, _file: &Wanted) -> Result<Vec<Range<u64>>, FetchError> {
+        Ok(Vec::new())
+    }
+
     /// Fetches small files whole: `each` is called once for every file, with its index and its content or the error. After a
     /// cut it is not called for files behind the cut, and the call succeeds.
     ///

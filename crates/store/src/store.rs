@@ -258,9 +258,19 @@ pub enum Access {
 pub struct Make {
     /// The expected size, if it is known. A store may reserve space for it.
     pub size: Option<u64>,
+    /// About how many of its bytes are in no holes, if that is known. If they are fewer than the size, a store that has holes
+    /// reserves no space, and makes holes of zeros.
+    pub data: Option<u64>,
     /// The modification time that the file is going to get, if it is known. A store whose large files get their metadata when
     /// they are begun uses it; all others take it from [`Finish`].
     pub modified: Option<Time>,
+}
+
+impl Make {
+    /// Whether the file has holes.
+    pub const fn has_holes(&self) -> bool {
+        matches!((self.size, self.data), (Some(size), Some(data)) if data < size)
+    }
 }
 
 /// The treatment of an existing file of the name.

@@ -2,8 +2,8 @@
 
 use crate::common::daemon::{Client, Daemon, said};
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::thread;
@@ -165,6 +165,32 @@ fn the_target_means_what_it_means_to_scp() {
         assert!(said(&refused).contains(message), "{words:?} {target}: {}", said(&refused));
     }
     assert!(!servers.roots.iter().any(|root| root.join("absent").exists()));
+}
+
+#[test]
+fn holes_stay_holes_on_the_way_to_a_daemon_to_another_one_and_back() {
+    let client = Client::new("upload-holes");
+    let servers = Servers::start(&client, 2);
+    let at = |server: usize| format!("hikyaku://{}/f", servers.daemons[server].address);
+    let (source, back) = (client.at("sparse"), client.at("back"));
+    let mut bytes = vec![0; 48 << 20];
+    let data = vec![7; 1 << 20];
+    let file = File::create(&source).unwrap();
+    for at in [5 << 20, 40 << 20] {
+        bytes[at..at + data.len()].copy_from_slice(&data);
+        file.write_all_at(&data, at as u64).unwrap();
+    }
+    file.set_len(bytes.len() as u64).unwrap();
+    let ends = [text(&source).to_owned(), at(0), at(1), text(&back).to_owned()];
+    for step in ends.windows(2) {
+        let copy = cp(&client, &[&step[0], &step[1]]);
+        assert_eq!(copy.status.code(), Some(0), "{step:?}: {}", said(&copy));
+    }
+    assert!(fs::read(&back).unwrap() == bytes);
+    for at in [source, servers.roots[0].join("f"), servers.roots[1].join("f"), back] {
+        let used = fs::metadata(&at).unwrap().blocks() * 512;
+        assert!(used < 8 << 20, "{}: {used}", at.display());
+    }
 }
 
 #[test]

@@ -180,7 +180,8 @@ impl Walk<'_, '_> {
                 Ok(path) => {
                     let (seen, at) = (Seen::from(&found), Vec::new());
                     let (content, mode) = (found.version.map(Into::into), found.mode);
-                    self.plan.files.push(File { path, to, seen, content, mode, at });
+                    let data = found.allocated.min(found.size);
+                    self.plan.files.push(File { path, to, seen, data, content, mode, at });
                 }
                 Err(_) => self.plan.leave_out(&from, Why::BadName),
             },

@@ -3,7 +3,7 @@
 use super::{Session, SessionError, Target};
 use crate::fetch::{Fetched, Job};
 use crate::layout::Written;
-use crate::upload::{Source, UploadJob, upload};
+use crate::upload::{Counted, Source, UploadJob, upload};
 use hikyaku_remote::{Client, RemoteStore};
 use hikyaku_store::{ErrorKind, Last, Store, StorePath};
 use std::fmt;
@@ -30,7 +30,7 @@ impl Several {
         let mut fetched = upload(&UploadJob {
             servers: &self.session.clients(),
             redial: &|server| self.session.again(server),
-            source: Source::Channels(job.servers, job.redial),
+            source: Source { channels: job.servers, redial: job.redial, counted: Counted::Source },
             plan: job.plan,
             existing: job.existing,
             pass: job.pass,

@@ -5,10 +5,10 @@ use crate::choice::Choice;
 use crate::kind::Kind;
 use crate::layout::Written;
 use crate::meter::{Meter, ServerMeter};
-use crate::upload::{Source, UploadJob, upload};
+use crate::upload::{Counted, Source, UploadJob, upload};
 use crate::watch::Direction;
 use hikyaku_remote::{Client, RemoteError};
-use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Last, StorePath};
+use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Last, StorePath, fetchers};
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,7 +71,12 @@ impl Session {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
         let target = target?;
-        let plan = target.plan(&sources, (what.choice, what.together), &mut done.failed)?;
+        let mut plan = target.plan(&sources, (what.choice, what.together), &mut done.failed)?;
+        // As many as there are lanes, so that none waits for a channel.
+        let lanes = clients.len() * self.parameters.client.streams.max(1);
+        let channels = fetchers(&sources.store, lanes)
+            .map_err(|error| SessionError::refused(error.kind, error.to_string()))?;
+        plan.is_from(channels.len());
         let meter = what.meter;
         if plan.is_new_tree {
             meter.set_new_tree();
@@ -83,7 +88,7 @@ impl Session {
         let uploaded = upload(&UploadJob {
             servers: &clients,
             redial: &|server| self.again(server),
-            source: Source::Store(&*sources.store),
+            source: Source { channels: &channels, redial: &|_| None, counted: Counted::Target },
             plan: &plan,
             existing: what.choice.existing,
             pass: what.choice.pass,

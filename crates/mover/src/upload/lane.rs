@@ -1,11 +1,11 @@
-//! One stream to a server: files are read, and sent in order.
+//! One stream to a server: files come by the channels of the source, and are sent in order.
 
 use super::relay::{GROUP_BYTES, GROUP_MAX};
 use super::run::{At, Attempt, Event, LOOK, Run};
-use super::source::{Channels, Reading, Source};
+use crate::census::File;
 use crate::fetch::FetchError;
 use hikyaku_remote::{Client, NewFile, RemoteError, RequestId, SMALL_BYTES_MAX, Taken, Uploads};
-use hikyaku_store::{Access, Extent, Store};
+use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -33,31 +33,22 @@ impl Run<'_> {
             Ok(uploads) => uploads,
             Err(error) => return tell(say, Event::Lost { at, error }),
         };
-        let mut buffer = vec![0; SMALL_BYTES_MAX as usize];
         let servers_before = u32::try_from(at.server.0).unwrap_or(u32::MAX);
         let stagger = self.job.parameters.stagger.saturating_mul(servers_before);
         self.sleep(stagger.saturating_sub(self.now()));
         let mut rest = None;
         while let Some(attempt) = rest.take().or_else(|| self.next(at)) {
             let way = |attempt| Way { uploads: &uploads, at, attempt, say };
-            match (self.job.source, &self.channels) {
-                (Source::Channels(..), Some(channels)) if self.is_small(channels, attempt) => {
-                    let group = self.group((channels, at), attempt, &mut rest);
-                    for (attempt, content) in self.contents(channels, group) {
-                        let sent = content.map(|bytes| self.small(&way(attempt), &bytes));
-                        self.over(&way(attempt), sent);
-                    }
+            if self.is_small(attempt) {
+                let group = self.group(at, attempt, &mut rest);
+                for (attempt, content) in self.contents(at, group) {
+                    let sent = content.map(|bytes| self.small(&way(attempt), &bytes));
+                    self.over(&way(attempt), sent);
                 }
-                (Source::Channels(..), channels) => {
-                    let way = way(attempt);
-                    let sent = channels.as_ref().map_or(Ok(()), |all| self.pass_on(all, &way));
-                    self.over(&way, sent);
-                }
-                (Source::Store(store), _) => {
-                    let way = way(attempt);
-                    let sent = self.send(store, &way, &mut buffer);
-                    self.over(&way, sent);
-                }
+            } else {
+                let way = way(attempt);
+                let sent = self.pass_on(&way);
+                self.over(&way, sent);
             }
         }
     }
@@ -74,8 +65,8 @@ impl Run<'_> {
     }
 
     /// Whether a file is fetched together with others.
-    fn is_small(&self, channels: &Channels<'_>, attempt: Attempt) -> bool {
-        self.size(attempt) <= SMALL_BYTES_MAX.min(channels.small_bytes())
+    fn is_small(&self, attempt: Attempt) -> bool {
+        self.size(attempt) <= SMALL_BYTES_MAX.min(self.channels.small_bytes())
     }
 
     fn size(&self, attempt: Attempt) -> u64 {
@@ -83,18 +74,13 @@ impl Run<'_> {
     }
 
     /// A small file and those that the server takes beside it. A larger one that it took is the `rest`.
-    fn group(
-        &self,
-        (channels, at): (&Channels<'_>, At),
-        first: Attempt,
-        rest: &mut Option<Attempt>,
-    ) -> Vec<Attempt> {
+    fn group(&self, at: At, first: Attempt, rest: &mut Option<Attempt>) -> Vec<Attempt> {
         let (mut group, mut bytes) = (vec![first], self.size(first));
         while group.len() < GROUP_MAX
             && bytes < GROUP_BYTES
             && let Some(next) = self.next_now(at)
         {
-            if !self.is_small(channels, next) {
+            if !self.is_small(next) {
                 *rest = Some(next);
                 break;
             }
@@ -128,37 +114,14 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a file of a store.
-    fn send(&self, store: &dyn Store, way: &Way<'_>, buffer: &mut [u8]) -> Result<(), FetchError> {
-        let file = &self.job.plan.files[way.attempt.file];
-        let size = file.seen.size;
-        self.job.meter.file_begins(file.to.as_bytes(), size, way.at.server);
-        let open =
-            store.open(&file.path.clone().into(), Access::Read).map_err(FetchError::Source)?;
-        let reading = Reading { file, open: &*open };
-        reading.begin()?;
-        if size <= SMALL_BYTES_MAX {
-            let bytes = &mut buffer[..size as usize];
-            reading.read(0, bytes)?;
-            reading.check()?;
-            self.small(way, bytes);
+    /// Sends a file as it comes.
+    fn pass_on(&self, way: &Way<'_>) -> Result<(), FetchError> {
+        let File { seen, data, .. } = &self.job.plan.files[way.attempt.file];
+        if seen.size <= SMALL_BYTES_MAX {
+            self.small(way, &self.content(way)?);
             return Ok(());
         }
-        let data = reading.data()?;
-        self.large(way, data, |draft| {
-            let sent = self.pieces(way, draft, &reading, buffer)?;
-            reading.check().map(|()| sent)
-        })
-    }
-
-    /// Sends a file of another source as it comes.
-    fn pass_on(&self, channels: &Channels<'_>, way: &Way<'_>) -> Result<(), FetchError> {
-        let size = self.size(way.attempt);
-        if size <= SMALL_BYTES_MAX {
-            self.small(way, &self.content(channels, way)?);
-            return Ok(());
-        }
-        self.large(way, size, |draft| self.relay(channels, way, draft))
+        self.large(way, *data, |draft| self.relay(way, draft))
     }
 
     fn small(&self, way: &Way<'_>, bytes: &[u8]) {
@@ -206,48 +169,20 @@ impl Run<'_> {
         }
     }
 
-    fn pieces(
+    /// The next bytes of a draft are a hole.
+    pub(super) fn hole(
         &self,
         way: &Way<'_>,
         (draft, trouble): (RequestId, &Trouble),
-        reading: &Reading<'_>,
-        buffer: &mut [u8],
-    ) -> Result<Sent, FetchError> {
-        let (at, attempt, size) = (way.at, way.attempt, reading.file.seen.size);
-        let mut from = 0;
-        while from < size {
-            let run = from..size.min(from + RUN_BYTES);
-            from = run.end;
-            for extent in reading.extents(run)? {
-                let mut data = match extent {
-                    Extent::Data(data) => data,
-                    Extent::Hole(hole) => {
-                        let (say, length) = (way.say.clone(), hole.end - hole.start);
-                        let note = trouble.clone();
-                        way.uploads.zeros(draft, hole.start, length, move |told| {
-                            let counted = if told.is_ok() { length } else { 0 };
-                            note_error(&note, told);
-                            tell(&say, Event::Answered { at, attempt, bytes: 0, written: counted });
-                        });
-                        continue;
-                    }
-                };
-                while !data.is_empty() {
-                    if let Some(error) = first(trouble) {
-                        return Err(FetchError::Server(error));
-                    }
-                    let length = (data.end - data.start).min(buffer.len() as u64);
-                    let bytes = &mut buffer[..length as usize];
-                    reading.read(data.start, bytes)?;
-                    if !self.room(at, attempt, length) {
-                        return Ok(Sent::Unwanted);
-                    }
-                    self.piece(way, (draft, trouble), data.start, bytes);
-                    data.start += length;
-                }
-            }
-        }
-        Ok(Sent::All)
+        hole: Range<u64>,
+    ) {
+        let (note, say, length) = (trouble.clone(), way.say.clone(), hole.end - hole.start);
+        let (at, attempt) = (way.at, way.attempt);
+        way.uploads.zeros(draft, hole.start, length, move |told| {
+            let written = if told.is_ok() { length } else { 0 };
+            note_error(&note, told);
+            tell(&say, Event::Answered { at, attempt, bytes: 0, written });
+        });
     }
 
     /// Sends the next bytes of a draft.
@@ -274,9 +209,6 @@ pub(super) enum Sent {
     /// Another server has the file, or this server is lost: the upload waits for no result of this attempt.
     Unwanted,
 }
-
-/// Bytes of a file in which holes are looked for at once.
-const RUN_BYTES: u64 = 64 << 20;
 
 /// Reports an event. After the end of the upload the receiver may be closed, so `send` may fail.
 pub(super) fn tell(say: &Sender<Event>, event: Event) {

@@ -3,7 +3,7 @@
 use super::UploadJob;
 use super::dirs;
 use super::queue::{GivenBack, Judged, Queue, Sending, Stage, Task, TaskId, Turn};
-use super::source::{Channels, Source};
+use super::source::{Channels, Counted};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
 use crate::census::{File, ServerId};
@@ -35,8 +35,7 @@ const FAILED: usize = usize::MAX;
 pub(super) struct Run<'a> {
     pub(super) job: &'a UploadJob<'a>,
     pub(super) there: There,
-    /// Those of the source, if it is no store of this machine.
-    pub(super) channels: Option<Channels<'a>>,
+    pub(super) channels: Channels<'a>,
     pub(super) limit: Limit,
     state: Mutex<State>,
     pub(super) changed: Condvar,
@@ -116,10 +115,7 @@ impl<'a> Run<'a> {
             State { queue, links, uploaded, tasks, gone_since: None, busy: 0, is_over: false };
         let limit = Limit::new(job.parameters.rate);
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let channels = match job.source {
-            Source::Store(_) => None,
-            Source::Channels(all, redial) => Some(Channels::new(all, redial)),
-        };
+        let channels = Channels::new(job.source.channels, job.source.redial);
         Self { job, there, channels, limit, state, changed, begin }
     }
 
@@ -237,15 +233,21 @@ impl<'a> Run<'a> {
         self.changed.notify_all();
     }
 
-    /// A meter counts for the servers of a target if the source is this machine, and for those of the source else.
     fn moved(&self, server: ServerId, bytes: u64) {
-        if let Source::Store(_) = self.job.source {
+        if self.job.source.counted == Counted::Target {
             self.job.meter.add_moved(server, bytes);
         }
     }
 
+    /// Bytes have come by a channel of the source.
+    pub(super) fn came(&self, channel: ServerId, bytes: u64) {
+        if self.job.source.counted == Counted::Source {
+            self.job.meter.add_moved(channel, bytes);
+        }
+    }
+
     fn set_lost(&self, server: ServerId, is_lost: bool) {
-        if let Source::Store(_) = self.job.source {
+        if self.job.source.counted == Counted::Target {
             self.job.meter.set_lost(server, is_lost);
         }
     }
@@ -336,9 +338,9 @@ impl<'a> Run<'a> {
     pub(super) fn uncount(&self, state: &mut State, id: TaskId, sending: Sending) {
         state.links[sending.server.0].backlog -= sending.left;
         let written = state.queue.task(id).size - sending.left;
-        match self.job.source {
-            Source::Store(_) => self.job.meter.take_back(sending.server, written),
-            Source::Channels(..) => self.job.meter.take_back_written(written),
+        match self.job.source.counted {
+            Counted::Target => self.job.meter.take_back(sending.server, written),
+            Counted::Source => self.job.meter.take_back_written(written),
         }
     }
 

@@ -2,81 +2,32 @@
 
 use crate::census::{File, ServerId};
 use crate::fetch::FetchError;
-use hikyaku_remote::Seen;
-use hikyaku_store::{
-    ErrorKind, Extent, Fetcher, FetcherTraits, Open, Store, StoreError, StorePath,
-};
-use std::ops::Range;
+use hikyaku_store::{ErrorKind, Fetcher, FetcherTraits, StoreError, StorePath};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The source of an upload.
 #[derive(Clone, Copy)]
-pub enum Source<'a> {
-    /// A store of this machine. Holes of its files stay holes.
-    Store(&'a dyn Store),
-    /// The channels of any other source, by their numbers in the plan, and what connects to one again.
-    Channels(&'a [Arc<dyn Fetcher>], Redial<'a>),
+pub struct Source<'a> {
+    /// Its channels, by their numbers in the plan.
+    pub channels: &'a [Arc<dyn Fetcher>],
+    /// Connects to a channel again whose connection was lost.
+    pub redial: Redial<'a>,
+    /// The servers that the meter of the upload has.
+    pub counted: Counted,
 }
 
-/// Connects again to a server of the source whose connection was lost.
-type Redial<'a> = &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync);
-
-/// A file of a store that is read.
-pub(super) struct Reading<'a> {
-    pub(super) file: &'a File,
-    pub(super) open: &'a dyn Open,
+/// The servers that a meter counts bytes for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Those of the source, by the bytes that come.
+    Source,
+    /// Those of the target, by the bytes that they have written.
+    Target,
 }
 
-impl Reading<'_> {
-    /// Whether it is the file that was found, before it is read.
-    pub(super) fn begin(&self) -> Result<(), FetchError> {
-        let found = self.open.found().map_err(FetchError::Source)?;
-        if Seen::from(&found) == self.file.seen { Ok(()) } else { Err(changed(self.file)) }
-    }
-
-    /// Its bytes that are not in holes.
-    pub(super) fn data(&self) -> Result<u64, FetchError> {
-        let found = self.open.found().map_err(FetchError::Source)?;
-        Ok(found.allocated.min(self.file.seen.size))
-    }
-
-    pub(super) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), FetchError> {
-        match self.open.read_at(at, into) {
-            Ok(length) if length == into.len() => Ok(()),
-            // A short read, or an error, of a file that was truncated meanwhile is a change.
-            read => {
-                self.check()?;
-                Err(read.err().map_or_else(|| changed(self.file), FetchError::Source))
-            }
-        }
-    }
-
-    /// Whether the file is still the one that was found.
-    pub(super) fn check(&self) -> Result<(), FetchError> {
-        self.begin()?;
-        let is_unchanged = self.open.is_unchanged().map_err(FetchError::Source)?;
-        if is_unchanged { Ok(()) } else { Err(changed(self.file)) }
-    }
-
-    /// Data and holes of a range, which cover it.
-    pub(super) fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>, FetchError> {
-        let extents = self.open.extents(range.clone()).map_err(FetchError::Source)?;
-        let mut end = range.start;
-        for extent in &extents {
-            let (Extent::Data(part) | Extent::Hole(part)) = extent;
-            if part.start != end {
-                return Err(changed(self.file));
-            }
-            end = part.end;
-        }
-        if end == range.end { Ok(extents) } else { Err(changed(self.file)) }
-    }
-}
-
-fn changed(file: &File) -> FetchError {
-    unreadable(file, ErrorKind::Changed)
-}
+/// Connects again to a channel of the source whose connection was lost.
+pub(super) type Redial<'a> = &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync);
 
 /// Why a file cannot be read.
 pub(super) fn unreadable(file: &File, kind: ErrorKind) -> FetchError {

@@ -3,9 +3,9 @@
 use super::*;
 use crate::choice::{Choice, Selection};
 use crate::fetch::FetchError;
-use crate::tests::{Cluster, Files, cluster_with, get, path, put, run, stores};
+use crate::tests::{Cluster, Files, cluster_with, get, path, put, random, run, stores};
 use hikyaku_remote::{Limits, RemoteError, Writes};
-use hikyaku_store::{Change, ErrorKind, Memory, Store, Time};
+use hikyaku_store::{ErrorKind, Finish, Make, Memory, Naming, Store, Time, fetchers};
 use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -59,11 +59,14 @@ type What<'a> = (&'a Arc<dyn Store>, &'a Plan);
 
 fn upload_with(cluster: &Cluster, (source, plan): What<'_>, given: &Given<'_>) -> (Fetched, Meter) {
     let meter = Meter::new(cluster.clients.len());
+    let channels = fetchers(source, 3 * cluster.clients.len()).unwrap();
+    let mut plan = plan.clone();
+    plan.is_from(channels.len());
     let job = UploadJob {
         servers: &cluster.clients,
         redial: given.redial,
-        source: Source::Store(&**source),
-        plan,
+        source: Source { channels: &channels, redial: &|_| None, counted: Counted::Target },
+        plan: &plan,
         existing: given.existing,
         pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0o022 },
@@ -185,11 +188,13 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
     let stop = AtomicBool::new(false);
     let redial = |_| Some(again.clients[0].clone());
     let meter = Meter::new(1);
-    let plan = plan(&source, "d");
+    let mut plan = plan(&source, "d");
+    let channels = fetchers(&source, 3).unwrap();
+    plan.is_from(channels.len());
     let job = UploadJob {
         servers: &cluster.clients,
         redial: &redial,
-        source: Source::Store(&*source),
+        source: Source { channels: &channels, redial: &|_| None, counted: Counted::Target },
         plan: &plan,
         existing: Existing::Replaced,
         pass: Pass::Copy,
@@ -225,12 +230,54 @@ fn files_that_no_server_can_take_any_more_fail() {
 }
 
 #[test]
+fn holes_of_a_file_are_not_sent_and_become_holes() {
+    let all = Memory::default();
+    all.make_dir(&path("d"), 0o755).unwrap();
+    let mib = MB as usize;
+    // Holes at the begin, in the middle, and at the end; a segment that is partly a hole; no data at all.
+    let files: Files = [
+        (40 * mib, vec![(20 * mib, mib), (30 * mib + 5, 70_000)]),
+        (3 * mib + 100, vec![(0, 10), (3 * mib, 100)]),
+        (9 * mib, Vec::new()),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(number, (size, data))| {
+        let draft = all.create(&path(&format!("d/{number}")), &Make::default()).unwrap();
+        let mut bytes = vec![0; size];
+        for (at, length) in data {
+            bytes[at..at + length].copy_from_slice(&random(at as u64, length));
+            draft.write_at(at as u64, &bytes[at..at + length]).unwrap();
+        }
+        draft.set_len(size as u64).unwrap();
+        draft.name(Naming::Replace, &Finish::default()).unwrap();
+        (format!("d/{number}"), bytes)
+    })
+    .collect();
+    let source: Arc<dyn Store> = Arc::new(all);
+    let stores = empty(1);
+    let cluster = servers(&stores, None);
+    let sent = uploaded(&cluster, (&source, &plan(&source, "d")));
+    assert_eq!((sent.files, sent.failed.len()), (3, 0), "{:?}", sent.failed);
+    for (name, bytes) in &files {
+        assert!(get(&stores[0], name).as_ref() == Some(bytes), "{name}");
+        let used = |store: &dyn Store| store.look(&path(name)).unwrap().allocated;
+        let (before, after) = (used(&*source), used(&*stores[0]));
+        assert!(after <= before.next_multiple_of(MB) + 3 * MB, "{name}: {before}, {after}");
+    }
+}
+
+#[test]
 fn a_file_that_changed_since_it_was_found_fails_alone() {
     let (source, _) = tree();
     let plan = plan(&source, "d");
     for changed in ["d/file 5", "d/file 6"] {
-        let modified = Some(Time { secs: 2_000_000, nanos: 0 });
-        source.change(&path(changed), &Change { modified, ..Change::default() }).unwrap();
+        // The file keeps its size and time: its content has another version.
+        let found = source.look(&path(changed)).unwrap();
+        let draft = source.create(&path(changed), &Make::default()).unwrap();
+        draft.write_at(0, &vec![1; found.size as usize]).unwrap();
+        let finish = Finish { modified: Some(found.modified), ..Finish::default() };
+        draft.name(Naming::Replace, &finish).unwrap();
     }
     let stores = empty(2);
     let sent = uploaded(&servers(&stores, None), (&source, &plan));

@@ -131,12 +131,14 @@ impl RemoteDraft {
     fn begin(&self) -> std::result::Result<Sent, ErrorKind> {
         let (uploads, place) = (self.store.uploads()?, self.store.inner.drafts.place()?);
         let id = if self.store.client().has(UNSIZED_UPLOADS) {
-            uploads.begin_unsized(&self.path, self.make.size, self.note())
+            // What the server reserves would fill holes.
+            let expected = self.make.size.filter(|_| !self.make.has_holes());
+            uploads.begin_unsized(&self.path, expected, self.note())
         } else {
             let size = self.make.size.ok_or(ErrorKind::of(Errno::OPNOTSUPP))?;
             let (mode, modified) = (Some(MODE_UNTIL_NAMED), self.make.modified);
             let file = NewFile { size, ..self.file(0, (mode, modified), Taken::Replaced) };
-            uploads.begin(file, size, self.note())
+            uploads.begin(file, self.make.data.unwrap_or(size), self.note())
         };
         Ok(Sent { uploads, id, bytes: 0, place })
     }
@@ -247,7 +249,10 @@ impl Draft for RemoteDraft {
             }
             stage => {
                 let sent = doing.or(self.sent(stage))?;
-                doing.or(self.send(sent, at, bytes))?;
+                // Zeros are not sent: the server makes a hole of the gap.
+                if !self.make.has_holes() || bytes.iter().any(|byte| *byte != 0) {
+                    doing.or(self.send(sent, at, bytes))?;
+                }
             }
         }
         writing.length = writing.length.max(end);

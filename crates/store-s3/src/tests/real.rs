@@ -132,7 +132,7 @@ fn a_large_file_goes_in_parts_and_comes_in_ranges() {
     let s3 = server.bucket();
     let whole = bytes(1, (40 << 20) + 12_345);
     let time = Time { secs: 1_234_567_890, nanos: 987_654_321 };
-    let make = Make { size: Some(whole.len() as u64), modified: Some(time) };
+    let make = Make { size: Some(whole.len() as u64), modified: Some(time), ..Make::default() };
     let begin = || {
         let draft = s3.create(&path("large"), &make).unwrap();
         for (at, block) in (0..).zip(whole.chunks(1 << 20)) {
@@ -220,7 +220,7 @@ fn a_server_that_breaks_the_rules_is_noticed() {
     assert!(!s3.abilities().name_if_absent, "it replaces what is there");
     let whole = bytes(2, (20 << 20) + 7);
     let draft =
-        s3.create(&path("f"), &Make { size: Some(whole.len() as u64), modified: None }).unwrap();
+        s3.create(&path("f"), &Make { size: Some(whole.len() as u64), ..Make::default() }).unwrap();
     for (at, block) in (0..).zip(whole.chunks(1 << 20)) {
         draft.write_at(at << 20, block).unwrap();
     }

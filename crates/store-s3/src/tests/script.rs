@@ -267,7 +267,8 @@ fn a_failure_within_an_answer_of_success_is_one_and_the_parts_are_dropped() {
         Some("PUT") => told("200 OK", "etag: \"p\"\r\n", b""),
         _ => told("204 No Content", "", b""),
     });
-    let make = Make { size: Some(20 << 20), modified: Some(Time { secs: 7, nanos: 0 }) };
+    let modified = Some(Time { secs: 7, nanos: 0 });
+    let make = Make { size: Some(20 << 20), modified, ..Make::default() };
     let draft = s3.create(&path("f"), &make).unwrap();
     for mib in 0..20 {
         draft.write_at(mib << 20, &vec![mib as u8; 1 << 20]).unwrap();

@@ -7,8 +7,8 @@ use super::{
 use crate::abilities::{Latency, Versions};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::StorePath;
-use crate::store::{Access, Open, Store};
-use hikyaku_transfer::Geometry;
+use crate::store::{Access, Extent, Open, Store};
+use hikyaku_transfer::{Geometry, SEGMENT};
 use hikyaku_units::Rate;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -98,6 +98,21 @@ impl Fetcher for StoreFetcher {
         self.check(file, &*open)?;
         segments.end(each);
         Ok(0)
+    }
+
+    fn holes(&self, file: &Wanted) -> Result<Vec<Range<u64>>, FetchError> {
+        if !self.shared.store.abilities().holes {
+            return Ok(Vec::new());
+        }
+        let open = self.open(file)?;
+        let extents = open.extents(0..file.size).map_err(|error| failed(error.kind))?;
+        let hole = |extent: Extent| match extent {
+            Extent::Hole(hole) => Some(whole_segments(hole, file.size)),
+            Extent::Data(_) => None,
+        };
+        let holes = extents.into_iter().filter_map(hole).filter(|hole| !hole.is_empty()).collect();
+        self.check(file, &*open)?;
+        Ok(holes)
     }
 
     fn small(
@@ -234,6 +249,12 @@ impl StoreFetcher {
     fn forget(&self, file: &Wanted) {
         lock(&self.shared.opened).retain(|(other, _)| other != file);
     }
+}
+
+/// The whole segments in a hole of a file of this size.
+fn whole_segments(hole: Range<u64>, size: u64) -> Range<u64> {
+    let end = if hole.end < size { hole.end - hole.end % SEGMENT } else { size };
+    hole.start.next_multiple_of(SEGMENT).min(end)..end
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::census::census;
 use crate::tests::{cluster_of, same_names};
-use hikyaku_store::{Fetcher, StorePath, fetchers};
+use hikyaku_store::{Fetcher, StorePath};
 
 /// What came of an upload of these files by these channels.
 fn passed_on(target: &Cluster, channels: &[Arc<dyn Fetcher>], plan: &Plan) -> (Fetched, Meter) {
@@ -11,7 +11,7 @@ fn passed_on(target: &Cluster, channels: &[Arc<dyn Fetcher>], plan: &Plan) -> (F
     let job = UploadJob {
         servers: &target.clients,
         redial: &|_| None,
-        source: Source::Channels(channels, &|_| None),
+        source: Source { channels, redial: &|_| None, counted: Counted::Source },
         plan,
         existing: Existing::Replaced,
         pass: Pass::Copy,
