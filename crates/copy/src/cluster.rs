@@ -18,7 +18,6 @@ use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
 use beside::beside;
-use ends::Part;
 use hikyaku_console::{
     Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures, UPDATE_EVERY,
     headline, print_end, printed, unwritten,
@@ -26,6 +25,7 @@ use hikyaku_console::{
 use hikyaku_fs::Shown;
 use hikyaku_mover::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_run_log::Recorder;
+use hikyaku_stores::Location;
 use hikyaku_transfer::{FailureKind, FileHash, Pass};
 use order::Order;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,20 +71,19 @@ pub(crate) fn run(
 fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result<()> {
     let target = TargetEnd::new(order, &transfer.target)?;
     for part in &transfer.parts {
-        let (written, together) = (part.written(), order.together(part));
-        let choice = &order.choice(&written);
-        let copied = match (part, &transfer.target) {
-            (Part::Here(all), End::Daemons(servers)) => {
-                daemons::upload(order, (all, choice, together), servers, outcome)
+        let (choice, together) = (&order.choice(), order.together(part));
+        let copied = match (part.0.first(), &transfer.target) {
+            (Some(Location::Local(_)), End::Daemons(servers)) => {
+                let paths = (&*part.paths(), choice, together);
+                daemons::upload(order, paths, servers, outcome)
             }
-            (Part::Here(all), _) => here::copy(order, (all, choice, together), &target, outcome),
-            (Part::Daemons(all), _) => {
-                daemons::copy(order, (all, choice, together), &target, outcome)
+            (Some(Location::Local(_)), _) => {
+                here::copy(order, (&part.paths(), choice, together), &target, outcome)
             }
-            (Part::Gfarm(all), _) => gfarm::copy(order, (all, choice, together), &target, outcome),
-            (Part::Stored(all), _) => {
-                stored::copy(order, (all, choice, together), &target, outcome)
+            (Some(Location::Servers(_)), _) => {
+                daemons::copy(order, (&part.servers(), choice, together), &target, outcome)
             }
+            (_, _) => stored::copy(order, (&part.0, choice, together), &target, outcome),
         };
         beside(order, (transfer.parts.len(), &part.name()), copied, outcome)?;
     }

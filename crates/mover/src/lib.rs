@@ -50,10 +50,9 @@ pub use losses::Loss;
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{
-    Arriving, ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState,
-    HostStatus, Landed, Landing, Met, Modes, NamedSource, Origin, Parameters, ServerParameters,
-    Session, SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload, named,
-    remote_path, unfit,
+    ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState, HostStatus,
+    Landed, Listed, Met, Modes, NamedSource, Parameters, ServerParameters, Session, SessionError,
+    Setup, Several, Sources, Streams, Target, Together, Up, Upload, named, remote_path,
 };
 pub use upload::{Counted, Source, UploadJob, upload};
 pub use watch::{Direction, Watch};

@@ -12,6 +12,7 @@
 mod destination;
 mod download;
 mod error;
+mod landed;
 mod landing;
 mod led;
 mod log;
@@ -24,13 +25,17 @@ mod target;
 mod upload;
 
 pub use destination::{Destination, Together};
-pub use download::{Download, unfit};
+pub use download::Download;
 pub use error::{Done, Failed, HostError, SessionError};
-pub use landing::{Arriving, Landing, Origin, Streams};
+use landed::unfit;
+pub use landed::{Landed, Listed};
+use landing::Arriving;
+pub use landing::Streams;
+pub(crate) use landing::{Landing, Origin};
 pub use place::Several;
 pub use read::Held;
 pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
-pub use sources::{Landed, NamedSource, Sources};
+pub use sources::{NamedSource, Sources};
 pub use status::{HostState, HostStatus, Up};
 pub(crate) use target::Dirs;
 pub use target::Target;

@@ -22,7 +22,6 @@ mod open;
 mod opens;
 mod place;
 mod pool;
-mod resolve;
 mod store;
 mod survey;
 mod update;
@@ -33,5 +32,4 @@ mod tests;
 
 pub use gfarm::{ConnectGfarm, Gfarm, Here, Trouble};
 pub use node::Node;
-pub use resolve::Led;
 pub use survey::{Survey, Surveyed, survey};

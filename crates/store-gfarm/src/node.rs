@@ -7,10 +7,8 @@ use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
 use crate::opens::TOGETHER_MAX;
 use crate::pool::{LANES_MAX, Pool};
-use crate::resolve::Led;
 use hikyaku_gfarm::{Address, CallError, Code, Handle, Metadata, OpenFile};
 use hikyaku_store::{ContentToken, Cut, ErrorKind, Paced};
-use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -22,8 +20,6 @@ use std::thread;
 pub struct Node {
     pool: Pool,
     paced: Paced,
-    /// How the paths that it is asked for are called at gfmd, if links led to them.
-    led: Option<Led>,
 }
 
 /// A file that is wanted.
@@ -48,18 +44,7 @@ type Content = (usize, Result<Vec<u8>, ErrorKind>);
 impl Node {
     /// A node that has not been connected to.
     pub fn new(gfarm: Arc<Gfarm>, address: Address) -> Self {
-        Self { pool: Pool::new(gfarm, address), paced: Paced::default(), led: None }
-    }
-
-    /// The node, for the paths of a survey ([`Survey::led`](crate::Survey::led)).
-    #[must_use]
-    pub fn led_by(self, led: Option<Led>) -> Self {
-        Self { led, ..self }
-    }
-
-    /// The path at gfmd.
-    fn real<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
-        self.led.as_ref().map_or(Cow::Borrowed(path), |led| Cow::Owned(led.real(path)))
+        Self { pool: Pool::new(gfarm, address), paced: Paced::default() }
     }
 
     /// Host and port.
@@ -93,10 +78,9 @@ impl Node {
         arrived: &dyn Fn(u64),
         mut each: impl FnMut(u64, &[u8]),
     ) -> Result<(), Trouble> {
-        let path = &*self.real(file.path);
         let is_open = |lane: &Lane| lane.file().is_some_and(|open| file.is(open.stat.handle));
         self.pool.with_lane(is_open, |lane| {
-            if !is_open(lane) && !file.is(lane.open(path)?.stat.handle) {
+            if !is_open(lane) && !file.is(lane.open(file.path)?.stat.handle) {
                 return Err(Trouble::Refused(ErrorKind::Changed));
             }
             let (mut done, mut last) = (0, (0, Vec::new()));
@@ -168,8 +152,7 @@ impl Node {
         arrived: &(impl Fn(u64) -> bool + Sync),
         each: &mut dyn FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<Vec<usize>, Trouble> {
-        let paths: Vec<_> = portion.iter().map(|&index| self.real(files[index].path)).collect();
-        let paths: Vec<&[u8]> = paths.iter().map(|path| &**path).collect();
+        let paths: Vec<&[u8]> = portion.iter().map(|&index| files[index].path).collect();
         let (session, opened) = self.pool.gfarm().ask(|session| session.open(&paths))?;
         let has_opened = opened.iter().any(Result::is_ok);
         let (mut open, mut told, mut later) = (Vec::new(), HashMap::new(), Vec::new());

@@ -1,7 +1,6 @@
 //! Everything below a path, with the nodes that have it.
 
 use crate::gfarm::{Gfarm, Trouble};
-use crate::resolve::{Led, resolve};
 use crate::walk::walk;
 use hikyaku_gfarm::Address;
 use hikyaku_store::{ErrorKind, Found, StorePath};
@@ -15,8 +14,6 @@ pub struct Survey {
     pub all: Vec<Surveyed>,
     /// The nodes that have replicas of files in `all`.
     pub nodes: Vec<Address>,
-    /// How the paths here are called at gfmd, if links led to the root. [`Node::led_by`](crate::Node::led_by) has to know it.
-    pub led: Option<Led>,
 }
 
 /// A name that was found.
@@ -35,34 +32,30 @@ pub struct Surveyed {
 /// Names that one survey may have: some 2 GB of memory with long paths.
 const NAMES_MAX: usize = 10_000_000;
 
-/// Lists everything at and below `root`. Unreadable entries are listed with the error. Symbolic links on the way to the root
-/// are followed, since the user has named it; all paths begin with the root as it was named. Those below it are listed as
-/// links.
+/// Lists everything at and below `root`. Unreadable entries are listed with the error. Symbolic links are listed as links,
+/// and none may be in the path of the root.
 ///
 /// # Errors
 ///
-/// There is nothing at `root`, or gfmd cannot be reached.
+/// `root` does not exist, or gfmd cannot be reached.
 pub fn survey(gfarm: &Gfarm, root: &StorePath) -> Result<Survey, Trouble> {
-    let (named, root) = (root, resolve(gfarm, root)?);
-    let led = Led::new(named, &root);
     let mut numbers = Numbers::of(gfarm)?;
     let mut all = BTreeMap::new();
     walk(gfarm, root.as_bytes(), &mut |entry| {
-        let path = led.as_ref().map_or_else(|| entry.path.clone(), |led| led.shown(&entry.path));
         let nodes = entry.replicas.iter().filter(|replica| replica.is_up);
         let one = Surveyed {
-            path: path.clone(),
+            path: entry.path.clone(),
             found: entry.found,
             link: entry.link,
             at: nodes.filter_map(|replica| numbers.of_host(&replica.host)).collect(),
         };
-        all.insert(path, one);
+        all.insert(entry.path, one);
         if all.len() > NAMES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if all.len() > NAMES_MAX {
         return Err(Trouble::Refused(ErrorKind::TooLarge));
     }
-    Ok(Survey { all: all.into_values().collect(), nodes: numbers.nodes, led })
+    Ok(Survey { all: all.into_values().collect(), nodes: numbers.nodes })
 }
 
 /// Numbers of the nodes that are needed.

@@ -193,6 +193,14 @@ impl Storage {
         }
     }
 
+    /// The Gfarm file system, if it is one: its nodes send files themselves.
+    pub const fn gfarm(&self) -> Option<&Arc<Gfarm>> {
+        match &self.0 {
+            Connected::Gfarm(gfarm) => Some(gfarm),
+            _ => None,
+        }
+    }
+
     /// A change that would make it faster, for the user.
     pub fn advice(&self) -> Option<&str> {
         match &self.0 {

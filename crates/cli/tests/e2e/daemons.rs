@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 use std::thread;
+use std::time::Duration;
 
 /// Copies.
 fn cp(client: &Client, arguments: &[&str]) -> Output {
@@ -246,27 +247,45 @@ fn options_and_settings_choose_the_carrier_and_the_family_of_a_status() {
 }
 
 #[test]
-fn a_pattern_is_a_name_for_daemons_and_that_is_told() {
+fn patterns_match_the_names_of_all_daemons() {
     let client = Client::new("daemon-patterns");
     let keys = client.authorized("keys", "");
-    let root = client.at("root");
-    fs::create_dir(&root).unwrap();
-    fs::write(root.join("f1"), "one").unwrap();
-    fs::write(root.join("[a]"), "itself").unwrap();
-    let daemon = Daemon::start(&client, &root, &keys);
-    let at = |path: &str| format!("hikyaku://{}/{path}", daemon.address);
-    let out = client.at("out");
-    let out = out.to_str().unwrap();
-    for pattern in ["f*", "f?", "[f]1"] {
-        let refused = cp(&client, &[&at(pattern), out]);
-        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
-        let text = said(&refused);
-        assert!(text.contains("patterns are not possible with daemons"), "{text}");
-        assert!(text.contains("try: ") && !client.at("out").exists(), "{text}");
+    let (one, two) = (client.at("one"), client.at("two"));
+    for (root, names) in [(&one, ["f1", "[a]", "d1/x"]), (&two, ["f2", "f1", "d2/y"])] {
+        for name in names {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, name).unwrap();
+            let time = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+            fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
     }
-    assert_eq!(cp(&client, &[&at("[a]"), out]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(out).unwrap(), "itself");
-    assert_eq!(cp(&client, &[&at("none"), out]).status.code(), Some(6));
+    let (first, second) =
+        (Daemon::start(&client, &one, &keys), Daemon::start(&client, &two, &keys));
+    let at = |path: &str| format!("hikyaku://{},{}/{path}", first.address, second.address);
+    let copied = |pattern: &str, flags: &[&str]| {
+        let out = client.at("out");
+        let _ = fs::remove_dir_all(&out);
+        fs::create_dir(&out).unwrap();
+        let source = at(pattern);
+        let words = [flags, &[source.as_str(), out.to_str().unwrap()][..]].concat();
+        let copy = cp(&client, &words);
+        assert_eq!(copy.status.code(), Some(0), "{pattern}: {}", said(&copy));
+        let mut names: Vec<String> = (fs::read_dir(&out).unwrap())
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(copied("f*", &[]), ["f1", "f2"]);
+    assert_eq!(copied("[f]1", &[]), ["f1"]);
+    assert_eq!(copied("[a]", &[]), ["[a]"], "a name that looks like a pattern");
+    assert_eq!(copied("d*", &["-r"]), ["d1", "d2"]);
+    assert_eq!(copied("d?/*", &[]), ["x", "y"]);
+    let out = client.at("new");
+    let none = cp(&client, &[&at("g*"), out.to_str().unwrap()]);
+    assert_eq!(none.status.code(), Some(6), "{}", said(&none));
+    assert!(said(&none).contains("no such file") && !out.exists(), "{}", said(&none));
 }
 
 #[test]

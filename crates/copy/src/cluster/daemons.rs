@@ -4,7 +4,9 @@ use super::order::written;
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, follow, start};
 use anyhow::{Context, Result};
-use hikyaku_mover::{Choice, Direction, Download, Meter, Together, Upload, Watch, remote_path};
+use hikyaku_mover::{
+    Choice, Direction, Download, Meter, SessionError, Together, Upload, Watch, remote_path,
+};
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_store::StorePath;
 use std::path::PathBuf;
@@ -17,11 +19,22 @@ pub(super) fn copy(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let first = sources.first().context("no source")?;
-    let paths: Vec<StorePath> = (sources.iter().map(|source| remote_path(&source.path)))
-        .collect::<Result<_, _>>()
+    let named: Vec<(StorePath, Ending)> = (sources.iter())
+        .map(|source| Ok((remote_path(&source.path)?, source.ending)))
+        .collect::<Result<_, SessionError>>()
         .map_err(start::of_session)?;
     let connected = start::connect(order, first)?;
     let session = &connected.session;
+    let stopped = session.clone();
+    let _stopped = order.scope.on_stop(move || stopped.close("stopped by the user"));
+    let (mut paths, mut dirs, mut contents) = (Vec::new(), Vec::new(), Vec::new());
+    for (path, ending) in &named {
+        let all = session.matching(path).map_err(start::of_session)?;
+        dirs.extend(all.iter().filter(|_| *ending != Ending::Name).cloned());
+        contents.extend(all.iter().filter(|_| *ending == Ending::Contents).cloned());
+        paths.extend(all);
+    }
+    let choice = &Choice { dirs: &dirs, contents: &contents, ..*choice };
     let destination = target.destination()?;
     let watch = outcome.watch(&session.names(), Some(session), Direction::In);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
@@ -37,7 +50,7 @@ pub(super) fn copy(
             stop,
         })
     })?;
-    let mut done = done.map_err(|error| start::of_download(error, sources))?;
+    let mut done = done.map_err(start::of_session)?;
     let losses = std::mem::take(&mut done.losses);
     shown.end(done, Direction::In, outcome)?;
     order.note(&losses);

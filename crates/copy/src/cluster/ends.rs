@@ -4,11 +4,9 @@
 use crate::table::{TABLE, Towards, way};
 use anyhow::Result;
 use hikyaku_console::{Way, misuse};
-use hikyaku_fs::{Shown, descriptor_number};
-use hikyaku_reach::dial::{Ending, Servers};
-use hikyaku_store::StorePath;
-use hikyaku_stores::{GfarmPath, Location};
-use std::os::unix::ffi::OsStrExt;
+use hikyaku_fs::descriptor_number;
+use hikyaku_reach::dial::Servers;
+use hikyaku_stores::Location;
 use std::path::PathBuf;
 
 /// The sources and the target of a copy.
@@ -21,16 +19,7 @@ pub(crate) struct Transfer {
 
 /// Sources of one storage that follow each other.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
-    /// Paths of this machine.
-    Here(Vec<PathBuf>),
-    /// Paths on the same daemons.
-    Daemons(Vec<Servers>),
-    /// Paths in a Gfarm file system, whose nodes send the files.
-    Gfarm(Vec<GfarmPath>),
-    /// Locations in another storage.
-    Stored(Vec<Location>),
-}
+pub(crate) struct Part(pub(super) Vec<Location>);
 
 /// The target.
 #[derive(Clone, Debug)]
@@ -41,14 +30,6 @@ pub(crate) enum End {
     Daemons(Servers),
     /// A location in another storage.
     Stored(Location),
-}
-
-/// Paths of sources that were written as directories.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    pub(super) dirs: Vec<StorePath>,
-    /// Those of them that were written as the entries of the directory.
-    pub(super) contents: Vec<StorePath>,
 }
 
 impl Transfer {
@@ -74,36 +55,17 @@ impl Transfer {
         };
         let mut parts: Vec<Part> = Vec::new();
         for source in sources {
-            match (source, parts.last_mut()) {
-                (Location::Local(path), Some(Part::Here(all))) => all.push(path),
-                (Location::Local(path), _) => parts.push(Part::Here(vec![path])),
-                (Location::Servers(from), Some(Part::Daemons(all)))
-                    if all.first().is_some_and(|first| first.servers == from.servers) =>
-                {
-                    all.push(from);
+            match parts.last_mut() {
+                Some(Part(all)) if all.first().is_some_and(|first| first.is_beside(&source)) => {
+                    all.push(source);
                 }
-                (Location::Servers(from), _) => parts.push(Part::Daemons(vec![from])),
-                (Location::Gfarm(from), Some(Part::Gfarm(all)))
-                    if all.first().is_some_and(|first| first.server == from.server) =>
-                {
-                    all.push(from);
-                }
-                (Location::Gfarm(from), _) => parts.push(Part::Gfarm(vec![from])),
-                (from, Some(Part::Stored(all)))
-                    if all.first().is_some_and(|first| first.is_beside(&from)) =>
-                {
-                    all.push(from);
-                }
-                (from, _) => parts.push(Part::Stored(vec![from])),
+                _ => parts.push(Part(vec![source])),
             }
         }
         let transfer = Self { parts, target };
-        let mut here = transfer.parts.iter().flat_map(|part| match part {
-            Part::Here(paths) => &paths[..],
-            Part::Daemons(_) | Part::Gfarm(_) | Part::Stored(_) => &[],
-        });
+        let mut here = transfer.parts.iter().flat_map(Part::paths);
         // A store of a server needs the size of a file before its first byte.
-        if here.any(|path| descriptor_number(path).is_some()) {
+        if here.any(|path| descriptor_number(&path).is_some()) {
             let way = transfer.ways().first().map(|way| TABLE.named(*way)).unwrap_or_default();
             return Err(misuse(
                 format!("standard input is not possible for {way}"),
@@ -120,11 +82,9 @@ impl Transfer {
             End::Daemons(_) => Some(Way::ToDaemons),
             End::Stored(at) => Some(way(at, Towards::Storage)),
         };
-        let from = self.parts.iter().filter_map(|part| match part {
-            Part::Here(_) => None,
-            Part::Daemons(_) => Some(Way::FromDaemons),
-            Part::Gfarm(_) => Some(Way::FromGfarm),
-            Part::Stored(all) => all.first().map(|at| way(at, Towards::Away)),
+        let from = self.parts.iter().filter_map(|Part(all)| match all.first()? {
+            Location::Local(_) => None,
+            from => Some(way(from, Towards::Away)),
         });
         let mut ways: Vec<Way> = from.chain(into).collect();
         ways.sort_unstable();
@@ -132,10 +92,12 @@ impl Transfer {
         ways
     }
 
-    /// Whether daemons take part.
+    /// Whether daemons may take part. Those of a Gfarm file system are on its nodes.
     pub(super) fn has_daemons(&self) -> bool {
-        matches!(self.target, End::Daemons(_))
-            || self.parts.iter().any(|part| matches!(part, Part::Daemons(_) | Part::Gfarm(_)))
+        let may_have = |Part(all): &Part| {
+            matches!(all.first(), Some(Location::Servers(_) | Location::Gfarm(_)))
+        };
+        matches!(self.target, End::Daemons(_)) || self.parts.iter().any(may_have)
     }
 
     /// The number of sources.
@@ -156,56 +118,35 @@ impl Transfer {
 }
 
 impl Part {
-    pub(super) fn sources(&self) -> usize {
-        match self {
-            Self::Here(all) => all.len(),
-            Self::Daemons(all) => all.len(),
-            Self::Gfarm(all) => all.len(),
-            Self::Stored(all) => all.len(),
-        }
+    pub(super) const fn sources(&self) -> usize {
+        self.0.len()
     }
 
     /// The first of the sources, for people.
     pub(super) fn name(&self) -> String {
-        let name = match self {
-            Self::Here(all) => {
-                all.first().map(|path| Shown::new(path.as_os_str().as_bytes()).to_string())
-            }
-            Self::Daemons(all) => all.first().map(ToString::to_string),
-            Self::Gfarm(all) => all.first().map(ToString::to_string),
-            Self::Stored(all) => all.first().map(ToString::to_string),
-        };
-        name.unwrap_or_default()
+        self.0.first().map(ToString::to_string).unwrap_or_default()
     }
 
     fn hosts(&self) -> Vec<String> {
-        match self {
-            Self::Here(_) => Vec::new(),
-            Self::Daemons(all) => {
-                all.iter().cloned().map(Location::Servers).flat_map(|at| at.hosts()).collect()
-            }
-            Self::Gfarm(all) => {
-                all.iter().cloned().map(Location::Gfarm).flat_map(|at| at.hosts()).collect()
-            }
-            Self::Stored(all) => all.iter().flat_map(Location::hosts).collect(),
-        }
+        self.0.iter().flat_map(Location::hosts).collect()
     }
 
-    /// How the paths on daemons and in Gfarm were written. Those of other storages are known when the storage is open.
-    pub(super) fn written(&self) -> Written {
-        let paths: Vec<(&[u8], Ending)> = match self {
-            Self::Here(_) | Self::Stored(_) => Vec::new(),
-            Self::Daemons(all) => all.iter().map(|from| (&*from.path, from.ending)).collect(),
-            Self::Gfarm(all) => all.iter().map(|from| (&*from.path, from.ending)).collect(),
+    /// The sources on this machine.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let path = |at: &Location| match at {
+            Location::Local(path) => Some(path.clone()),
+            _ => None,
         };
-        let written = |is_so: fn(Ending) -> bool| {
-            let paths = paths.iter().filter(|(_, ending)| is_so(*ending));
-            paths.filter_map(|(path, _)| StorePath::new(path).ok()).collect()
+        self.0.iter().filter_map(path).collect()
+    }
+
+    /// The sources on daemons, which are the same for all of them.
+    pub(super) fn servers(&self) -> Vec<Servers> {
+        let servers = |at: &Location| match at {
+            Location::Servers(servers) => Some(servers.clone()),
+            _ => None,
         };
-        Written {
-            dirs: written(|ending| ending != Ending::Name),
-            contents: written(|ending| ending == Ending::Contents),
-        }
+        self.0.iter().filter_map(servers).collect()
     }
 }
 

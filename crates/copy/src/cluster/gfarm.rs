@@ -1,22 +1,13 @@
-//! Copies from a Gfarm file system, from the nodes that have the files: by Gfarm's own protocol, or by daemons on them.
+//! The nodes of a Gfarm file system as the channels of a source: they send files by Gfarm's own protocol, or by daemons on them.
 
-use super::beside::beside;
-use super::direct::{Fetching, bring};
-use super::target::TargetEnd;
-use super::{Order, Outcome, start};
+use super::{Order, start};
 use crate::outcome::failed;
-use anyhow::{Context, Error, Result};
-use hikyaku_console::{Tone, headline, say, with_remedy};
-use hikyaku_job::in_store;
-use hikyaku_mover::{
-    Arriving, Choice, Direction, Done, Plan, ServerId, Session, Together, failure_kind,
-    gfarm_census, remote_path, unfit,
-};
+use anyhow::Result;
+use hikyaku_console::{Tone, headline, say};
+use hikyaku_mover::{Census, ServerId, Session, failure_kind, gfarm_census};
 use hikyaku_reach::dial::{Address, Ending, Servers};
-use hikyaku_store::Fetcher;
-use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Node, Survey, Trouble, survey};
-use hikyaku_stores::GfarmPath;
-use hikyaku_transfer::FailureKind;
+use hikyaku_store::{Fetcher, StorePath};
+use hikyaku_store_gfarm::{Gfarm, Node, Survey, Trouble, survey};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,113 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Copies what the file system has at these paths, which were written so.
-pub(super) fn copy(
-    order: &Order<'_>,
-    (sources, choice, together): (&[GfarmPath], &Choice<'_>, Together<'_>),
-    target: &TargetEnd<'_>,
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let first = sources.first().context("no source")?;
-    let gfarm = Arc::new(Gfarm::connect(first.server.clone()).map_err(explained)?);
-    let stopped = gfarm.clone();
-    let _stopped = order.scope.on_stop(move || stopped.stop());
-    let sources = &expanded(&gfarm, sources)?;
-    for source in sources {
-        let of = (source, sources.len(), choice, together);
-        let copied = one(order, &gfarm, of, target, outcome);
-        let number = sources.len() + together.others;
-        beside(order, (number, &source.to_string()), copied, outcome)?;
-    }
-    Ok(())
-}
-
-/// Copies the files of one source. The number beside the source counts all sources.
-fn one(
-    order: &Order<'_>,
-    gfarm: &Arc<Gfarm>,
-    (source, sources, choice, together): (&GfarmPath, usize, &Choice<'_>, Together<'_>),
-    target: &TargetEnd<'_>,
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let root = remote_path(&source.path).map_err(start::of_session)?;
-    let survey = survey(gfarm, &root).map_err(|trouble| told(source, &trouble))?;
-    let nodes: Vec<Arc<Node>> = survey
-        .nodes
-        .iter()
-        .map(|address| Node::new(gfarm.clone(), address.clone()).led_by(survey.led.clone()))
-        .map(Arc::new)
-        .collect();
-    let session = daemons(order, &survey)?;
-    let all = Nodes::new(&nodes, session.as_ref());
-    let reached = all.reach(&survey);
-    if order.plan.verbosity() > 0 {
-        reached.iter().for_each(|one| say(Tone::Note, one));
-    }
-    let number = |node: usize| reached.iter().position(|one| one.node == node).map(ServerId);
-    // A tree without bytes needs no node, and the census a place to stand on.
-    let mut found = gfarm_census(&survey, reached.len().max(1), number);
-    let kind = found
-        .choose((&root, &root), choice)
-        .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
-    let renamed = together.renamed(sources, choice.meant(&root));
-    let streams = &order.streams();
-    let (pass, name) = (choice.pass, source.to_string());
-    let origin = choice.origin(&name);
-    let arriving = Arriving { renamed, kind, pass, streams, origin };
-    let landing =
-        target.destination()?.landing((&root, &root), arriving).map_err(start::of_session)?;
-    let mut plan = Plan::of(found, &landing);
-    let origin = source.server.as_ref().map_or_else(String::new, ToString::to_string);
-    together.claim(sources, &format!("gfarm://{origin}"), &mut plan);
-    let servers: Vec<Arc<dyn Fetcher>> = reached.iter().map(|one| one.server.clone()).collect();
-    let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
-    let what = Fetching {
-        servers: &servers,
-        pools: &[],
-        names: &names,
-        session: all.session,
-        plan: &plan,
-        store: landing.store.clone(),
-        taking: landing.taking,
-        journal: landing.journal.as_ref(),
-        direction: Direction::In,
-        done: Done::default(),
-        modes: order.modes(),
-        redial: &|server: ServerId| all.again(reached.get(server.0)?),
-        after_loss: "the others have taken over",
-        remark: &|| all.metadata_away(),
-    };
-    bring(order, what, outcome)
-}
-
-/// What the sources mean: those that are patterns stand for all that matches them.
-fn expanded(gfarm: &Gfarm, sources: &[GfarmPath]) -> Result<Vec<GfarmPath>> {
-    let mut all = Vec::new();
-    for source in sources {
-        let root = remote_path(&source.path).map_err(start::of_session)?;
-        let matching =
-            in_store(gfarm, &root).map_err(|error| told(source, &Trouble::Refused(error.kind)))?;
-        let server = || source.server.clone();
-        all.extend(matching.into_iter().map(|path| GfarmPath {
-            server: server(),
-            path: path.as_bytes().to_vec(),
-            ending: source.ending,
-        }));
-    }
-    Ok(all)
-}
-
-/// The daemons on the nodes, if they are wanted.
+/// The daemons on the nodes, if the user wants them.
 fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
     let Some(port) = order.plan.transport.gfarm_daemons.filter(|_| !survey.nodes.is_empty()) else {
         return Ok(None);
     };
-    if survey.led.is_some() {
-        // A daemon knows the files by their own paths only.
-        say(Tone::Note, "the source is behind a symbolic link: it comes by Gfarm's own protocol");
-        return Ok(None);
-    }
     let address = |node: &hikyaku_gfarm::Address| Address { host: node.host.clone(), port };
     let servers = survey.nodes.iter().map(address).collect();
     let servers = Servers { servers, path: Vec::new(), ending: Ending::Slash, keys: Vec::new() };
@@ -150,11 +39,13 @@ fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
     }
 }
 
-/// The nodes of the file system that have files of the copy.
-struct Nodes<'a> {
-    nodes: &'a [Arc<Node>],
+/// The nodes of the file system that have files of a source.
+pub(super) struct Nodes {
+    nodes: Vec<Arc<Node>>,
+    /// Those that can be reached, by their numbers in the plan.
+    reached: Vec<ReachedNode>,
     /// Daemons on some of them.
-    session: Option<&'a Session>,
+    session: Option<Session>,
     /// Where those listen, in the order of the session.
     daemons: Vec<Address>,
     /// Why no node could be used any more, if it was gfmd.
@@ -184,11 +75,49 @@ impl fmt::Display for ReachedNode {
     }
 }
 
-impl<'a> Nodes<'a> {
-    fn new(nodes: &'a [Arc<Node>], session: Option<&'a Session>) -> Self {
-        let met = session.map(Session::met).unwrap_or_default();
-        let daemons = met.into_iter().map(|met| met.address).collect();
-        Self { nodes, session, daemons, away: Mutex::default() }
+impl Nodes {
+    /// What the file system has at and below `root`, which has no link in its path, and the nodes that send it.
+    pub(super) fn find(
+        order: &Order<'_>,
+        (gfarm, root, shown): (&Arc<Gfarm>, &StorePath, &str),
+    ) -> Result<(Self, Census)> {
+        let survey = survey(gfarm, root).map_err(|trouble| {
+            failed(failure_kind(trouble.kind()), format!("{shown}: {trouble}"))
+        })?;
+        let node = |address: &_| Arc::new(Node::new(gfarm.clone(), Clone::clone(address)));
+        let session = daemons(order, &survey)?;
+        let met = session.as_ref().map(Session::met).unwrap_or_default();
+        let mut all = Self {
+            nodes: survey.nodes.iter().map(node).collect(),
+            reached: Vec::new(),
+            session,
+            daemons: met.into_iter().map(|met| met.address).collect(),
+            away: Mutex::default(),
+        };
+        all.reached = all.reach(&survey);
+        if order.plan.verbosity() > 0 {
+            all.reached.iter().for_each(|one| say(Tone::Note, one));
+        }
+        let number = |node: usize| all.reached.iter().position(|one| one.node == node);
+        // A tree without bytes needs no node, and the census a place to stand on.
+        let servers = all.reached.len().max(1);
+        let found = gfarm_census(&survey, servers, |node| number(node).map(ServerId));
+        Ok((all, found))
+    }
+
+    /// The channels to the nodes that can be reached.
+    pub(super) fn servers(&self) -> Vec<Arc<dyn Fetcher>> {
+        self.reached.iter().map(|one| one.server.clone()).collect()
+    }
+
+    /// Their names.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.reached.iter().map(|one| one.name.clone()).collect()
+    }
+
+    /// The session with daemons on nodes.
+    pub(super) const fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
     }
 
     /// The nodes that can be reached, by their daemons or by Gfarm's protocol. The others are told.
@@ -237,7 +166,7 @@ impl<'a> Nodes<'a> {
     fn by_daemon(&self, node: usize) -> Option<ReachedNode> {
         let host = &self.nodes[node].address().host;
         let daemon = ServerId(self.daemons.iter().position(|at| at.host == *host)?);
-        let server = Arc::new(self.session?.client(daemon)?);
+        let server = Arc::new(self.session.as_ref()?.client(daemon)?);
         let name = self.daemons[daemon.0].to_string();
         Some(ReachedNode { node, name, server, daemon: Some(daemon) })
     }
@@ -247,14 +176,16 @@ impl<'a> Nodes<'a> {
         ReachedNode { node, name, server: self.nodes[node].clone(), daemon: None }
     }
 
-    fn metadata_away(&self) -> Option<String> {
+    /// Why no node could be used any more, if it was gfmd.
+    pub(super) fn metadata_away(&self) -> Option<String> {
         let away = self.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
         away.map(|text| format!("{text}; no node sends without it"))
     }
 
     /// Connects to a node again: to its daemon, or without it if the daemon does not come back.
-    fn again(&self, reached: &ReachedNode) -> Option<Arc<dyn Fetcher>> {
-        if let Some((session, daemon)) = self.session.zip(reached.daemon)
+    pub(super) fn again(&self, server: ServerId) -> Option<Arc<dyn Fetcher>> {
+        let reached = self.reached.get(server.0)?;
+        if let Some((session, daemon)) = self.session.as_ref().zip(reached.daemon)
             && let Some(client) = session.again(daemon)
         {
             return Some(Arc::new(client));
@@ -274,21 +205,4 @@ impl<'a> Nodes<'a> {
 fn has_all(survey: &Survey, reached: &BTreeMap<usize, Result<ReachedNode, Trouble>>) -> bool {
     let is_there = |node: &usize| reached.get(node).is_some_and(Result::is_ok);
     survey.all.iter().all(|one| one.at.is_empty() || one.at.iter().any(is_there))
-}
-
-/// Why the file system cannot be used.
-fn explained(error: ConnectGfarm) -> Error {
-    let remedy = error.remedy();
-    let kind = if error.is_worth_retrying() { FailureKind::Busy } else { FailureKind::Denied };
-    let error =
-        std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source())
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(": ");
-    with_remedy(failed(kind, error), remedy)
-}
-
-/// Why nothing is known of a source.
-fn told(source: &GfarmPath, trouble: &Trouble) -> Error {
-    failed(failure_kind(trouble.kind()), format!("{source}: {trouble}"))
 }

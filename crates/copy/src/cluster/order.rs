@@ -1,6 +1,6 @@
 //! What is ordered of a copy from or to servers: the user's choice, and how data travel.
 
-use super::ends::{End, Part, Transfer, Written as WrittenSources};
+use super::ends::{End, Part, Transfer};
 use crate::log::Direction;
 use crate::memory;
 use crate::plan::{By, CopyPlan};
@@ -112,14 +112,14 @@ impl<'a> Order<'a> {
         hosts.iter().any(Storage::is_lost)
     }
 
-    /// What of a part is copied, whose sources were written so.
-    pub(super) fn choice<'b>(&'b self, written: &'b WrittenSources) -> Choice<'b> {
+    /// What is copied of a part. A storage adds which of its sources were written as directories.
+    pub(super) fn choice(&self) -> Choice<'_> {
         Choice {
             depth: self.options.rules.depth,
             leaves_out: &*self.leaves_out,
             listed: &self.options.files,
-            dirs: &written.dirs,
-            contents: &written.contents,
+            dirs: &[],
+            contents: &[],
             named_links: self.options.rules.links,
             links: self.options.rules.links,
             existing: self.options.rules.existing,

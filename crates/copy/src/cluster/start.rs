@@ -3,14 +3,12 @@
 use super::Order;
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Tone, causes, misuse, say, with_remedy};
-use hikyaku_job::is_pattern;
+use hikyaku_console::{Tone, causes, say, with_remedy};
 use hikyaku_mover::{HostError, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers};
 use hikyaku_reach::launch::Fleet;
 use hikyaku_session::announce;
-use hikyaku_transfer::FailureKind;
 use std::sync::Arc;
 
 /// A session, and its servers if they were started for it.
@@ -99,18 +97,4 @@ pub(crate) fn of_session(error: SessionError) -> Error {
         error @ SessionError::NoServer(_) => error.into(),
     };
     with_remedy(error, remedy)
-}
-
-/// The same of a download. A name with `*`, `?` or `[` that no server has was meant as a pattern, which daemons do not expand.
-pub(super) fn of_download(error: SessionError, sources: &[Servers]) -> Error {
-    let has_pattern = sources.iter().any(|source| is_pattern(&source.path));
-    match error {
-        SessionError::Refused { kind, text }
-            if has_pattern && kind.as_file() == FailureKind::NotFound =>
-        {
-            let text = format!("{text}, and patterns are not possible with daemons");
-            misuse(text, "the names themselves, or the directory with -r")
-        }
-        error => of_session(error),
-    }
 }

@@ -1,8 +1,9 @@
-//! Storages that one or several connections of this machine read and write: buckets, GridFTP, FTP and web servers, hosts behind
-//! ssh, and Gfarm file systems as the target. A new kind of storage is known to crate `stores` only.
+//! Storages that this machine reads and writes: buckets, GridFTP, FTP and web servers, hosts behind ssh, and Gfarm file
+//! systems. A new kind of storage is known to crate `stores` only.
 
 use super::beside::beside;
 use super::direct::{Fetching, bring};
+use super::gfarm::Nodes;
 use super::order::{CONNECTIONS_MAX, written};
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, start};
@@ -11,8 +12,8 @@ use anyhow::{Context, Error, Result};
 use hikyaku_console::{Tone, say, with_remedy};
 use hikyaku_job::in_store;
 use hikyaku_mover::{
-    Arriving, Behind, Choice, Direction, Done, Modes, Plan, Pool, ServerId, SessionError, Target,
-    Together, failure_kind, stored_census, unfit,
+    Behind, Census, Choice, Direction, Done, Landed, Listed, Modes, Pool, ServerId, SessionError,
+    Target, Together, failure_kind, stored_census,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
@@ -93,49 +94,82 @@ fn one(
     };
     let root =
         holder.resolve(named, choice.last(named)).map_err(|error| of_file(shown, error.kind))?;
-    let (servers, pools) =
-        order.connections(&holder.store).map_err(|error| of_file(shown, error.kind))?;
-    let census = |place: &StorePath| {
-        stored_census(&*holder.store, place, servers.len()).map_err(|error| error.kind)
-    };
-    let mut found = census(&root).map_err(|kind| of_file(shown, kind))?;
-    let behind = Behind {
-        lead: &mut |link| holder.resolve(link, Last::Followed).map_err(|error| error.kind),
-        census: &mut |place| census(place),
-    };
-    found.follow(&root, choice, behind);
-    let kind = found
-        .choose((&root, named), choice)
-        .map_err(|kind| failed(failure_kind(kind), format!("{shown}: {}", unfit(kind))))?;
-    let streams = &order.streams();
-    let renamed = together.renamed(sources, choice.meant(named));
-    let (pass, origin) = (choice.pass, choice.origin(shown));
-    let arriving = Arriving { renamed, kind, pass, streams, origin };
-    let landing =
-        target.destination()?.landing((&root, named), arriving).map_err(start::of_session)?;
-    let mut plan = Plan::of(found, &landing);
-    together.claim(sources, &holder.name, &mut plan);
-    let channel = |number: usize| format!("{} by connection {}", holder.name, number + 1);
-    let names: Vec<String> = (0..servers.len()).map(channel).collect();
+    let senders = Senders::find(order, storage, (source, &root, choice))?;
+    let (root, streams) = (&root, &order.streams());
+    let origin = &*holder.name;
+    let listed = Listed { root, named, shown, origin, count: sources };
+    let landed =
+        Landed::of((listed, senders.found), &target.destination()?, (choice, together, streams))
+            .map_err(start::of_session)?;
+    let nodes = senders.nodes.as_ref();
     let modes = if holder.store.abilities().modes { order.modes() } else { Modes::Usual };
     let what = Fetching {
-        servers: &servers,
-        pools: &pools,
-        names: &names,
-        session: None,
-        plan: &plan,
-        store: landing.store.clone(),
-        taking: landing.taking,
-        journal: landing.journal.as_ref(),
+        servers: &senders.servers,
+        pools: &senders.pools,
+        names: &senders.names,
+        session: nodes.and_then(Nodes::session),
+        plan: &landed.plan,
+        store: landed.store,
+        taking: landed.taking,
+        journal: landed.journal.as_ref(),
         direction: Direction::In,
         done: Done::default(),
         modes,
-        // A channel that failed is tried again as it is.
-        redial: &|_: ServerId| None,
-        after_loss: "it was tried again",
-        remark: &|| storage.remark().filter(|_| !order.plan.is_quiet()),
+        // A channel of another storage that failed is tried again as it is.
+        redial: &|server: ServerId| nodes?.again(server),
+        after_loss: match nodes {
+            Some(_) => "the others have taken over",
+            None => "it was tried again",
+        },
+        remark: &|| match nodes {
+            Some(nodes) => nodes.metadata_away(),
+            None => storage.remark().filter(|_| !order.plan.is_quiet()),
+        },
     };
     bring(order, what, outcome)
+}
+
+/// The channels that send the files of a source.
+struct Senders {
+    /// The entries of the source.
+    found: Census,
+    /// The channels, by their numbers in the census.
+    servers: Vec<Arc<dyn Fetcher>>,
+    /// Those of which a part is used at once.
+    pools: Vec<Pool<'static>>,
+    /// Their names.
+    names: Vec<String>,
+    /// The nodes of a Gfarm file system.
+    nodes: Option<Nodes>,
+}
+
+impl Senders {
+    /// Looks at a source, which is at the path without links.
+    fn find(
+        order: &Order<'_>,
+        storage: &Storage,
+        (Source { holder, shown, .. }, root, choice): (&Source, &StorePath, &Choice<'_>),
+    ) -> Result<Self> {
+        if let Some(gfarm) = storage.gfarm() {
+            let (nodes, found) = Nodes::find(order, (gfarm, root, shown))?;
+            let (servers, names) = (nodes.servers(), nodes.names());
+            return Ok(Self { found, servers, pools: Vec::new(), names, nodes: Some(nodes) });
+        }
+        let (servers, pools) =
+            order.connections(&holder.store).map_err(|error| of_file(shown, error.kind))?;
+        let census = |place: &StorePath| {
+            stored_census(&*holder.store, place, servers.len()).map_err(|error| error.kind)
+        };
+        let mut found = census(root).map_err(|kind| of_file(shown, kind))?;
+        let behind = Behind {
+            lead: &mut |link| holder.resolve(link, Last::Followed).map_err(|error| error.kind),
+            census: &mut |place| census(place),
+        };
+        found.follow(root, choice, behind);
+        let channel = |number: usize| format!("{} by connection {}", holder.name, number + 1);
+        let names = (0..servers.len()).map(channel).collect();
+        Ok(Self { found, servers, pools, names, nodes: None })
+    }
 }
 
 /// A place in a storage.

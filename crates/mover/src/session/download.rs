@@ -1,17 +1,17 @@
 //! Downloads of a session.
 
+use super::landed::{Landed, Listed};
 use super::led::behind_link;
-use super::{Arriving, Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
+use super::{Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
 use crate::census::{Behind, Census, ServerId, census};
 use crate::choice::{Choice, Same};
 use crate::dress::Times;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
-use crate::plan::Plan;
 use crate::watch::Direction;
 use hikyaku_remote::RemoteError;
-use hikyaku_store::{ErrorKind, Fetcher, StorePath};
+use hikyaku_store::{Fetcher, StorePath};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -98,24 +98,18 @@ impl Session {
         if download.stop.load(Ordering::Relaxed) {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
-        let (mut found, root) = found?;
+        let (found, root) = found?;
         let root = &root;
         let is_nothing = found.files.is_empty() && found.dirs.is_empty() && found.links.is_empty();
         if is_nothing && found.left_out.is_empty() && *root != StorePath::ROOT {
             return Err(self.nothing(named, &found));
         }
         let choice = download.choice;
-        let kind = found
-            .choose((root, named), choice)
-            .map_err(|kind| SessionError::refused(kind, format!("{shown}: {}", unfit(kind))))?;
-        let (together, sources) = (download.together, download.sources.len());
-        let renamed = together.renamed(sources, choice.meant(named));
-        let streams = download.streams;
-        let arriving =
-            Arriving { renamed, kind, pass: choice.pass, streams, origin: choice.origin(&shown) };
-        let landing = download.target.landing((root, named), arriving)?;
-        let mut plan = Plan::of(found, &landing);
-        together.claim(sources, &self.names().join(","), &mut plan);
+        let origin = self.names().join(",");
+        let (shown, origin, count) = (&*shown, &*origin, download.sources.len());
+        let source = (Listed { root, named, shown, origin, count }, found);
+        let rules = (choice, download.together, download.streams);
+        let Landed { store, taking, journal, plan } = Landed::of(source, &download.target, rules)?;
         let meter = download.meter;
         if plan.is_new_tree {
             meter.set_new_tree();
@@ -134,15 +128,15 @@ impl Session {
             pools: &[],
             redial: &again,
             plan: &plan,
-            store: landing.store.clone(),
+            store,
             patience: GONE_MAX,
             dress: download.modes.dress(),
             times: Times::Kept,
             same: Same::SizeAndTime,
-            taking: landing.taking,
+            taking,
             existing: choice.existing,
             pass: choice.pass,
-            journal: landing.journal.as_ref(),
+            journal: journal.as_ref(),
             writing: choice.writing,
             hashes: choice.hashes,
             expected: None,
@@ -187,13 +181,5 @@ impl Session {
                 SessionError::refused(Kind::NoAnswer, text)
             }
         }
-    }
-}
-
-/// Why a source cannot be copied as it was chosen ([`Census::choose`]).
-pub const fn unfit(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::IsDir => "is a directory, and -r was not given",
-        _ => "is not a directory",
     }
 }

@@ -1,13 +1,41 @@
 //! Where a path leads that the user has named: servers follow no symbolic links.
 
 use super::{Session, SessionError};
-use hikyaku_remote::{Client, RemoteStore};
+use hikyaku_job::{in_store, is_pattern};
+use hikyaku_remote::{Client, RemoteError, RemoteStore};
 use hikyaku_store::{
     End, ErrorKind, Kind as FileKind, Last, Led, Root, Step, Store, StorePath, lead,
 };
 use hikyaku_transfer::FailureKind;
+use std::collections::BTreeSet;
 
 impl Session {
+    /// The paths that the user means by this one: everything on any server that matches it, if it is a pattern that is no name.
+    ///
+    /// # Errors
+    ///
+    /// No server answers, or too many paths match.
+    pub fn matching(&self, named: &StorePath) -> Result<Vec<StorePath>, SessionError> {
+        if !is_pattern(named.as_bytes()) || self.look(named).is_ok() {
+            return Ok(vec![named.clone()]);
+        }
+        let asked = self.each(|client| {
+            in_store(&RemoteStore::new(client.clone()), named)
+                .map_err(|error| RemoteError::Refused { kind: error.kind, text: error.to_string() })
+        });
+        let (found, failed): (Vec<_>, Vec<_>) =
+            asked.into_iter().map(|(_, answer)| answer).partition(Result::is_ok);
+        let mut all: BTreeSet<StorePath> = found.into_iter().flatten().flatten().collect();
+        // Servers where nothing matches report the pattern itself.
+        if all.len() > 1 {
+            all.remove(named);
+        }
+        match all.is_empty() {
+            true => Err(self.failure(named, failed.into_iter().filter_map(Result::err))),
+            false => Ok(all.into_iter().collect()),
+        }
+    }
+
     /// The path without links, and whether a server has something there. `shown` is the path as the user wrote it.
     pub(super) fn led(
         &self,

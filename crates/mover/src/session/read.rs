@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Asks all servers at once.
-    fn each<T: Send>(
+    pub(super) fn each<T: Send>(
         &self,
         ask: impl Fn(&Client) -> Result<T, RemoteError> + Sync,
     ) -> Vec<(ServerId, Result<T, RemoteError>)> {
@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// The error of all servers together: that of one that answers, if there is one.
-    fn failure(
+    pub(super) fn failure(
         &self,
         path: &StorePath,
         errors: impl IntoIterator<Item = RemoteError>,

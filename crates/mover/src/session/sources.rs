@@ -1,5 +1,6 @@
 //! Files and directories of one store as sources: of this machine, or of any other.
 
+use super::landed::Landed;
 use super::landing::local;
 use super::{Arriving, Destination, Failed, SessionError, Streams, Target, Together, unfit};
 use crate::choice::{Choice, Selection};
@@ -9,7 +10,6 @@ use crate::layout::Meant;
 use crate::many;
 use crate::plan::Plan;
 use hikyaku_fs::{Name, Shown};
-use hikyaku_job::Opened;
 use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::{Depth, FailureKind, Links, Pass};
@@ -216,18 +216,6 @@ impl Source {
             Some(_) => Meant::Itself,
         }
     }
-}
-
-/// The plan of a copy into a store.
-pub struct Landed {
-    /// The store.
-    pub store: Arc<dyn Store>,
-    /// In which order the target takes bytes.
-    pub taking: Taking,
-    /// The journal.
-    pub journal: Option<Opened>,
-    /// The files, and their names there.
-    pub plan: Plan,
 }
 
 /// Whether a source can be copied as it was chosen.

@@ -1,6 +1,7 @@
 //! Which copies go between storages, and in which parts.
 
 use super::*;
+use hikyaku_crypto::Fingerprint;
 use std::ffi::OsStr;
 
 fn transfer(sources: &[&str], target: &str) -> Result<Option<Transfer>> {
@@ -11,11 +12,10 @@ fn transfer(sources: &[&str], target: &str) -> Result<Option<Transfer>> {
 /// The parts of a transfer, and its ways.
 fn shape(transfer: &Transfer) -> (Vec<(&'static str, usize)>, Vec<Way>) {
     let part = |part: &Part| {
-        let kind = match part {
-            Part::Here(_) => "here",
-            Part::Daemons(_) => "daemons",
-            Part::Gfarm(_) => "gfarm",
-            Part::Stored(_) => "stored",
+        let kind = match part.0.first() {
+            Some(Location::Local(_)) => "here",
+            Some(Location::Servers(_)) => "daemons",
+            _ => "stored",
         };
         (kind, part.sources())
     };
@@ -43,7 +43,7 @@ fn any_storage_may_stand_on_either_side() {
             &[("stored", 2), ("stored", 1)],
             &[ToDaemons, Host],
         ),
-        (&["gfarm:///a"], "h:a", &[("gfarm", 1)], &[FromGfarm, Host]),
+        (&["gfarm:///a"], "h:a", &[("stored", 1)], &[FromGfarm, Host]),
         (&["sftp://h/a"], "s3://b/", &[("stored", 1)], &[ToBucket, Host]),
         (&["a", "b"], "hikyaku://h/d", &[("here", 2)], &[ToDaemons]),
         (&["hikyaku://h/a", "hikyaku://h/b"], "d", &[("daemons", 2)], &[FromDaemons]),
@@ -55,7 +55,7 @@ fn any_storage_may_stand_on_either_side() {
         ),
         (&["hikyaku://h/a"], "hikyaku://i/d", &[("daemons", 1)], &[FromDaemons, ToDaemons]),
         (&["hikyaku://h/a"], "s3://b/d", &[("daemons", 1)], &[FromDaemons, ToBucket]),
-        (&["gfarm:///a"], "s3://b/d", &[("gfarm", 1)], &[FromGfarm, ToBucket]),
+        (&["gfarm:///a"], "s3://b/d", &[("stored", 1)], &[FromGfarm, ToBucket]),
         (
             &["s3://b/a", "s3://c/a"],
             "s3://d/",
@@ -87,4 +87,16 @@ fn ends_that_no_copy_can_have_are_refused_before_anything_is_contacted() {
         assert!(error.to_string().contains(words), "{sources:?} {target}: {error}");
     }
     assert!(transfer(&["h:a", "b"], "c").unwrap().is_none());
+}
+
+#[test]
+fn daemons_whose_keys_are_named_are_other_ones_than_those_of_any_key() {
+    let at = |keys: &[Fingerprint]| {
+        let servers = Servers::parse(b"hikyaku://h/a").unwrap().unwrap();
+        Location::Servers(Servers { keys: keys.to_vec(), ..servers })
+    };
+    let (any, pinned) = (at(&[]), at(&[Fingerprint::of(b"key")]));
+    let sources = vec![any.clone(), pinned.clone(), pinned, any];
+    let transfer = Transfer::of(sources, Location::Local("d".into())).unwrap().unwrap();
+    assert_eq!(shape(&transfer).0, [("daemons", 1), ("daemons", 2), ("daemons", 1)]);
 }
