@@ -186,6 +186,11 @@ impl Board {
         }
     }
 
+    /// Clears the lines of the meters until the next update, so that something else may print meanwhile.
+    pub fn pause(&mut self) {
+        self.clear();
+    }
+
     /// The first error of standard output, if there was one.
     pub fn into_lost(self) -> Option<io::Error> {
         self.streams.lost

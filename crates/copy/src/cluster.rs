@@ -23,10 +23,11 @@ use hikyaku_console::{
     headline, print_end, printed, unwritten,
 };
 use hikyaku_fs::Shown;
+use hikyaku_job::Meter as Progress;
 use hikyaku_mover::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_run_log::Recorder;
 use hikyaku_stores::Location;
-use hikyaku_transfer::{FailureKind, FileHash, Pass};
+use hikyaku_transfer::{FailureKind, FileHash};
 use order::Order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,27 +51,30 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
-    let mut outcome = Outcome { recorder, ..Outcome::default() };
+    let mut outcome = Outcome::new(plan, recorder);
     let done = Order::new(plan, &scope, transfer)
         .and_then(|order| again::persist(&order, transfer, &mut outcome));
-    let code = match &done {
-        Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
-        Ok(()) => code_of_failures(&outcome.kinds),
-        Err(error) => ExitCode::of(error, &[exit_code]),
-    };
+    let is_told = done.is_ok() && !plan.is_rehearsal();
+    let ending = if is_told { Ending::Done } else { Ending::Untold };
+    outcome.id.iter().for_each(|id| outcome.board.finish(*id, ending, Instant::now()));
+    let (code, counts) = (outcome.code(&done), outcome.counts());
     if let Some(recorder) = &outcome.recorder {
-        crate::log::end(recorder, code, outcome.counts.files, outcome.counts.sent());
+        crate::log::end(recorder, code, counts.files, counts.sent());
     }
     let (error, exit) = (done.as_ref().err().map(headline), interrupt.exit(code));
-    let counts = (&outcome.counts, begin.elapsed());
+    let counts = (&counts, begin.elapsed());
     printed(print_end(plan.report.audience, counts, exit, error.as_deref()))?;
-    done.map(|()| code)
+    match (done, outcome.board.into_lost()) {
+        (Ok(()), Some(error)) => Err(unwritten(error)),
+        (done, _) => done.map(|()| code),
+    }
 }
 
 /// Copies the sources of each storage, in the order of the command.
 fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result<()> {
     let target = TargetEnd::new(order, &transfer.target)?;
-    for part in &transfer.parts {
+    for (number, part) in transfer.parts.iter().enumerate() {
+        outcome.later = transfer.parts.len() - 1 - number;
         let (choice, together) = (&order.choice(), order.together(part));
         let copied = match (part.0.first(), &transfer.target) {
             (Some(Location::Local(_)), End::Daemons(servers)) => {
@@ -85,32 +89,31 @@ fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result
             }
             (_, _) => stored::copy(order, (&part.0, choice, together), &target, outcome),
         };
-        beside(order, (transfer.parts.len(), &part.name()), copied, outcome)?;
+        beside((transfer.parts.len(), &part.name()), copied, outcome)?;
     }
     order.plan.report.manifest.iter().try_for_each(|path| manifest::save(path, &outcome.hashes))
 }
 
-/// The result so far.
-#[derive(Default)]
+/// The result so far, and its display.
 struct Outcome {
+    board: Board,
+    /// The meter of all sources, once the first one was reached.
+    id: Option<MeterId>,
+    /// Files and bytes of all sources.
+    progress: Arc<Progress>,
+    /// Parts and sources that follow the present one.
+    later: usize,
     kinds: BTreeSet<FailureKind>,
     told: usize,
-    counts: Counts,
     hashes: BTreeMap<Vec<u8>, FileHash>,
     /// Where it is written what the copy looks like.
     recorder: Option<Arc<Recorder>>,
+    /// Files and bytes that earlier attempts have copied.
+    earlier: Counts,
     /// What was kept if the copy ended here.
     kept: Option<Kept>,
     /// Failures that another connection may mend, if one is tried.
     held: Option<Vec<Failed>>,
-}
-
-/// The display of a transfer whose work has ended.
-struct Display {
-    board: Board,
-    id: MeterId,
-    counts: Counts,
-    ending: Ending,
 }
 
 /// Shows how far the work is until it has ended. The work ends early when the flag that it is given is set: the user has
@@ -120,12 +123,11 @@ fn follow<T: Send>(
     (meter, watch): (&Meter, Option<&Watch>),
     outcome: &mut Outcome,
     work: impl FnOnce(&AtomicBool) -> T + Send,
-) -> Result<(T, Display)> {
+) -> Result<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = order.scope.on_stop(move || told.store(true, Ordering::Relaxed));
-    let mut board = Board::new(order.plan.report.audience, order.plan.report.stats_every);
-    let id = board.add(None, Instant::now());
+    outcome.id(Instant::now());
     let main = thread::current();
     let done = thread::scope(|scope| {
         let work = scope.spawn(|| {
@@ -135,14 +137,14 @@ fn follow<T: Send>(
         });
         while !work.is_finished() {
             thread::park_timeout(UPDATE_EVERY);
-            board.update(id, (counts(meter), PathFigures::default()), &[], Instant::now());
+            outcome.update(&[]);
             watch.iter().for_each(|watch| watch.poll(meter));
         }
         work.join()
     });
     watch.iter().for_each(|watch| watch.last(meter));
-    let counts = counts(meter);
-    outcome.counts.add(&counts);
+    outcome.tell(&[]);
+    let counts = outcome.counts();
     let of = counts.is_counted.then_some(counts.total_files);
     let kept = match order.direction {
         _ if meter.is_continued() => Kept::Everything,
@@ -153,22 +155,86 @@ fn follow<T: Send>(
     };
     outcome.kept = Some(kept);
     match done {
-        _ if stop.load(Ordering::Relaxed) => {
-            board.finish(id, Ending::Untold, Instant::now());
-            bail!(kept)
-        }
-        Ok(done) => {
-            let is_rehearsal = order.pass() == Pass::DryRun;
-            let ending = if is_rehearsal { Ending::Untold } else { Ending::Done };
-            Ok((done, Display { board, id, counts, ending }))
-        }
+        _ if stop.load(Ordering::Relaxed) => bail!(kept),
+        Ok(done) => Ok(done),
         Err(_) => bail!("a thread of the copy panicked"),
     }
 }
 
-impl Display {
-    /// Tells what could not be copied, and how much was.
-    fn end(mut self, done: Done, direction: Direction, outcome: &mut Outcome) -> Result<()> {
+impl Outcome {
+    fn new(plan: &CopyPlan, recorder: Option<Arc<Recorder>>) -> Self {
+        Self {
+            board: Board::new(plan.report.audience, plan.report.stats_every),
+            id: None,
+            progress: Arc::default(),
+            later: 0,
+            kinds: BTreeSet::new(),
+            told: 0,
+            hashes: BTreeMap::new(),
+            recorder,
+            earlier: Counts::default(),
+            kept: None,
+            held: None,
+        }
+    }
+
+    fn code(&self, done: &Result<()>) -> ExitCode {
+        match done {
+            Ok(()) if self.kinds.is_empty() => ExitCode::Success,
+            Ok(()) => code_of_failures(&self.kinds),
+            Err(error) => ExitCode::of(error, &[exit_code]),
+        }
+    }
+
+    /// The counters of a transfer from or to so many servers.
+    fn meter(&self, servers: usize, watch: Option<&Watch>) -> Meter {
+        Meter::over(servers, self.progress.clone()).heard_by(watch.map(Watch::on_file))
+    }
+
+    /// The counts of all sources so far. What earlier attempts have copied is found by the present one.
+    fn counts(&self) -> Counts {
+        let (earlier, now) = (&self.earlier, self.attempt());
+        Counts {
+            files: earlier.files + now.files,
+            kept_bytes: now.kept_bytes.saturating_sub(earlier.bytes),
+            ..now
+        }
+    }
+
+    /// The counts of the present attempt.
+    fn attempt(&self) -> Counts {
+        let tally = self.progress.tally();
+        Counts {
+            total_files: tally.total_files,
+            total_bytes: tally.total_bytes,
+            is_counted: tally.is_counted && self.later == 0,
+            files: tally.files,
+            bytes: tally.bytes,
+            kept_bytes: tally.kept_bytes,
+        }
+    }
+
+    /// The meter on the board, whose time begins with the first call.
+    fn id(&mut self, now: Instant) -> MeterId {
+        *self.id.get_or_insert_with(|| self.board.add(None, now))
+    }
+
+    /// Shows how far the copy is, and tells these messages.
+    fn update(&mut self, messages: &[Message]) {
+        let now = Instant::now();
+        let id = self.id(now);
+        let figures = (self.counts(), PathFigures::default());
+        self.board.update(id, figures, messages, now);
+    }
+
+    /// The same between two sources, of which the next one may print messages of its own.
+    fn tell(&mut self, messages: &[Message]) {
+        self.update(messages);
+        self.board.pause();
+    }
+
+    /// Tells what could not be copied of a source.
+    fn end(&mut self, done: Done, direction: Direction) {
         for (address, error) in &done.lost {
             let rest = match direction {
                 Direction::In => "the others have taken over",
@@ -176,26 +242,18 @@ impl Display {
             };
             self.board.remark(&format!("{address}: {error}; {rest}"));
         }
+        let before = self.told.max(TOLD);
         let mut messages: Vec<Message> =
-            done.failed.iter().filter_map(|failed| outcome.add(failed)).collect();
-        outcome.hashes.extend(done.hashes);
+            done.failed.iter().filter_map(|failed| self.add(failed)).collect();
+        self.hashes.extend(done.hashes);
         let would = done.would.iter().map(|path| Message::Would(Shown::new(path).to_string()));
         messages.extend(would);
-        let figures = (self.counts, PathFigures::default());
-        self.board.update(self.id, figures, &messages, Instant::now());
-        if outcome.told > TOLD {
-            self.board.remark(&format!("{} more could not be copied", outcome.told - TOLD));
-        }
-        let ending = if outcome.is_held() { Ending::Untold } else { self.ending };
-        self.board.finish(self.id, ending, Instant::now());
-        match self.board.into_lost() {
-            Some(error) => Err(unwritten(error)),
-            None => Ok(()),
+        self.tell(&messages);
+        if self.told > before {
+            self.board.remark(&format!("{} more could not be copied", self.told - before));
         }
     }
-}
 
-impl Outcome {
     /// What writes the log of a transfer from or to these servers, if the user wants one.
     fn watch(
         &self,
@@ -205,12 +263,6 @@ impl Outcome {
     ) -> Option<Watch> {
         Watch::new(self.recorder.as_ref(), names, session, direction)
     }
-
-    /// Whether there are failures that another connection may mend.
-    fn is_held(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| !held.is_empty())
-    }
-
     /// Counts a failure; the message that tells it, unless so many were told before, or another connection may mend it.
     fn add(&mut self, failure: &Failed) -> Option<Message> {
         let Failed { path, kind, text } = failure;
@@ -229,17 +281,5 @@ impl Outcome {
             let (line, kind) = (format!("{path}: {text}"), crate::show::word(kind));
             Message::Failure(hikyaku_console::Failed { line, host: None, path, kind, text })
         })
-    }
-}
-
-fn counts(meter: &Meter) -> Counts {
-    let ((total_files, total_bytes), kept_bytes) = (meter.found(), meter.kept());
-    Counts {
-        total_files,
-        total_bytes,
-        is_counted: meter.is_found(),
-        files: meter.files(),
-        bytes: meter.written() + kept_bytes,
-        kept_bytes,
     }
 }

@@ -379,3 +379,24 @@ fn every_command_says_what_to_do_about_a_daemon_that_is_away() {
         assert!(said(&ended).contains("\ntry: "), "{words:?}: {}", said(&ended));
     }
 }
+
+#[test]
+fn several_sources_have_one_sum() {
+    let client = Client::new("daemon-sum");
+    let (root, keys) = (client.at("root"), client.authorized("keys", ""));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(client.at("out")).unwrap();
+    fs::write(root.join("far"), vec![7; 1000]).unwrap();
+    fs::write(client.at("here"), vec![7; 10]).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let source = format!("hikyaku://{}/far", daemon.address);
+    let (here, out) = (client.at("here"), client.at("out"));
+    let copy = cp(&client, &["--json", here.to_str().unwrap(), &source, out.to_str().unwrap()]);
+    assert_eq!(copy.status.code(), Some(0), "{}", said(&copy));
+    let lines = String::from_utf8(copy.stdout).unwrap();
+    let events: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let counted = |event: &serde_json::Value| event["total_bytes"].as_u64();
+    let totals: Vec<u64> = events.iter().filter_map(counted).collect();
+    assert!(totals.is_sorted() && totals.last() == Some(&1010), "{lines}");
+}

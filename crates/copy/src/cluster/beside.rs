@@ -1,16 +1,14 @@
 //! Several sources of one copy: one that cannot be copied is told, and the others are copied.
 
-use super::{Order, Outcome};
+use super::Outcome;
 use crate::outcome::kind_of_file;
 use anyhow::Result;
-use hikyaku_console::{Board, Ending, PathFigures, headline, unwritten};
+use hikyaku_console::headline;
 use hikyaku_mover::{Failed, Kind};
 use hikyaku_transfer::FailureKind;
-use std::time::Instant;
 
 /// Goes on with the other sources where a failure is about this one alone, which is called `name` and is one of so many.
 pub(super) fn beside(
-    order: &Order<'_>,
     (sources, name): (usize, &str),
     copied: Result<()>,
     outcome: &mut Outcome,
@@ -20,10 +18,6 @@ pub(super) fn beside(
     let Some(kind) = kind else { return Err(error) };
     let (path, text) = (name.as_bytes().to_vec(), headline(&error));
     let message = outcome.add(&Failed { path, kind: Kind::File(kind), text });
-    let mut board = Board::new(order.plan.report.audience, None);
-    let id = board.add(None, Instant::now());
-    let figures = (outcome.counts, PathFigures::default());
-    board.update(id, figures, message.as_slice(), Instant::now());
-    board.finish(id, Ending::Untold, Instant::now());
-    board.into_lost().map_or(Ok(()), |error| Err(unwritten(error)))
+    outcome.tell(message.as_slice());
+    Ok(())
 }

@@ -4,9 +4,7 @@ use super::order::written;
 use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, follow, start};
 use anyhow::{Context, Result};
-use hikyaku_mover::{
-    Choice, Direction, Download, Meter, SessionError, Together, Upload, Watch, remote_path,
-};
+use hikyaku_mover::{Choice, Direction, Download, SessionError, Together, Upload, remote_path};
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_store::StorePath;
 use std::path::PathBuf;
@@ -37,8 +35,8 @@ pub(super) fn copy(
     let choice = &Choice { dirs: &dirs, contents: &contents, ..*choice };
     let destination = target.destination()?;
     let watch = outcome.watch(&session.names(), Some(session), Direction::In);
-    let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
-    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
+    let meter = outcome.meter(session.met().len(), watch.as_ref());
+    let done = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         session.download(&Download {
             sources: &paths,
             target: destination,
@@ -52,7 +50,7 @@ pub(super) fn copy(
     })?;
     let mut done = done.map_err(start::of_session)?;
     let losses = std::mem::take(&mut done.losses);
-    shown.end(done, Direction::In, outcome)?;
+    outcome.end(done, Direction::In);
     order.note(&losses);
     Ok(())
 }
@@ -68,10 +66,10 @@ pub(super) fn upload(
     let connected = start::connect(order, target)?;
     let session = &connected.session;
     let watch = outcome.watch(&session.names(), Some(session), Direction::Out);
-    let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
+    let meter = outcome.meter(session.met().len(), watch.as_ref());
     let dirs = if target.ending == Ending::Name { Vec::new() } else { vec![path.clone()] };
     let choice = &Choice { dirs: &dirs, ..*choice };
-    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
+    let done = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         session.upload(&Upload {
             sources,
             target: &path,
@@ -84,7 +82,7 @@ pub(super) fn upload(
     })?;
     let mut done = done.map_err(start::of_session)?;
     let losses = std::mem::take(&mut done.losses);
-    shown.end(done, Direction::Out, outcome)?;
+    outcome.end(done, Direction::Out);
     order.note(&losses);
     Ok(())
 }

@@ -5,8 +5,7 @@ use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_job::Opened;
 use hikyaku_mover::{
-    Direction, Done, Job, Meter, Modes, Plan, Pool, Same, ServerId, Session, Taking, Times, Watch,
-    fetch,
+    Direction, Done, Job, Modes, Plan, Pool, Same, ServerId, Session, Taking, Times, fetch,
 };
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
@@ -52,13 +51,13 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     let watch = outcome.watch(what.names, what.session, what.direction);
     // What goes out is counted as a whole.
     let servers = if what.direction == Direction::In { what.servers.len() } else { 0 };
-    let meter = Meter::new(servers).heard_by(watch.as_ref().map(Watch::on_file));
+    let meter = outcome.meter(servers, watch.as_ref());
     if what.plan.is_new_tree {
         meter.set_new_tree();
     }
     meter.add_found(what.plan.files.len(), what.plan.bytes());
     meter.set_found();
-    let (fetched, mut shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
+    let fetched = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         fetch(&Job {
             servers: what.servers,
             pools: what.pools,
@@ -84,15 +83,15 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     let fetched = fetched.context("cannot start a thread")?;
     let name = |server: &ServerId| what.names.get(server.0).map_or("", String::as_str);
     for (server, error) in &fetched.lost {
-        shown.board.remark(&format!("{}: {error}; {}", name(server), what.after_loss));
+        outcome.board.remark(&format!("{}: {error}; {}", name(server), what.after_loss));
     }
     if let Some(remark) = (what.remark)() {
-        shown.board.remark(&remark);
+        outcome.board.remark(&remark);
     }
     let mut done = what.done;
     done.add_fetched(what.plan, fetched);
     let losses = std::mem::take(&mut done.losses);
-    shown.end(done, what.direction, outcome)?;
+    outcome.end(done, what.direction);
     order.note(&losses);
     Ok(())
 }

@@ -32,7 +32,9 @@ pub(super) fn copy(
         Some(place) => vec![place.name.clone()],
         None => (1..=CHANNELS).map(|number| format!("this machine, {number}")).collect(),
     };
-    for mut one in landed {
+    let (later, count) = (outcome.later, landed.len());
+    for (number, mut one) in landed.into_iter().enumerate() {
+        outcome.later = later + count - 1 - number;
         one.plan.is_from(servers.len());
         let what = Fetching {
             servers: &servers,

@@ -49,14 +49,16 @@ pub(super) fn copy(
     for location in locations {
         match expanded(&storage, location) {
             Ok(found) => sources.extend(found),
-            Err(error) => beside(order, (count, &location.to_string()), Err(error), outcome)?,
+            Err(error) => beside((count, &location.to_string()), Err(error), outcome)?,
         }
     }
-    for source in &sources {
+    let later = outcome.later;
+    for (at, source) in sources.iter().enumerate() {
+        outcome.later = later + sources.len() - 1 - at;
         let number = sources.len() + together.others;
         let of = (source, sources.len(), choice, together);
         let copied = one(order, &storage, of, target, outcome);
-        beside(order, (number.max(count), &source.shown), copied, outcome)?;
+        beside((number.max(count), &source.shown), copied, outcome)?;
     }
     Ok(())
 }
