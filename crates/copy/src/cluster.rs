@@ -39,6 +39,9 @@ use target::TargetEnd;
 pub(crate) use ends::{End, Transfer};
 pub(crate) use start::of_session;
 
+/// The remark on a copy that another process makes at the same time.
+const BESIDE: &str =
+    "the same copy is under way: if this one is stopped, it does not continue within its files";
 /// Failures that are printed one by one.
 const TOLD: usize = 1000;
 
@@ -104,6 +107,8 @@ struct Outcome {
     /// Parts and sources that follow the present one.
     later: usize,
     kinds: BTreeSet<FailureKind>,
+    /// Whether the user knows that another process makes the same copy.
+    is_beside: bool,
     told: usize,
     hashes: BTreeMap<Vec<u8>, FileHash>,
     /// Where it is written what the copy looks like.
@@ -138,11 +143,13 @@ fn follow<T: Send>(
         while !work.is_finished() {
             thread::park_timeout(UPDATE_EVERY);
             outcome.update(&[]);
+            outcome.note_beside(meter, order.plan.is_quiet());
             watch.iter().for_each(|watch| watch.poll(meter));
         }
         work.join()
     });
     watch.iter().for_each(|watch| watch.last(meter));
+    outcome.note_beside(meter, order.plan.is_quiet());
     outcome.tell(&[]);
     let counts = outcome.counts();
     let of = counts.is_counted.then_some(counts.total_files);
@@ -169,6 +176,7 @@ impl Outcome {
             progress: Arc::default(),
             later: 0,
             kinds: BTreeSet::new(),
+            is_beside: false,
             told: 0,
             hashes: BTreeMap::new(),
             recorder,
@@ -225,6 +233,13 @@ impl Outcome {
         let id = self.id(now);
         let figures = (self.counts(), PathFigures::default());
         self.board.update(id, figures, messages, now);
+    }
+
+    /// Tells once that another process makes the same copy.
+    fn note_beside(&mut self, meter: &Meter, is_quiet: bool) {
+        if meter.is_beside() && !is_quiet && !std::mem::replace(&mut self.is_beside, true) {
+            self.board.remark(BESIDE);
+        }
     }
 
     /// The same between two sources, of which the next one may print messages of its own.

@@ -60,6 +60,17 @@ pub enum Attempt {
     First,
     /// An earlier attempt was not completed.
     Later,
+    /// Another process has the journal: it makes the same copy now.
+    Beside,
+}
+
+/// What is done while another process has the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum IfHeld {
+    /// It is asked to give way, and waited for: it may not have noticed yet that its peer is lost.
+    Awaited,
+    /// The copy begins without a journal.
+    Left,
 }
 
 /// Whether records were written for the next attempt.
@@ -78,26 +89,50 @@ impl JournalFile {
     }
 
     /// The journal of copies of these sources to `place`, and what there is of earlier ones. If the
-    /// same copy is under way it keeps its journal. `from` are the sources for a person.
+    /// same copy is under way it keeps its journal ([`Attempt::Beside`]): its process is asked to give way, and waited for,
+    /// because it may not have noticed yet that its peer is lost. `from` are the sources for a person.
     pub fn open(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+        Self::open_of_user(place, from, IfHeld::Awaited)
+    }
+
+    /// Opens the journal as [`Self::open`] does, and does not wait for a process that has it.
+    pub fn open_at_once(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+        Self::open_of_user(place, from, IfHeld::Left)
+    }
+
+    /// Opens the journal as [`Self::open_at_once`] does, but among the journals of this folder.
+    pub fn open_in(folder: &Path, place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+        Self::open_with(folder, place, from, IfHeld::Left)
+    }
+
+    fn open_of_user(place: &Place<'_>, from: &str, if_held: IfHeld) -> Result<Opened, FsError> {
         match folder() {
-            Some(folder) => Self::open_in(&folder, place, from),
+            Some(folder) => Self::open_with(&folder, place, from, if_held),
             None => Ok(Opened::nothing(Token::random()?)),
         }
     }
 
-    /// Opens the journal as [`Self::open`] does, but among the journals of this folder.
-    pub fn open_in(folder: &Path, place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+    fn open_with(
+        folder: &Path,
+        place: &Place<'_>,
+        from: &str,
+        if_held: IfHeld,
+    ) -> Result<Opened, FsError> {
         let token = Token::random()?;
-        // A full disk, an unreadable file: nothing of it hurts the copy.
-        let opened = Self::try_open(folder, place, (from, token)).ok().flatten();
-        Ok(opened.unwrap_or_else(|| Opened::nothing(token)))
+        let nothing = Opened::nothing(token);
+        Ok(match Self::try_open(folder, place, (from, token), if_held) {
+            Ok(Some(opened)) => opened,
+            Ok(None) => Opened { attempt: Attempt::Beside, ..nothing },
+            // A full disk, an unreadable file: nothing of it hurts the copy.
+            Err(_) => nothing,
+        })
     }
 
     fn try_open(
         folder: &Path,
         place: &Place<'_>,
         (from, token): (&str, Token),
+        if_held: IfHeld,
     ) -> io::Result<Option<Opened>> {
         let dir = place.base()?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -106,7 +141,7 @@ impl JournalFile {
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = loop {
             let file = options.open(&path)?;
-            if !lock(&file, &path) {
+            if !lock(&file, &path, if_held) {
                 return Ok(None);
             }
             // The previous owner may have removed the file. A journal without a name could not be resumed.
@@ -274,14 +309,17 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Locks it; an earlier attempt whose other end is silent is asked to give way.
-fn lock(file: &File, path: &Path) -> bool {
+/// Locks it; an earlier attempt whose other end is silent is asked to give way, if it is awaited.
+fn lock(file: &File, path: &Path, if_held: IfHeld) -> bool {
     let try_lock = || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     let request = request(path);
     if try_lock() {
         // A process that requested the journal may have been killed.
         let _ = fs::remove_file(&request);
         return true;
+    }
+    if if_held == IfHeld::Left {
+        return false;
     }
     // Without it the other attempt ends by itself, if it does.
     let _ = File::create(&request);
@@ -303,4 +341,25 @@ fn request(path: &Path) -> PathBuf {
 /// `$XDG_STATE_HOME/hikyaku/copies`.
 fn folder() -> Option<PathBuf> {
     Some(Folder::State.of_user().ok()?.join("copies"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_another_process_has_is_not_waited_for() {
+        let folder = std::env::temp_dir().join(format!("hikyaku-beside-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let place = Place::of("source", Base::Address("far:d"), None);
+        let first = JournalFile::open_in(&folder, &place, "source").unwrap();
+        assert!(first.journal.is_open() && first.attempt == Attempt::First);
+        let beside = JournalFile::open_in(&folder, &place, "source").unwrap();
+        assert!(!beside.journal.is_open() && beside.attempt == Attempt::Beside);
+        assert!(!first.journal.is_wanted(), "the first one is not asked to give way");
+        drop(first);
+        let later = JournalFile::open_in(&folder, &place, "source").unwrap();
+        assert!(later.journal.is_open() && later.attempt == Attempt::Later);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -24,7 +24,7 @@ use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::session::Parameters;
 use crate::target::Target;
-use hikyaku_job::Opened;
+use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{Change, Fetcher, Found, Kind, Op, Store, StoreError, StorePath};
@@ -226,6 +226,9 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     let (targets, same) = targets(job, &made.blocked, &mut fetched);
     if job.pass == Pass::DryRun {
         return Ok(fetched);
+    }
+    if job.journal.is_some_and(|opened| opened.attempt == Attempt::Beside) {
+        job.meter.set_beside();
     }
     if resume::is_continued(job) {
         job.meter.set_continued();

@@ -21,6 +21,7 @@ pub struct Meter {
     begun: Mutex<BTreeSet<Vec<u8>>>,
     is_new_tree: AtomicBool,
     is_continued: AtomicBool,
+    is_beside: AtomicBool,
 }
 
 /// Counters of one server.
@@ -40,8 +41,8 @@ impl Meter {
     pub fn over(servers: usize, progress: Arc<Progress>) -> Self {
         let servers = (0..servers).map(|_| ServerMeter::default()).collect();
         let (on_file, begun) = (Mutex::default(), Mutex::default());
-        let (is_new_tree, is_continued) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { servers, progress, on_file, begun, is_new_tree, is_continued }
+        let [is_new_tree, is_continued, is_beside] = [false; 3].map(AtomicBool::new);
+        Self { servers, progress, on_file, begun, is_new_tree, is_continued, is_beside }
     }
 
     /// The same, and `on_file` hears of begins and ends of files, from any thread.
@@ -140,6 +141,15 @@ impl Meter {
     /// Whether the same command continues also unfinished files, if this one is stopped.
     pub fn is_continued(&self) -> bool {
         self.is_continued.load(Ordering::Relaxed)
+    }
+
+    /// Whether another process makes the same copy now, so that none continues this one.
+    pub fn is_beside(&self) -> bool {
+        self.is_beside.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_beside(&self) {
+        self.is_beside.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn set_continued(&self) {

@@ -325,7 +325,7 @@ impl Receiver<'_> {
         let is_all_done = self.disk.meter.kinds().is_empty() && self.unswept == 0;
         match self.attempt {
             Attempt::Later if !is_all_done => Sequel::Wanted,
-            Attempt::First | Attempt::Later => Sequel::None,
+            Attempt::First | Attempt::Later | Attempt::Beside => Sequel::None,
         }
     }
 

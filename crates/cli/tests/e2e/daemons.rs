@@ -381,6 +381,26 @@ fn every_command_says_what_to_do_about_a_daemon_that_is_away() {
 }
 
 #[test]
+fn the_same_copy_a_second_time_says_at_once_that_it_does_not_continue() {
+    let client = Client::new("daemon-twice");
+    let (root, keys) = (client.at("root"), client.authorized("keys", ""));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("big"), vec![7; 40_000_000]).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let source = format!("hikyaku://{}/big", daemon.address);
+    let target = client.at("out").display().to_string();
+    let slow = ["cp", "-l", "1m", &source, &target];
+    let mut first = client.command(&slow).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the first copy", || !partials(&client.at("")).is_empty());
+    let second = cp(&client, &[&source, &target]);
+    assert_eq!(second.status.code(), Some(0), "{}", said(&second));
+    assert!(said(&second).contains("the same copy is under way"), "{}", said(&second));
+    assert!(first.try_wait().unwrap().is_none(), "the first one has hardly begun");
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
 fn several_sources_have_one_sum() {
     let client = Client::new("daemon-sum");
     let (root, keys) = (client.at("root"), client.authorized("keys", ""));

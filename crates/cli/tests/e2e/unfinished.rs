@@ -208,3 +208,13 @@ fn unusable_journals_are_listed_and_removed() {
     assert_eq!(ask(&sshd, &["--abandon"]).0, Some(0));
     assert_eq!(journals(&sshd), Vec::<PathBuf>::new());
 }
+
+#[test]
+fn a_copy_whose_target_is_refused_leaves_nothing_to_continue() {
+    let sshd = Sshd::start("unfinished-refused");
+    let (from, to) = (text(sshd.at("f")), format!("{}/", text(sshd.at("none"))));
+    fs::write(&from, "bytes").unwrap();
+    let refused = sshd.cp(&[&from, &to]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(6), "{refused:?}");
+    assert_eq!(listed(&sshd), Vec::<Value>::new());
+}

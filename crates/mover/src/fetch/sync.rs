@@ -46,7 +46,10 @@ impl Run<'_> {
     /// Brings all that was written to the disk, and records that.
     pub(super) fn sync(&self) {
         let is_durable = self.job.writing.durable == Durable::Disk;
-        let Some(opened) = self.job.journal.filter(|_| is_durable) else { return };
+        let Some(opened) = self.job.journal.filter(|opened| is_durable && opened.journal.is_open())
+        else {
+            return;
+        };
         // A record that is appended during the sync may name bytes that are not on the disk after the sync.
         let length = opened.journal.length();
         let mut stamps: Vec<Stamp> = Vec::new();

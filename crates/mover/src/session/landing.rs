@@ -7,7 +7,7 @@ use crate::layout::{AtTarget, Renamed, TargetLayout, Written};
 use crate::plan::Plan;
 use hikyaku_console::begun;
 use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
-use hikyaku_job::{Base, JournalFile, Opened, Place};
+use hikyaku_job::{Attempt, Base, JournalFile, Opened, Place};
 use hikyaku_store::{ErrorKind, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::{Pass, Resume};
@@ -71,9 +71,10 @@ impl Origin<'_> {
         name.is_some_and(|name| Place::of(self.name, above, Some(name)).is_begun())
     }
 
-    /// Opens the journal.
+    /// Opens the journal. It is closed if another process makes the same copy.
     pub(super) fn open(&self, place: &Place<'_>) -> Option<Opened> {
-        JournalFile::open(place, self.name).ok().filter(|opened| opened.journal.is_open())
+        let opened = JournalFile::open_at_once(place, self.name).ok()?;
+        (opened.journal.is_open() || opened.attempt == Attempt::Beside).then_some(opened)
     }
 
     /// Removes what earlier runs have left, if its user does not want it.

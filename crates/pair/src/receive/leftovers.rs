@@ -22,7 +22,7 @@ impl Receiver<'_> {
             return;
         }
         let most = match self.attempt {
-            Attempt::First => MOST_NAMES,
+            Attempt::First | Attempt::Beside => MOST_NAMES,
             Attempt::Later => usize::MAX,
         };
         // A disk may fail once.

@@ -5,7 +5,7 @@ use crate::error::PairError;
 use crate::failure::Fatal;
 use crate::kind_of;
 use hikyaku_fs::{PeerPath, Shown};
-use hikyaku_job::{Claim, End, just_made};
+use hikyaku_job::{Attempt, Claim, End, just_made};
 use hikyaku_transfer::{Depth, Entry, EntryKind, FailureKind, FromReceiver, Links};
 
 impl Receiver<'_> {
@@ -47,6 +47,10 @@ impl Receiver<'_> {
                     std::path::PathBuf::from(name.as_os_str())
                 }),
             );
+            if self.attempt == Attempt::First {
+                // The only source is refused: no attempt continues this one.
+                self.disk.journal.remove();
+            }
             let shown = Shown::new(place.as_os_str().as_encoded_bytes()).to_string();
             let missing = Fatal::of(FailureKind::NotFound, format!("{shown}/: no such directory"));
             return Err(self.disk.fault.report(missing));
