@@ -44,7 +44,7 @@ pub use dress::{DirMeta, DirState, Dress, Times};
 pub use fetch::{Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, Taking, Writing, fetch};
 pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
-pub use kind::{Kind, failure_kind};
+pub use kind::Kind;
 pub use layout::{AtTarget, Meant, NoPlace, Renamed, TargetLayout, Written};
 pub use losses::Loss;
 pub use meter::{Meter, OnFile, ServerMeter};

@@ -3,6 +3,7 @@
 use crate::Ability;
 use crate::path::StorePath;
 use hikyaku_fs::{FsError, Shown};
+use hikyaku_transfer::FailureKind;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -202,6 +203,31 @@ impl<'a> Doing<'a> {
     }
 }
 
+/// The kind that programs are told.
+impl From<ErrorKind> for FailureKind {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound | ErrorKind::Gone => Self::NotFound,
+            ErrorKind::Exists | ErrorKind::NotEmpty => Self::Exists,
+            ErrorKind::NotDir => Self::NotDirectory,
+            ErrorKind::IsDir => Self::IsDirectory,
+            ErrorKind::Denied => Self::Denied,
+            ErrorKind::ReadOnly => Self::ReadOnly,
+            ErrorKind::NoSpace => Self::NoSpace,
+            ErrorKind::Quota => Self::Quota,
+            ErrorKind::TooLarge => Self::TooLarge,
+            ErrorKind::BadName => Self::BadName,
+            ErrorKind::Link => Self::Link,
+            ErrorKind::Busy | ErrorKind::Unreachable | ErrorKind::TimedOut => Self::Busy,
+            ErrorKind::Changed => Self::Changed,
+            ErrorKind::Unsupported(_) => Self::Unsupported,
+            ErrorKind::Damaged => Self::Damaged,
+            ErrorKind::SPECIAL => Self::Special,
+            ErrorKind::System(_) | ErrorKind::Unexplained => Self::Io,
+        }
+    }
+}
+
 impl From<Errno> for ErrorKind {
     fn from(errno: Errno) -> Self {
         Self::of(errno)
@@ -224,6 +250,43 @@ impl From<FsError> for ErrorKind {
             (FsError::OnlyInPlace { .. } | FsError::NotOurs { .. }, _) => Self::Denied,
             (FsError::Exchanged { .. }, _) => Self::Changed,
             (FsError::Special { .. } | FsError::System { .. }, None) => Self::SPECIAL,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_told_as_one_of_those_that_programs_know() {
+        use FailureKind as F;
+        let table = [
+            (ErrorKind::NotFound, F::NotFound),
+            (ErrorKind::Exists, F::Exists),
+            (ErrorKind::NotDir, F::NotDirectory),
+            (ErrorKind::IsDir, F::IsDirectory),
+            (ErrorKind::NotEmpty, F::Exists),
+            (ErrorKind::Denied, F::Denied),
+            (ErrorKind::ReadOnly, F::ReadOnly),
+            (ErrorKind::NoSpace, F::NoSpace),
+            (ErrorKind::Quota, F::Quota),
+            (ErrorKind::TooLarge, F::TooLarge),
+            (ErrorKind::BadName, F::BadName),
+            (ErrorKind::Link, F::Link),
+            (ErrorKind::Busy, F::Busy),
+            (ErrorKind::Changed, F::Changed),
+            (ErrorKind::Gone, F::NotFound),
+            (ErrorKind::Unsupported(Ability::Links), F::Unsupported),
+            (ErrorKind::Unreachable, F::Busy),
+            (ErrorKind::TimedOut, F::Busy),
+            (ErrorKind::Damaged, F::Damaged),
+            (ErrorKind::SPECIAL, F::Special),
+            (ErrorKind::System(Errno::IO.raw_os_error()), F::Io),
+            (ErrorKind::Unexplained, F::Io),
+        ];
+        for (kind, wanted) in table {
+            assert_eq!(F::from(kind), wanted, "{kind:?}");
         }
     }
 }

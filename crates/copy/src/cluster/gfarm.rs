@@ -4,7 +4,7 @@ use super::{Order, start};
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_console::{Tone, headline, say};
-use hikyaku_mover::{Census, ServerId, Session, failure_kind, gfarm_census};
+use hikyaku_mover::{Census, ServerId, Session, gfarm_census};
 use hikyaku_reach::dial::{Address, Ending, Servers};
 use hikyaku_store::{Fetcher, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Node, Survey, Trouble, survey};
@@ -81,9 +81,8 @@ impl Nodes {
         order: &Order<'_>,
         (gfarm, root, shown): (&Arc<Gfarm>, &StorePath, &str),
     ) -> Result<(Self, Census)> {
-        let survey = survey(gfarm, root).map_err(|trouble| {
-            failed(failure_kind(trouble.kind()), format!("{shown}: {trouble}"))
-        })?;
+        let survey = survey(gfarm, root)
+            .map_err(|trouble| failed(trouble.kind().into(), format!("{shown}: {trouble}")))?;
         let node = |address: &_| Arc::new(Node::new(gfarm.clone(), Clone::clone(address)));
         let session = daemons(order, &survey)?;
         let met = session.as_ref().map(Session::met).unwrap_or_default();

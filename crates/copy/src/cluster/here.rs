@@ -5,7 +5,7 @@ use super::target::TargetEnd;
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::Result;
-use hikyaku_mover::{Choice, Direction, Done, ServerId, Sources, Together, failure_kind};
+use hikyaku_mover::{Choice, Direction, Done, ServerId, Sources, Together};
 use hikyaku_store::fetchers;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) fn copy(
         .land(&destination, (choice, together, &streams), failures)
         .map_err(start::of_session)?;
     let servers = fetchers(&found.store, CHANNELS)
-        .map_err(|error| failed(failure_kind(error.kind), error.to_string()))?;
+        .map_err(|error| failed(error.kind.into(), error.to_string()))?;
     let names = match target.place()? {
         Some(place) => vec![place.name.clone()],
         None => (1..=CHANNELS).map(|number| format!("this machine, {number}")).collect(),

@@ -13,7 +13,7 @@ use hikyaku_console::{Tone, say, with_remedy};
 use hikyaku_job::in_store;
 use hikyaku_mover::{
     Behind, Census, Choice, Direction, Done, Landed, Listed, Modes, Pool, ServerId, SessionError,
-    Target, Together, failure_kind, stored_census,
+    Target, Together, stored_census,
 };
 use hikyaku_reach::dial::Ending;
 use hikyaku_reach::tcp::Pipes;
@@ -224,7 +224,7 @@ fn explained(error: OpenError) -> Error {
     match error.kind() {
         Some(kind) => {
             let remedy = error.remedy();
-            with_remedy(failed(failure_kind(kind), error.text()), remedy)
+            with_remedy(failed(kind.into(), error.text()), remedy)
         }
         None => error.explained(),
     }
@@ -232,7 +232,7 @@ fn explained(error: OpenError) -> Error {
 
 /// Why nothing is known of a source or a target.
 fn of_file(shown: &str, kind: ErrorKind) -> Error {
-    failed(failure_kind(kind), format!("{shown}: {kind}"))
+    failed(kind.into(), format!("{shown}: {kind}"))
 }
 
 impl Order<'_> {

@@ -14,7 +14,7 @@ use hikyaku_job::{Choice as Patterns, End};
 use hikyaku_mover::{
     Choice, Destination, Failed, FetchError, Fetched, Hashes, Job, Kind, Landed, LeftOut, Meter,
     Modes, NamedSource, Parameters, Plan, Same, Sources, Streams, Taking, Times, Together, Why,
-    failure_kind, fetch,
+    fetch,
 };
 use hikyaku_sftp::Client;
 use hikyaku_store::{ErrorKind, Fetcher, Last, Store, fetchers};
@@ -115,7 +115,7 @@ fn named(run: &Run<'_>, store: &Sftp, sources: &[Vec<u8>]) -> Result<(Vec<NamedS
                 Ok((from, name)) => named.push(NamedSource { from, name, typed }),
                 Err(ErrorKind::Unreachable) => return Err(lost(LOST)),
                 Err(kind) => {
-                    tell(run, End::There, &typed, failure_kind(kind), &kind.to_string());
+                    tell(run, End::There, &typed, kind.into(), &kind.to_string());
                     failed += 1;
                 }
             }

@@ -5,7 +5,7 @@ use super::landing::local;
 use super::{Arriving, Destination, Failed, SessionError, Streams, Target, Together, unfit};
 use crate::choice::{Choice, Selection};
 use crate::fetch::Taking;
-use crate::kind::{Kind, failure_kind};
+use crate::kind::Kind;
 use crate::layout::Meant;
 use crate::many;
 use crate::plan::Plan;
@@ -259,7 +259,7 @@ fn source(store: &dyn Store, path: &Path, at: &Path) -> Result<Source, (Kind, St
     let from = StorePath::new(at.as_os_str().as_bytes()).map_err(|error| bad(&error))?;
     let found = store
         .look(&from)
-        .map_err(|error| (Kind::File(failure_kind(error.kind)), error.kind.to_string()))?;
+        .map_err(|error| (Kind::File(error.kind.into()), error.kind.to_string()))?;
     Ok(Source { from, name, found })
 }
 
