@@ -1,10 +1,10 @@
-//! `hikyaku cp --unfinished` and `--abandon`: copies onto this machine that have not come to their end.
+//! `hikyaku cp --unfinished` and `--abandon`: copies of this machine's user that have not come to their end.
 
 mod abandon;
 mod told;
 
 use crate::outcome::{code_of_failures, failed};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use hikyaku_console::{ExitCode, Form, Tone, print, say};
 use hikyaku_fs::Shown;
 use hikyaku_job::{Journaled, Known, Unfinished, unfinished};
@@ -69,9 +69,17 @@ fn choose<'a>(all: &'a [Unfinished], targets: &[OsString]) -> Result<Vec<&'a Unf
     }
     let mut chosen = BTreeSet::new();
     for target in targets {
-        let path = local(target)?;
-        let meant: Vec<usize> = (0..all.len()).filter(|&at| is_meant(&all[at], &path)).collect();
+        let location = Location::parse(target)?;
+        let meant = |path: &Path| -> Vec<usize> {
+            (0..all.len()).filter(|&at| is_meant(&all[at], path)).collect()
+        };
+        let meant = match &location {
+            Location::Local(path) => meant(&without_links(path)),
+            // A journal has the address as it is printed.
+            _ => meant(Path::new(&location.to_string())),
+        };
         if meant.is_empty() {
+            check_is_here(&location)?;
             let shown = Shown::new(target.as_bytes());
             let text = format!("{shown}: no unfinished copy has this target");
             let advice = "try: hikyaku cp --unfinished, which lists them";
@@ -82,37 +90,25 @@ fn choose<'a>(all: &'a [Unfinished], targets: &[OsString]) -> Result<Vec<&'a Unf
     Ok(chosen.into_iter().map(|at| &all[at]).collect())
 }
 
-/// The target as journals write it, with no link on the way.
-fn local(target: &OsStr) -> Result<PathBuf> {
-    match Location::parse(target)? {
-        Location::Local(path) => {
-            // The last name may be that of a file that is not there yet.
-            let name = path.file_name().map(OsStr::to_os_string);
-            let above = match path.parent() {
-                Some(above) if !above.as_os_str().is_empty() => above,
-                _ => Path::new("."),
-            };
-            let named = || Some(above.canonicalize().ok()?.join(name?));
-            Ok(path.canonicalize().ok().or_else(named).unwrap_or(path))
-        }
-        other @ (Location::Servers(_)
-        | Location::Gfarm(_)
-        | Location::S3(_)
-        | Location::Ftp(_)
-        | Location::Web(_)) => {
-            bail!(failed(FailureKind::NotFound, format!("'{other}': no copy has this target")))
-        }
-        Location::Remote(remote) => {
-            let (host, path) = (remote.login.to_string(), Shown::new(&remote.path).to_string());
-            bail!(
-                failed(
-                    FailureKind::NotFound,
-                    format!("what {host} receives is known to that machine only")
-                )
-                .context(format!("try: ssh {host} hikyaku cp --abandon {path}"))
-            )
-        }
-    }
+/// A path of this machine as journals write it, with no link on the way.
+fn without_links(path: &Path) -> PathBuf {
+    // The last name may be that of a file that is not there yet.
+    let name = path.file_name().map(OsStr::to_os_string);
+    let above = match path.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    let named = || Some(above.canonicalize().ok()?.join(name?));
+    path.canonicalize().ok().or_else(named).unwrap_or_else(|| path.to_path_buf())
+}
+
+/// Fails if the journals of a target are on another machine.
+fn check_is_here(location: &Location) -> Result<()> {
+    let Location::Remote(remote) = location else { return Ok(()) };
+    let (host, path) = (remote.login.to_string(), Shown::new(&remote.path).to_string());
+    let text = format!("what {host} receives is known to that machine only");
+    Err(failed(FailureKind::NotFound, text)
+        .context(format!("try: ssh {host} hikyaku cp --abandon {path}")))
 }
 
 /// Whether a path, as its user wrote it, names this copy: by its target, a file in it, or its journal.
@@ -134,6 +130,18 @@ fn target(known: &Known) -> PathBuf {
         Some(name) => dir.join(OsStr::from_bytes(name)),
         None => dir.to_path_buf(),
     }
+}
+
+/// The address of a target in another storage; `None` if it is a path of this machine.
+fn address(known: &Known) -> Option<String> {
+    let is_address = !known.begun.dir.starts_with(b"/");
+    is_address.then(|| String::from_utf8_lossy(&known.begun.dir).into_owned())
+}
+
+/// The directory that the paths of a journal are relative to.
+fn base(known: &Known) -> &Path {
+    let is_here = known.begun.dir.starts_with(b"/");
+    Path::new(OsStr::from_bytes(if is_here { &known.begun.dir } else { b"" }))
 }
 
 /// Where the unfinished form of a file is: beside its final name.

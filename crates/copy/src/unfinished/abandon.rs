@@ -3,6 +3,8 @@
 use super::partial_path;
 use hikyaku_fs::{Dir, FsError, Kind, Name, PeerPath, Shown, Token, remove_unfinished};
 use hikyaku_job::{Held, Journaled, Known, NotHeld, Unfinished, kind_of_fs_error};
+use hikyaku_store::{ErrorKind, Store, StorePath, Token as DraftToken};
+use hikyaku_stores::{Location, Opening, open};
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -72,6 +74,52 @@ pub(super) fn abandon(copy: &Unfinished) -> Dropped {
 
 impl Dropped {
     fn remove_files(&mut self, known: &Known) {
+        match super::address(known) {
+            Some(address) => self.remove_at(&address, known),
+            None => self.remove_here(known),
+        }
+    }
+
+    /// Removes the unfinished files of a copy into another storage.
+    fn remove_at(&mut self, address: &str, known: &Known) {
+        let opened = Location::parse(OsStr::new(address))
+            .map_err(|error| (FailureKind::BadName, error.to_string()))
+            .and_then(|location| {
+                open(&location, &Opening::default())
+                    .map_err(|error| (FailureKind::Busy, format!("{address}: {error}")))
+            });
+        match opened {
+            Ok(opened) => opened.holders.iter().for_each(|one| self.remove_in(&*one.store, known)),
+            Err(failure) => {
+                self.became = Became::Kept;
+                self.failures.push(failure);
+            }
+        }
+    }
+
+    /// Removes the unfinished files that a store has.
+    pub(super) fn remove_in(&mut self, store: &dyn Store, known: &Known) {
+        for (path, remains) in &known.files {
+            let partial = match remains {
+                Remains::Part(Part { record, .. }) | Remains::Void(record) => &record.partial,
+                Remains::Whole(_) => continue,
+            };
+            let Ok(path) = StorePath::new(path) else { continue };
+            match store.take_up(&path, &DraftToken(partial.clone())) {
+                Ok(draft) => {
+                    draft.discard();
+                    self.files += 1;
+                }
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error) => {
+                    self.became = Became::Kept;
+                    self.failures.push((error.kind.into(), error.to_string()));
+                }
+            }
+        }
+    }
+
+    fn remove_here(&mut self, known: &Known) {
         let base = PathBuf::from(OsStr::from_bytes(&known.begun.dir));
         let dir = match Dir::open(&base) {
             Ok(dir) => dir,

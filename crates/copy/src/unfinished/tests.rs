@@ -3,6 +3,7 @@
 use super::*;
 use hikyaku_fs::Token;
 use hikyaku_job::State;
+use hikyaku_store::{Make, Memory, Store, StorePath};
 use hikyaku_transfer::{
     Begun, Done, EarlierFile, FileHash, FileRecord, Geometry, Proven, Reached, SEGMENT,
     SegmentHash, SegmentIndex, Version,
@@ -102,4 +103,28 @@ fn a_copy_of_which_nothing_can_be_read_is_named_by_its_journal() {
         assert!(text.contains(wanted) && text.contains("/state/1.journal2"), "{text}");
         assert_eq!(told::name(&copy), "/state/1.journal2");
     }
+}
+
+#[test]
+fn unfinished_files_of_another_storage_are_listed_by_their_paths_there_and_removed_there() {
+    let (store, path) = (Memory::default(), StorePath::new(b"a").unwrap());
+    let draft = store.create(&path, &Make::default()).unwrap();
+    draft.write_at(0, b"part").unwrap();
+    let token = draft.token();
+    draft.keep();
+    drop(draft);
+    let mut copy = copy(None, vec![part("a", 1), part("b", 1), whole("c")]);
+    let Journaled::Known(known) = &mut copy.content else { panic!() };
+    known.begun.dir = b"far:run7".to_vec();
+    if let Some(Remains::Part(part)) = known.files.get_mut(&b"a"[..]) {
+        part.record.partial.clone_from(&token.0);
+    }
+    assert!(is_meant(&copy, Path::new("far:run7")) && !is_meant(&copy, Path::new("far:run8")));
+    let listed = told::listed(&copy, Reader::Person);
+    assert!(listed.starts_with("far:run7\n") && listed.contains("  file     a\n"), "{listed}");
+    let Journaled::Known(known) = &copy.content else { panic!() };
+    let mut dropped = abandon::Dropped::default();
+    dropped.remove_in(&store, known);
+    assert_eq!((dropped.files, dropped.failures.len()), (1, 0), "{:?}", dropped.failures);
+    assert!(store.take_up(&path, &token).is_err());
 }

@@ -196,7 +196,7 @@ impl Told {
     }
 
     fn known(self, known: &Known) -> Self {
-        let base = Path::new(OsStr::from_bytes(&known.begun.dir));
+        let base = super::base(known);
         let file = |(path, remains): (&Vec<u8>, &Remains)| {
             let (record, (proven_bytes, claimed_bytes)) = match remains {
                 Remains::Part(part) => (&part.record, progress(part)),
