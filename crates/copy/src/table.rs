@@ -158,7 +158,7 @@ const ROWS: &[Row] = &[
         ("", "hikyaku://HOST,HOST/PATH and --start-servers")),
     row(("bootstrap", "--bootstrap"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
     row(("far_binary", "--far-binary"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y], ("", "leave it out")),
-    row(("server_rate", "--server-rate"), Protects, &[N, N, N, N, Y, N, DAEMONS, N, N, N, N, N, N, N, N, N],
+    row(("server_rate", "--server-rate"), Protects, &[N, N, N, N, Y, Y, DAEMONS, N, N, N, N, N, N, N, N, N],
         ("", "-l RATE, for all data of the copy")),
     row(("streams", "--streams"), Convenience, &[N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),
     row(("pause", "--pause"), Convenience, &[N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N, N], ("", "leave it out")),

@@ -23,7 +23,7 @@ use crate::fetch::Fetched;
 use crate::losses;
 use crate::meter::Meter;
 use crate::plan::Plan;
-use crate::session::ClientParameters;
+use crate::session::Parameters;
 use hikyaku_remote::Client;
 use hikyaku_store::Abilities;
 use hikyaku_transfer::{Existing, Pass};
@@ -46,8 +46,8 @@ pub struct UploadJob<'a> {
     pub pass: Pass,
     /// Which permission bits files and directories get.
     pub dress: Dress,
-    /// How data travel.
-    pub parameters: ClientParameters,
+    /// How data travel. The limit of the servers is that of what each of them gets.
+    pub parameters: Parameters,
     /// How long files wait for a server when all are gone. A lost server is tried again after 2, 4 and 8 s.
     pub patience: Duration,
     /// How far it is.

@@ -64,6 +64,10 @@ impl<'a> Order<'a> {
         let typed = plan.transport.way.typed.rate;
         client.rate = client.rate.or(typed).or(least(&settings, &hosts, &RATE)?);
         client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
+        if matches!(&transfer.target, End::Daemons(servers) if servers.servers.len() == 1) {
+            // All that the only server gets is the whole copy.
+            client.rate = client.rate.into_iter().chain(parameters.servers.rate).min();
+        }
         let mut via = if transfer.has_daemons() { plan.via()? } else { Via::default() };
         if plan.transport.by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
             via = Via::Tcp;

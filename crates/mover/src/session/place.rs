@@ -35,7 +35,7 @@ impl Several {
             existing: job.existing,
             pass: job.pass,
             dress: job.dress,
-            parameters: job.parameters.client,
+            parameters: job.parameters,
             patience: job.patience,
             meter: job.meter,
             stop: job.stop,

@@ -56,7 +56,7 @@ pub struct ClientParameters {
 /// Parameters of each server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ServerParameters {
-    /// The most that a server sends. A limit of the server's own holds as well. Default: no limit.
+    /// The most that a server sends or gets. A limit of the server's own holds as well. Default: no limit.
     pub rate: Option<Rate>,
 }
 

@@ -93,7 +93,7 @@ impl Session {
             existing: what.choice.existing,
             pass: what.choice.pass,
             dress: what.modes.dress(),
-            parameters: self.parameters.client,
+            parameters: self.parameters,
             patience: GONE_MAX,
             meter,
             stop: what.stop,

@@ -34,7 +34,7 @@ impl Run<'_> {
             Err(error) => return tell(say, Event::Lost { at, error }),
         };
         let servers_before = u32::try_from(at.server.0).unwrap_or(u32::MAX);
-        let stagger = self.job.parameters.stagger.saturating_mul(servers_before);
+        let stagger = self.job.parameters.client.stagger.saturating_mul(servers_before);
         self.sleep(stagger.saturating_sub(self.now()));
         let mut rest = None;
         while let Some(attempt) = rest.take().or_else(|| self.next(at)) {
@@ -61,7 +61,7 @@ impl Run<'_> {
             tell(way.say, Event::Ended { at, attempt, result: Err(error) });
         }
         self.idle();
-        self.sleep(self.job.parameters.pause);
+        self.sleep(self.job.parameters.client.pause);
     }
 
     /// Whether a file is fetched together with others.

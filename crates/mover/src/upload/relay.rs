@@ -133,7 +133,13 @@ impl Run<'_> {
                     // The bytes after a damaged segment are requested again.
                     let range = geometry.range(segment.index).filter(|range| range.start == done);
                     if let Some(range) = range.filter(|_| is_wanted) {
-                        is_wanted = each(range.start, Piece::Bytes(segment.bytes));
+                        // A server of the source reports no holes, but how many bytes are in none.
+                        let is_hole = file.data < size && segment.bytes.iter().all(|it| *it == 0);
+                        let piece = match is_hole {
+                            true => Piece::Hole(range.end - range.start),
+                            false => Piece::Bytes(segment.bytes),
+                        };
+                        is_wanted = each(range.start, piece);
                         done = range.end;
                         if !is_wanted {
                             cut.at(0);

@@ -8,6 +8,7 @@ use super::state::{Link, State, close};
 use super::there::{There, Wish};
 use crate::census::{File, ServerId};
 use crate::fetch::{FetchError, Fetched};
+use crate::session::Parameters;
 use hikyaku_remote::{Client, Flow, RemoteError};
 use hikyaku_run_log::FileStage;
 use hikyaku_store::ErrorKind;
@@ -36,7 +37,9 @@ pub(super) struct Run<'a> {
     pub(super) job: &'a UploadJob<'a>,
     pub(super) there: There,
     pub(super) channels: Channels<'a>,
-    pub(super) limit: Limit,
+    /// For all servers together, and for each.
+    limit: Limit,
+    limits: Vec<Limit>,
     state: Mutex<State>,
     pub(super) changed: Condvar,
     begin: Instant,
@@ -113,10 +116,12 @@ impl<'a> Run<'a> {
         let links: Vec<Link> = job.servers.iter().map(link).collect();
         let state =
             State { queue, links, uploaded, tasks, gone_since: None, busy: 0, is_over: false };
-        let limit = Limit::new(job.parameters.rate);
+        let Parameters { client, servers } = job.parameters;
+        let limit = Limit::new(client.rate);
+        let limits = job.servers.iter().map(|_| Limit::new(servers.rate)).collect();
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let channels = Channels::new(job.source.channels, job.source.redial);
-        Self { job, there, channels, limit, state, changed, begin }
+        Self { job, there, channels, limit, limits, state, changed, begin }
     }
 
     /// Makes the directories and links, sends the files, and brings their names to the disks.
@@ -210,7 +215,7 @@ impl<'a> Run<'a> {
             (link.client.clone(), link.epoch)
         };
         let Some(client) = client else { return Ok(()) };
-        for _ in 0..self.job.parameters.streams.clamp(1, LANES_MAX) {
+        for _ in 0..self.job.parameters.client.streams.clamp(1, LANES_MAX) {
             let (client, say, at) = (client.clone(), say.clone(), At { server, epoch });
             let named = thread::Builder::new().name("mover-upload".to_owned());
             named.spawn_scoped(scope, move || self.lane(&client, at, &say))?;
@@ -231,6 +236,12 @@ impl<'a> Run<'a> {
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Waits until so many bytes may go to a server, or until the upload has ended.
+    pub(super) fn pace(&self, server: ServerId, bytes: u64) {
+        self.limit.wait(bytes, || self.is_ended());
+        self.limits[server.0].wait(bytes, || self.is_ended());
     }
 
     fn moved(&self, server: ServerId, bytes: u64) {

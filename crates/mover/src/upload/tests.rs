@@ -3,6 +3,7 @@
 use super::*;
 use crate::choice::{Choice, Selection};
 use crate::fetch::FetchError;
+use crate::session::ClientParameters;
 use crate::tests::{Cluster, Files, cluster_with, get, path, put, random, run, stores};
 use hikyaku_remote::{Limits, RemoteError, Writes};
 use hikyaku_store::{ErrorKind, Finish, Make, Memory, Naming, Store, Time, fetchers};
@@ -70,7 +71,7 @@ fn upload_with(cluster: &Cluster, (source, plan): What<'_>, given: &Given<'_>) -
         existing: given.existing,
         pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0o022 },
-        parameters: given.parameters,
+        parameters: Parameters { client: given.parameters, ..Parameters::default() },
         patience: Duration::from_millis(300),
         meter: &meter,
         stop: given.stop,
@@ -199,7 +200,7 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
         existing: Existing::Replaced,
         pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0 },
-        parameters: PLAIN,
+        parameters: Parameters::default(),
         patience: Duration::from_secs(20),
         meter: &meter,
         stop: &stop,

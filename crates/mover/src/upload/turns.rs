@@ -52,7 +52,7 @@ impl Run<'_> {
     /// Waits until the server has room, and counts `bytes` as sent. `false` if the file is not to be sent to this
     /// server any more.
     pub(super) fn room(&self, at: At, attempt: Attempt, bytes: u64) -> bool {
-        self.limit.wait(bytes, || self.is_ended());
+        self.pace(at.server, bytes);
         let mut state = self.state();
         loop {
             let turn = state.turn(at, attempt);
@@ -87,7 +87,7 @@ impl Run<'_> {
     /// Counts `bytes` as sent, for which the server had room before. `false` if the file is not to be sent to this
     /// server any more.
     pub(super) fn sends(&self, at: At, attempt: Attempt, bytes: u64) -> bool {
-        self.limit.wait(bytes, || self.is_ended());
+        self.pace(at.server, bytes);
         let mut state = self.state();
         let is_wanted = state.turn(at, attempt) != Turn::Over;
         if is_wanted {

@@ -251,7 +251,8 @@ fn a_limit_holds_on_every_way_with_a_real_end() {
     }
     let limit: &[&str] = &["-l", "8m"];
     let of_servers: &[&str] = &["--server-rate", "8m"];
-    let limits = ENDS.map(|way| (way, limit)).into_iter().chain([(Way::FromDaemons, of_servers)]);
+    let by_server = [Way::FromDaemons, Way::ToDaemons].map(|way| (way, of_servers));
+    let limits = ENDS.map(|way| (way, limit)).into_iter().chain(by_server);
     for (way, limit) in limits {
         made(&rig).iter().for_each(|path| fs::remove_file(path).unwrap());
         let begin = Instant::now();

@@ -53,8 +53,7 @@ impl Daemons {
         let mut wanted = Vec::new();
         for (place, keys, of_serve, of_cp, settings) in places {
             for (by, via) in VIA {
-                // `--server-rate` is what a server sends.
-                for way in WAYS.into_iter().filter(|way| (place, *way) != (CP_SERVER, Way::Up)) {
+                for way in WAYS {
                     let of_serve = [&["--writable"], of_serve].concat();
                     wanted.push(Wanted {
                         daemon: Daemon::start_with(&client, &root, keys, &of_serve),

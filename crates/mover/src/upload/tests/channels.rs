@@ -16,7 +16,7 @@ fn passed_on(target: &Cluster, channels: &[Arc<dyn Fetcher>], plan: &Plan) -> (F
         existing: Existing::Replaced,
         pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0o022 },
-        parameters: PLAIN,
+        parameters: Parameters::default(),
         patience: Duration::from_millis(300),
         meter: &meter,
         stop: &AtomicBool::new(false),
