@@ -4,7 +4,7 @@ mod in_place;
 mod memo;
 
 use in_place::InPlace;
-pub(crate) use memo::{Left, Memo, Stamp, made_version};
+pub(crate) use memo::{Left, Memo, Others, Stamp, can_be_continued, is_in_place, made_version};
 
 use crate::dress::Times;
 use crate::fetch::{Expected, Taking, Writing};

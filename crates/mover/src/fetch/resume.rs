@@ -2,11 +2,11 @@
 
 use super::{Fetched, Job};
 use crate::census::File;
-use crate::target::{Left, Memo, Target, made_version};
+use crate::target::{Left, Memo, Others, Target, can_be_continued, is_in_place, made_version};
 use hikyaku_job::Opened;
 use hikyaku_store::{Draft, Found, Store, StorePath, Token, Versions};
 use hikyaku_transfer::{
-    FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version, Write,
+    FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -35,7 +35,7 @@ pub(super) fn continued<'a>(job: &Job<'a>, file: &File, target: Target<'a>) -> T
         discard(&*job.store, &file.to, &part.record);
         return target;
     };
-    match left((job, file), part, content) {
+    match left((job, &target), part, content) {
         Some(left) => {
             job.meter.add_kept(left.proven.bytes());
             // Equal size and time do not prove equal content. So a file that is only alike keeps the version of its
@@ -50,8 +50,7 @@ pub(super) fn continued<'a>(job: &Job<'a>, file: &File, target: Target<'a>) -> T
 /// Whether the next run continues the files of this one, should it be stopped.
 pub(super) fn is_continued(job: &Job<'_>) -> bool {
     job.journal.is_some_and(|opened| opened.journal.is_open())
-        && job.store.abilities().take_up
-        && job.writing.write == Write::Beside
+        && can_be_continued(&*job.store, job.writing.write)
         && job.plan.versions != Versions::Nothing
 }
 
@@ -84,7 +83,11 @@ pub(crate) fn discard_all(store: &dyn Store, remains: &BTreeMap<Vec<u8>, Remains
 }
 
 fn discard(store: &dyn Store, path: &StorePath, record: &FileRecord) {
-    if let Ok(draft) = store.take_up(path, &Token(record.partial.clone())) {
+    let token = Token(record.partial.clone());
+    // A file that was written under its own name stays as it is.
+    if !is_in_place(&token, path)
+        && let Ok(draft) = store.take_up(path, &token)
+    {
         draft.discard();
     }
 }
@@ -121,15 +124,16 @@ fn content((record, file): (&FileRecord, &File), versions: Versions) -> Option<C
 }
 
 /// The part of a file that is on the disk as it was fetched; `None` if nothing of the part can be used. Bytes that were
-/// written after the last sync are read again. If the file is older than its record, all of it is read again.
-fn left((job, file): (&Job<'_>, &File), part: &Part, content: Content) -> Option<Left> {
-    let draft = job.store.take_up(&file.to, &Token(part.record.partial.clone())).ok()?;
+/// written after the last sync are read again. If the file is older than its record, or other programs may have written to it,
+/// all of it is read again.
+fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -> Option<Left> {
+    let (draft, others) = target.take_up(&Token(part.record.partial.clone()))?;
     draft.keep();
     let modified = draft.modified().ok()?.map(|time| (time.secs, time.nanos));
     let is_older = part.stamp.zip(modified).is_some_and(|(stamp, modified)| modified < stamp);
     let nothing = Proven::nothing(part.proven.file());
     let (mut proven, mut claimed) = (part.proven.clone(), part.claimed.clone());
-    if is_older {
+    if is_older || others == Others::Possible {
         add(&mut claimed, &proven);
         proven = nothing.clone();
     }

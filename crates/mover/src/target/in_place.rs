@@ -19,6 +19,11 @@ impl InPlace {
     }
 }
 
+/// The token of a file that is written under its own name.
+pub(super) fn token(path: &StorePath) -> Token {
+    Token(path.split().map(|(_, name)| name.as_bytes().to_vec()).unwrap_or_default())
+}
+
 impl Draft for InPlace {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.open.write_at(at, bytes)
@@ -32,8 +37,9 @@ impl Draft for InPlace {
         self.open.set_len(length)
     }
 
+    /// Its own name.
     fn token(&self) -> Token {
-        Token(Vec::new())
+        token(&self.path)
     }
 
     fn keep(&self) {}

@@ -1,8 +1,9 @@
 //! Files that the next run of the same command continues: what a journal records of them, and what an earlier run has left.
 
+use super::in_place::{self, InPlace};
 use super::{Manner, Stage, Target};
 use hikyaku_job::{JournalFile, Remembered};
-use hikyaku_store::{Draft, Found, Time};
+use hikyaku_store::{Draft, Found, Store, StorePath, Time, Token};
 use hikyaku_transfer::{
     Done, Durable, FileRecord, Proven, Reached, Record, SegmentHash, SegmentIndex, Version, Write,
 };
@@ -43,9 +44,23 @@ impl<'a> Target<'a> {
     pub(crate) fn is_continued(&self) -> bool {
         self.memo.is_some()
             && matches!(self.manner, Manner::Anywhere)
-            && self.writing.write == Write::Beside
-            && self.store.abilities().take_up
+            && can_be_continued(&*self.store, self.writing.write)
             && self.geometry.size() > CONTINUED_BYTES
+    }
+
+    /// The draft that an earlier run has left, and whether another program may have written to it since.
+    pub(crate) fn take_up(&self, token: &Token) -> Option<(Box<dyn Draft>, Others)> {
+        match (self.writing.write, is_in_place(token, &self.path)) {
+            (Write::Beside, false) => {
+                Some((self.store.take_up(&self.path, token).ok()?, Others::Excluded))
+            }
+            (Write::InPlace, true) => {
+                let open = InPlace::open(&self.store, &self.path).ok()?;
+                Some((Box::new(open), Others::Possible))
+            }
+            // The file of the name was made, or removed, since.
+            (Write::Beside, true) | (Write::InPlace, false) => None,
+        }
     }
 
     /// The file with the part that an earlier run has left.
@@ -181,6 +196,28 @@ impl<'a> Target<'a> {
             memo.journal.append(&[Record::Void { path: self.path_bytes() }]);
         }
     }
+}
+
+/// Whether other programs may have written to what an earlier run has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Others {
+    /// They know no name of it.
+    Excluded,
+    /// It has its name.
+    Possible,
+}
+
+/// Whether a store keeps unfinished files that are written so.
+pub(crate) fn can_be_continued(store: &dyn Store, write: Write) -> bool {
+    match write {
+        Write::Beside => store.abilities().take_up,
+        Write::InPlace => store.abilities().update,
+    }
+}
+
+/// Whether the token is that of a file that is written under its own name.
+pub(crate) fn is_in_place(token: &Token, path: &StorePath) -> bool {
+    *token == in_place::token(path)
 }
 
 /// The path of a file and its modification time; `None` if the store reports no modification time.

@@ -5,10 +5,10 @@ use crate::census::store_census;
 use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Taking, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
-    Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory, Operation,
-    Segment, Store, StorePath, Versions, Wanted, fetchers,
+    Access, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
+    Operation, Segment, Store, StorePath, Versions, Wanted, fetchers,
 };
-use hikyaku_transfer::{Existing, Pass, SEGMENT};
+use hikyaku_transfer::{Existing, Pass, SEGMENT, Write};
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,6 +94,7 @@ struct Scene {
     source: Memory,
     target: Arc<Memory>,
     known: Known,
+    write: Write,
     folder: PathBuf,
 }
 
@@ -103,7 +104,7 @@ impl Scene {
         let _ = fs::remove_dir_all(&folder);
         let source = Memory::default();
         put(&source, "large", &random(7, LARGE));
-        Self { source, target: Arc::new(Memory::default()), known, folder }
+        Self { source, target: Arc::new(Memory::default()), known, write: Write::Beside, folder }
     }
 
     /// Runs the transfer until it has brought `stops_after` bytes of the large file. Returns the bytes that it brought.
@@ -150,7 +151,7 @@ impl Scene {
             pass: Pass::Copy,
             patience: Duration::from_millis(300),
             journal: Some(&opened),
-            writing: crate::Writing::default(),
+            writing: crate::Writing { write: self.write, ..crate::Writing::default() },
             hashes: crate::Hashes::Dropped,
             expected: None,
             parameters: Parameters::default(),
@@ -195,6 +196,28 @@ fn the_second_run_fetches_what_the_first_one_has_not_brought() {
 }
 
 #[test]
+fn a_file_that_is_written_in_place_goes_on_where_it_has_the_bytes_of_the_first_run() {
+    let path = StorePath::new(b"large").unwrap();
+    for (changed, again) in [(None, 0), (Some(3 * SEGMENT + 5), 1)] {
+        let mut scene = Scene::new(&format!("continued-in-place-{again}"), Known::Strong);
+        scene.write = Write::InPlace;
+        put(&scene.target, "large", b"older");
+        let (stopped, first, meter) = scene.run(20 * SEGMENT);
+        assert_eq!((first, stopped.failed.len()), (20 * SEGMENT, 1), "{stopped:?}");
+        assert!(meter.is_continued() && scene.journals() == 1);
+        // Another program writes to the file, which has its name.
+        let file = scene.target.open(&path, Access::Update).unwrap();
+        assert!(file.found().unwrap().size > 5, "it is written in place");
+        changed.iter().for_each(|at| file.write_at(*at, b"other").unwrap());
+        let (done, second, _) = scene.run(u64::MAX);
+        assert!(done.failed.is_empty(), "{done:?}");
+        assert_eq!(second, LARGE as u64 - (20 - again) * SEGMENT);
+        assert!(get(&scene.target, "large") == Some(random(7, LARGE)));
+        assert_eq!(scene.journals(), 0);
+    }
+}
+
+#[test]
 fn other_bytes_of_the_same_size_and_time_are_not_mixed_with_those_of_the_first_run() {
     let scene = Scene::new("continued-other", Known::SizeAndTime);
     scene.run(20 * SEGMENT);
@@ -220,6 +243,7 @@ fn bytes_that_are_not_there_any_more_are_fetched_again() {
     let after = Scene {
         target: crashed,
         known,
+        write: scene.write,
         source: scene.source.clone(),
         folder: scene.folder.clone(),
     };
