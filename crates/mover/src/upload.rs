@@ -7,7 +7,9 @@
 
 mod dirs;
 mod lane;
+mod outcome;
 mod queue;
+mod reach;
 mod relay;
 mod run;
 mod source;
