@@ -120,7 +120,7 @@ fn unfinished_files_of_another_storage_are_listed_by_their_paths_there_and_remov
         part.record.partial.clone_from(&token.0);
     }
     assert!(is_meant(&copy, Path::new("far:run7")) && !is_meant(&copy, Path::new("far:run8")));
-    let listed = told::listed(&copy, Reader::Person);
+    let listed = told::listed(&copy, Form::Words);
     assert!(listed.starts_with("far:run7\n") && listed.contains("  file     a\n"), "{listed}");
     let Journaled::Known(known) = &copy.content else { panic!() };
     let mut dropped = abandon::Dropped::default();

@@ -104,12 +104,12 @@ impl Run<'_> {
                 None => match call.fetcher.holes(&wanted) {
                     Ok(found) => holes.insert(found.into()),
                     Err(Failure::File(kind)) => return Err(unreadable(file, kind)),
-                    Err(Failure::Lost(_)) if tries < TRIES => {
+                    Err(Failure::Full | Failure::Lost(_)) if tries < TRIES => {
                         tries += 1;
                         call.lost();
                         continue;
                     }
-                    Err(Failure::Lost(_)) => return Err(FetchError::OutOfReach),
+                    Err(Failure::Full | Failure::Lost(_)) => return Err(FetchError::OutOfReach),
                 },
             };
             let next = known.front().map_or(size, |hole| hole.start);
