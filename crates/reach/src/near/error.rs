@@ -99,10 +99,7 @@ pub enum ReachError {
     #[error("{0}")]
     Connect(#[source] ConnectError),
     /// No UDP gets through, and nothing else may carry the session.
-    #[error(
-        "no UDP gets through to {host} ({tried}){}",
-        if .only.is_empty() { String::new() } else { format!(", and nothing else may carry data with {}", .only) }
-    )]
+    #[error("no UDP gets through to {host} ({tried}){}", nothing_else(.only))]
     NoUdp {
         /// The host.
         host: String,
@@ -138,6 +135,12 @@ pub enum Commands {
     Run,
     /// It admits SFTP only.
     Refused,
+}
+
+/// Why no other carrier is used.
+fn nothing_else(only: &str) -> String {
+    let text = |only| format!(", and nothing else may carry data with {only}");
+    Some(only).filter(|only| !only.is_empty()).map_or_else(String::new, text)
 }
 
 impl ReachError {
