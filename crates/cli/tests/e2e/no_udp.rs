@@ -83,14 +83,9 @@ fn data_go_by_tcp_or_ssh_if_udp_is_forbidden_on_loopback_too() {
     // A typed option that protects something is refused where it cannot hold.
     let typed = ["--cipher", "aes128gcm", "--policy", "scavenger"];
     for (code, set, flags, named) in [
-        (
-            0,
-            "policy = \"scavenger\"",
-            &[][..],
-            "; what is set as --policy has no effect without UDP",
-        ),
+        (5, "", &typed[..], ", and nothing else may carry data with --cipher and --policy"),
+        (0, "policy = \"scavenger\"", &[], "; what is set as --policy has no effect without UDP"),
         (0, "buffer = \"8MB\"", &["--no-udp"], "what is set as --buffer has no effect without UDP"),
-        (5, "", &typed, ", and nothing else may carry data with --cipher and --policy"),
         (
             5,
             "",
