@@ -11,7 +11,7 @@ use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::{By, CopyPlan};
-use crate::sftp::OpenSftp;
+use crate::sftp::{self, OpenSftp};
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
 use crate::unfinished;
@@ -83,6 +83,16 @@ pub fn copy(
     }
     let (mut sum, begin) = (Sum { recorder, ..Sum::default() }, Instant::now());
     let done = on_servers.and_then(|_| run_all((plan, server), interrupt, &mut sum));
+    if let Err(error) = &done
+        && let Some(transfer) = without_programs(plan, error)?
+    {
+        match TABLE.check(&plan.given, &transfer.ways()) {
+            Ok(notes) if !plan.is_quiet() => notes.iter().for_each(|note| say(Tone::Note, note)),
+            Ok(_) => {}
+            Err(error) => return refused(plan.report.audience, error),
+        }
+        return cluster::run(plan, interrupt, &transfer, sum.recorder.take());
+    }
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
@@ -142,12 +152,9 @@ fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec
         // The caller tells of it.
         Err(_) => return Ok(Vec::new()),
     };
-    if ways.contains(&Way::Through) && by == By::Sftp {
-        return Err(misuse(
-            "--via sftp is not possible for a copy between two other machines",
-            "copy to this machine first, or leave it out",
-        ));
-    }
+    // Its session with a host is the same as beside this machine.
+    let by_sftp = |way: Way| if way == Way::Host && by == By::Sftp { Way::Sftp } else { way };
+    let ways: Vec<Way> = ways.into_iter().map(by_sftp).collect();
     let given = plan.given.clone();
     let given = match by {
         // They leave UDP out, too.
@@ -165,8 +172,26 @@ fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
     Err(error)
 }
 
-/// The transfer from or to servers, if it is one.
+/// The transfer between two other hosts through this machine, where one of them has no hikyaku: both are storages.
+fn without_programs(plan: &CopyPlan, error: &anyhow::Error) -> Result<Option<Transfer>> {
+    let is_due = plan.transport.by == By::Auto && sftp::commands(error).is_some();
+    if !is_due || !is_between_hosts(plan) {
+        return Ok(None);
+    }
+    Transfer::of_stores(plan.sources.clone(), plan.target.clone()).map(Some)
+}
+
+/// Whether a source and the target are on other hosts.
+fn is_between_hosts(plan: &CopyPlan) -> bool {
+    let is_host = |at: &Location| matches!(at, Location::Remote(_));
+    is_host(&plan.target) && plan.sources.iter().any(is_host)
+}
+
+/// The transfer from or to servers, if it is one. Between two hosts that are reached by SFTP it goes through this machine.
 fn on_servers(plan: &CopyPlan) -> Result<Option<Transfer>> {
+    if plan.transport.by == By::Sftp && is_between_hosts(plan) {
+        return Transfer::of_stores(plan.sources.clone(), plan.target.clone()).map(Some);
+    }
     let settings = settings::of_user()?;
     let sources = plan.sources.iter().cloned();
     let sources: Vec<Location> = sources.map(|source| source.with_clusters(&settings)).collect();

@@ -415,3 +415,35 @@ fn what_is_chosen_goes_and_a_dry_run_says_it() {
     assert!(output.status.success(), "{said}");
     assert_eq!(names("globbed"), ["3", "4", "5"]);
 }
+
+/// The data pass through this machine, where both hosts are storages.
+#[test]
+fn a_tree_goes_between_two_hosts_of_which_one_has_no_hikyaku_or_both() {
+    let sshd = server("sftp-between");
+    let source = tree(&sshd, "run7");
+    let far = format!("far:{source}");
+    for (number, (options, words)) in [
+        (&["--via", "sftp"][..], ""),
+        (&["--remote-path", "no-such-hikyaku"], "has no hikyaku that can be started"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("copy{number}");
+        let target = sshd.far(&name).replacen("far:", "other:", 1);
+        let (output, said) = run(&mut sshd.cp(&[options, &["-rp", &far, &target]].concat()));
+        assert!(output.status.success(), "{options:?}: {said}\n{}", sshd.log());
+        assert!(said.contains(words), "{options:?}: {said}");
+        assert!(listing(&sshd.at("run7")) == listing(&sshd.at(&name)), "{options:?}");
+        // What protects something and cannot hold is refused, and nothing is written.
+        let target = sshd.far("refused").replacen("far:", "other:", 1);
+        let refused = [options, &["--verify", "-r", &far, &target]].concat();
+        let (output, said) = run(&mut sshd.cp(&refused));
+        assert_eq!(output.status.code(), Some(1), "{options:?}: {said}");
+        assert!(said.contains("--verify is not possible"), "{options:?}: {said}");
+        assert!(!sshd.at("refused").exists());
+    }
+    let native = ["--via", "native", "--remote-path", "no-such-hikyaku", "-r", &far, "other:x"];
+    let (output, said) = run(&mut sshd.cp(&native));
+    assert_eq!(output.status.code(), Some(6), "{said}");
+}

@@ -41,9 +41,16 @@ impl Transfer {
     /// The target cannot be written to, or standard input is a source.
     pub(crate) fn of(sources: Vec<Location>, target: Location) -> Result<Option<Self>> {
         let is_storage = |at: &Location| !matches!(at, Location::Local(_) | Location::Remote(_));
-        if !sources.iter().chain([&target]).any(is_storage) {
-            return Ok(None);
-        }
+        let has_storage = sources.iter().chain([&target]).any(is_storage);
+        if has_storage { Self::of_stores(sources, target).map(Some) } else { Ok(None) }
+    }
+
+    /// The same where hosts behind ssh are storages as well: the data pass through this machine.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transfer::of`].
+    pub(crate) fn of_stores(sources: Vec<Location>, target: Location) -> Result<Self> {
         let target = match target {
             Location::Local(path) => End::Here(path),
             Location::Servers(servers) => End::Daemons(servers),
@@ -72,7 +79,7 @@ impl Transfer {
                 "write it to a file first, and copy that",
             ));
         }
-        Ok(Some(transfer))
+        Ok(transfer)
     }
 
     /// The ways that the data go: out of each storage, and into one.
