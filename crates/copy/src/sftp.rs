@@ -1,35 +1,21 @@
 //! Copies where the far side has no hikyaku: by SFTP, which nearly every sshd offers.
 //!
 //! Files get their names when they are complete, as in a copy by the transport: a file is written under a temporary
-//! name and then renamed. The mover fetches files of the server (`sftp/get.rs`). For files that go to the server this
-//! end sends the requests itself, and records its progress ([`Journal`]), so that the same command goes on. A copy by
+//! name and then renamed. The server is a store, and the mover carries files out of it and into it. A copy by
 //! SFTP is weaker than one by the transport: the far side computes no hashes, times are whole seconds, owners and
 //! extended attributes are not kept, and the rate is that of one TCP connection with the window of ssh's channel (2 MiB
 //! in OpenSSH).
 
-mod above;
-mod crew;
-mod fault;
-mod file;
+mod far_sync;
 mod get;
-mod journal;
-mod links;
-mod present;
+mod moved;
 mod put;
 mod remote;
-mod resume;
-mod settle;
-mod small;
 #[cfg(test)]
 mod tests;
-mod upload;
-
-pub(crate) use journal::Journal;
-pub(crate) use settle::Settling;
 
 use crate::outcome::failed;
 use anyhow::{Error, Result};
-use fault::Trouble;
 use hikyaku_console::Scope;
 use hikyaku_job::Meter;
 use hikyaku_pair::Options;
@@ -38,7 +24,8 @@ use hikyaku_reach::{
     SshOptions,
 };
 use hikyaku_sftp::Client;
-use hikyaku_transfer::FailureKind;
+use hikyaku_store_sftp::SyncDirs;
+use hikyaku_transfer::{Durable, FailureKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -122,12 +109,11 @@ impl Server {
         Self { commands, ..self }
     }
 
-    /// What lets many files wait for the disk of the far side together, if it may run commands. Nobody is asked for a
-    /// password a second time.
-    pub(crate) fn settling(&self, (ssh, login): (&SshOptions, &Destination)) -> Option<Settling> {
+    /// What syncs many files of the far side at once, if it may run commands. Nobody is asked for a password a second time.
+    fn sync_dirs(&self, (ssh, login): (&SshOptions, &Destination)) -> Option<SyncDirs> {
         let ssh = SshOptions { batch: true, quiet: true, verbose: 0, ..self.ssh(ssh) };
         let is_due = self.commands == Commands::Run;
-        is_due.then(|| Settling::new(|script| ssh.run(login, script)))
+        is_due.then(|| far_sync::by_shell(|script| ssh.run(login, script)))
     }
 
     /// The options with which ssh goes over the login of the server, if that is shared.
@@ -142,14 +128,12 @@ pub(crate) struct Run<'a> {
     pub(crate) server: &'a Server,
     pub(crate) options: &'a Options,
     pub(crate) meter: &'a Arc<Meter>,
-    /// The address that distinguishes the sources of the server from other sources.
-    pub(crate) origin: &'a str,
+    /// The host as the user wrote it.
+    pub(crate) host: &'a str,
+    /// How ssh reaches the host; `None` if nothing but the server is to be used.
+    pub(crate) ssh: Option<(&'a SshOptions, &'a Destination)>,
     /// Ends the copy when it is stopped.
     pub(crate) scope: &'a Scope,
-    /// What earlier attempts have done; `None` if that is not known, and not to be.
-    pub(crate) journal: Option<&'a Journal>,
-    /// What syncs many files of the server at once.
-    pub(crate) settling: Option<&'a Settling>,
 }
 
 impl Run<'_> {
@@ -168,19 +152,9 @@ impl Run<'_> {
         self.scope.stop_cause().is_some()
     }
 
-    /// Fails if the user has ended the copy.
-    fn go_on(&self) -> Result<(), Trouble> {
-        if self.is_stopped() { Err(Trouble::Stopped) } else { Ok(()) }
-    }
-
-    /// Counts the failure of a file. Anything else ends the copy.
-    fn told(&self, done: Result<(), Trouble>) -> Result<(), Trouble> {
-        match done {
-            Err(Trouble::File(end, failure)) => {
-                self.meter.add_failure(end, &failure);
-                Ok(())
-            }
-            other => other,
-        }
+    /// What syncs many files of the server at once, if files are to be on the disk.
+    fn sync_dirs(&self) -> Option<SyncDirs> {
+        let is_due = self.options.rules.durable == Durable::Disk;
+        self.server.sync_dirs(self.ssh.filter(|_| is_due)?)
     }
 }

@@ -127,8 +127,9 @@ fn is_meant(copy: &Unfinished, path: &Path) -> bool {
 fn target(known: &Known) -> PathBuf {
     let dir = Path::new(OsStr::from_bytes(&known.begun.dir));
     match &known.begun.name {
-        Some(name) => dir.join(OsStr::from_bytes(name)),
-        None => dir.to_path_buf(),
+        Some(name) if dir.is_absolute() => dir.join(OsStr::from_bytes(name)),
+        // The address of another storage has the name in it.
+        Some(_) | None => dir.to_path_buf(),
     }
 }
 

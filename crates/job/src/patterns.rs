@@ -130,21 +130,28 @@ const fn is_nothing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotDir)
 }
 
-/// The matching entries of a directory, sorted by name. An unreadable directory has none, as in a shell.
+/// The matching entries of a directory, or of one that a link leads to, sorted by name. An unreadable directory has none, as in
+/// a shell.
 fn entries(
     store: &dyn Store,
     dir: &StorePath,
     asked: &Asked,
 ) -> hikyaku_store::Result<Vec<StorePath>> {
     let (mut found, mut after) = (Vec::new(), None);
-    match store.look(dir) {
-        Ok(there) if there.kind == FileKind::Dir => {}
+    let looked = match store.look(dir) {
+        Ok(there) if there.kind != FileKind::Link => Ok((dir.clone(), there)),
+        Err(error) if error.kind != ErrorKind::Link => Err(error),
+        // It is a link, or a link is on the way to it.
+        Ok(_) | Err(_) => store.follow(dir),
+    };
+    let real = match looked {
+        Ok((real, there)) if there.kind == FileKind::Dir => real,
         Err(error) if error.kind.is_worth_retrying() => return Err(error),
         // A path that is no directory has no entries, whichever error a store returns for it.
         Ok(_) | Err(_) => return Ok(found),
-    }
+    };
     loop {
-        let page = match store.list(dir, after.as_ref(), PAGE_ITEMS) {
+        let page = match store.list(&real, after.as_ref(), PAGE_ITEMS) {
             Ok(page) => page,
             Err(error) if error.kind.is_worth_retrying() => return Err(error),
             Err(_) => break,

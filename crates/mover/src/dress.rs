@@ -4,7 +4,7 @@
 
 use crate::session::Modes;
 use hikyaku_fs::umask;
-use hikyaku_store::{Change, Found, Kind, Time};
+use hikyaku_store::{Change, Found, Kind, Time, Umask};
 
 /// Bits that files get: no set-id bits, which would grant the rights of the owner here.
 const FILE_BITS: u32 = 0o777;
@@ -23,6 +23,17 @@ pub enum Dress {
         /// The bits.
         umask: u32,
     },
+    /// As `Usual`, with the umask that the store has itself.
+    OfStore,
+}
+
+/// The permission bits with which a file is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileMode {
+    /// It gets these.
+    Exact(u32),
+    /// The store makes it with these and removes those of its umask.
+    Made(u32),
 }
 
 /// Which modification times files and directories get.
@@ -64,13 +75,34 @@ impl Modes {
 }
 
 impl Dress {
+    /// The same for a store whose new entries have this umask.
+    pub(crate) const fn within(self, umask: Umask) -> Self {
+        match (self, umask) {
+            (Self::Usual { .. }, Umask::Store) => Self::OfStore,
+            (dress, _) => dress,
+        }
+    }
+
+    /// How the bits of a file are set where `there` has its name.
+    pub(crate) fn file_mode(self, mode: u32, there: Option<&Found>) -> FileMode {
+        let bits = self.file(mode, there);
+        let is_new = there.is_none_or(|found| found.kind != Kind::File);
+        if self == Self::OfStore && is_new { FileMode::Made(bits) } else { FileMode::Exact(bits) }
+    }
+
+    /// Bits that a new directory has only until it is filled, where the store alone knows the others.
+    pub(crate) fn lent_by_store(self, mode: u32, state: DirState) -> Option<u32> {
+        let lent = FILLED & !mode;
+        (self == Self::OfStore && state == DirState::Made && lent != 0).then_some(lent)
+    }
+
     /// The bits of a file where `there` has its name.
     pub fn file(self, mode: u32, there: Option<&Found>) -> u32 {
         let replaced = there.filter(|found| found.kind == Kind::File);
         FILE_BITS
             & match (self, replaced) {
-                (Self::Kept, _) => mode,
-                (Self::Usual { .. }, Some(found)) => found.mode,
+                (Self::Kept, _) | (Self::OfStore, None) => mode,
+                (Self::Usual { .. } | Self::OfStore, Some(found)) => found.mode,
                 (Self::Usual { umask }, None) => mode & !umask,
             }
     }
@@ -90,8 +122,13 @@ impl Dress {
     /// What a directory gets after it was filled; `None` if it stays as it is.
     pub fn filled_dir(self, meta: DirMeta, state: DirState) -> Option<Change> {
         let mode = match (self, state) {
-            (Self::Usual { .. }, DirState::There) => None,
-            (_, DirState::Made) if self.dir(meta.mode) == self.new_dir(meta.mode) => None,
+            (Self::OfStore, _) | (Self::Usual { .. }, DirState::There) => None,
+            (Self::Usual { .. }, DirState::Made)
+                if self.dir(meta.mode) == self.new_dir(meta.mode) =>
+            {
+                None
+            }
+            // The store may have removed bits of its umask.
             _ => Some(self.dir(meta.mode)),
         };
         let modified = meta.modified.filter(|_| self == Self::Kept);
@@ -102,7 +139,7 @@ impl Dress {
     const fn dir(self, mode: u32) -> u32 {
         DIR_BITS
             & match self {
-                Self::Kept => mode,
+                Self::Kept | Self::OfStore => mode,
                 Self::Usual { umask } => mode & !umask,
             }
     }

@@ -26,7 +26,7 @@ use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
-use hikyaku_remote::RemoteError;
+use hikyaku_remote::{RemoteError, Seen};
 use hikyaku_store::{Change, Fetcher, Found, Kind, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Durable, Existing, FileHash, Pass, Rules, Verify, Write};
 pub use pools::{Epoch, Pool};
@@ -187,6 +187,9 @@ pub enum FetchError {
     /// It is larger than any file.
     #[error("it is larger than any file")]
     TooLarge,
+    /// The target cannot have its modification time. Its content is copied.
+    #[error("its time is not kept: the target has no times before 1970 or after 2106")]
+    NoTime,
     /// The user stopped it.
     #[error("stopped")]
     Stopped,
@@ -217,6 +220,8 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     if let Some(several) = &job.plan.several {
         return several.take(job);
     }
+    let dress = job.dress.within(job.store.abilities().umask);
+    let job = &Job { dress, store: job.store.clone(), ..*job };
     let losses = losses::of(job.plan, (job.dress, job.times), &job.store.abilities());
     let mut fetched = Fetched { losses, ..Fetched::default() };
     let made = match job.pass {
@@ -262,7 +267,12 @@ fn targets<'a>(
     let target = |(number, file): (usize, &File)| {
         let found = if is_wanted(&file) { found.next()? } else { return None };
         match decide(job, file, found, &mut changes) {
-            Ok(Fate::Written(target)) => return Some(*target),
+            Ok(Fate::Written(target)) => {
+                if job.times == Times::Kept && !target.keeps_time() {
+                    fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::NoTime));
+                }
+                return Some(*target);
+            }
             Ok(Fate::Told) => fetched.would.push(file.to.as_bytes().to_vec()),
             Ok(fate @ (Fate::Same | Fate::Kept)) => {
                 fetched.kept += 1;
@@ -303,11 +313,15 @@ fn decide<'a>(
     changes: &mut Vec<(StorePath, Change)>,
 ) -> Result<Fate<'a>, FetchError> {
     let found = found?;
-    match action(file.seen, found.as_ref(), (job.existing, job.same)) {
+    // What is at the target has a time that the store can set.
+    let clock = job.store.abilities().clock;
+    let modified = clock.kept(file.seen.modified).unwrap_or(file.seen.modified);
+    let seen = Seen { modified, ..file.seen };
+    match action(seen, found.as_ref(), (job.existing, job.same)) {
         Action::Write if job.pass == Pass::DryRun => Ok(Fate::Told),
         Action::Write if resume::is_whole(job, file, found.as_ref()) => Ok(Fate::Same),
         Action::Write => {
-            let (store, mode) = (job.store.clone(), job.dress.file(file.mode, found.as_ref()));
+            let (store, mode) = (job.store.clone(), job.dress.file_mode(file.mode, found.as_ref()));
             let is_file = found.as_ref().is_some_and(|found| found.kind == Kind::File);
             let write = if is_file { job.writing.write } else { Write::Beside };
             let how = (job.taking, Writing { write, ..job.writing });

@@ -185,6 +185,7 @@ impl From<&FetchError> for Kind {
             FetchError::Stopped => Self::Stopped,
             FetchError::Damaged | FetchError::Unexpected => Self::File(FailureKind::Damaged),
             FetchError::TooLarge => Self::File(FailureKind::TooLarge),
+            FetchError::NoTime => Self::File(FailureKind::Unsupported),
         }
     }
 }

@@ -6,7 +6,7 @@ mod memo;
 use in_place::InPlace;
 pub(crate) use memo::{Left, Memo, Others, Stamp, can_be_continued, is_in_place, made_version};
 
-use crate::dress::Times;
+use crate::dress::{FileMode, Times};
 use crate::fetch::{Expected, Taking, Writing};
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
@@ -94,13 +94,18 @@ impl<'a> Target<'a> {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         path: StorePath,
-        (seen, mode): (Seen, u32),
+        (seen, mode): (Seen, FileMode),
         (taking, writing): (Taking, Writing),
     ) -> Option<Self> {
         let geometry = Geometry::new(seen.size)?;
-        let (mode, modified) = (Some(mode), Some(seen.modified));
-        let finish = Finish { mode, modified, ..Finish::default() };
+        let (mode, made) = match mode {
+            FileMode::Exact(mode) => (Some(mode), None),
+            FileMode::Made(mode) => (None, Some(mode)),
+        };
         let abilities = store.abilities();
+        // A store refuses a time that it cannot set.
+        let modified = abilities.clock.kept(seen.modified).map(|_| seen.modified);
+        let finish = Finish { mode, made, modified, ..Finish::default() };
         let manner = match (taking, abilities.writes) {
             (Taking::AnyOrder, _)
                 if seen.size <= WHOLE_BYTES
@@ -146,6 +151,11 @@ impl<'a> Target<'a> {
         Self { data, ..self }
     }
 
+    /// Whether the target can have the modification time of the source, and gets it.
+    pub(crate) const fn keeps_time(&self) -> bool {
+        self.finish.modified.is_some()
+    }
+
     fn proven(&self) -> MutexGuard<'_, Proven> {
         self.proven.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,6 +185,7 @@ impl<'a> Target<'a> {
                     size: Some(self.geometry.size()),
                     data: Some(self.data),
                     modified: self.finish.modified,
+                    mode: self.finish.made,
                 };
                 let draft: Box<dyn Draft> = match self.writing.write {
                     Write::Beside => self.store.create(&self.path, &make)?,

@@ -14,7 +14,7 @@ use crate::packet::{
 };
 use std::collections::HashMap;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::mem::take;
+use std::mem::{swap, take};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -222,6 +222,11 @@ impl Client {
         self.shared.end(Failed::Lost("the session was ended".to_owned()));
     }
 
+    /// Why nothing more comes from the server, if that is so.
+    pub fn end(&self) -> Option<Failed> {
+        lock(&self.shared.waiting).end.clone()
+    }
+
     /// Sends a request; waits only while as many are under way as may be.
     pub fn ask(&self, request: &Request<'_>) -> Ticket {
         Ticket(self.shared.send(&[*request]))
@@ -384,13 +389,16 @@ impl Shared {
 
     /// Writes requests until nothing is sent any more, or the pipe ends. Then it is closed.
     fn write(&self, mut to: impl Write) {
+        // The room of what was written is used again: new pages cost more than the copy of the bytes.
+        let mut bytes = Vec::new();
         loop {
             let mut outgoing = lock(&self.outgoing);
             while outgoing.bytes.is_empty() && !outgoing.is_over {
                 outgoing.is_waited_for = true;
                 outgoing = self.has_bytes.wait(outgoing).unwrap_or_else(PoisonError::into_inner);
             }
-            let bytes = take(&mut outgoing.bytes);
+            bytes.clear();
+            swap(&mut outgoing.bytes, &mut bytes);
             drop(outgoing);
             if bytes.is_empty() {
                 return;

@@ -9,23 +9,28 @@ use hikyaku_store::{
     Ability, Change, ErrorKind, Kind, Op, Put, Replace, Reply, Result, StorePath, doing, runs,
 };
 
-/// Operations of a group. Each takes at most one handle of the server.
-const GROUP_OPS_MAX: usize = 128;
+/// Handles of the server that a group takes.
+const GROUP_HANDLES_MAX: usize = 128;
+/// Operations of a group. Those that only look take no handle.
+const GROUP_OPS_MAX: usize = 1024;
 /// Bytes of the files of a group.
 const GROUP_BYTES_MAX: usize = 2 << 20;
 
 /// Does operations in groups. Within a group no path occurs twice, so that operations on one path keep their order.
 pub(crate) fn run(store: &Sftp, ops: &[Op<'_>], each: &mut dyn FnMut(usize, Result<Reply>)) {
     for run in runs(ops) {
-        let (mut begin, mut bytes) = (run.start, 0);
+        let (mut begin, mut bytes, mut handles) = (run.start, 0, 0);
         for index in run.clone() {
             let size = if let Op::Put(put) = ops[index] { put.bytes.len() } else { 0 };
-            let is_full = index - begin >= GROUP_OPS_MAX || bytes + size > GROUP_BYTES_MAX;
+            let is_full = index - begin >= GROUP_OPS_MAX
+                || handles >= GROUP_HANDLES_MAX
+                || bytes + size > GROUP_BYTES_MAX;
             if is_full && index > begin {
                 group(store, (begin, &ops[begin..index]), each);
-                (begin, bytes) = (index, 0);
+                (begin, bytes, handles) = (index, 0, 0);
             }
             bytes += size;
+            handles += usize::from(!matches!(ops[index], Op::Look(_)));
         }
         group(store, (begin, &ops[begin..run.end]), each);
     }
@@ -128,10 +133,22 @@ fn group(
     let requests: Vec<Vec<_>> = sent.iter().map(|one| one.requests(store)).collect();
     let all: Vec<_> = requests.iter().flatten().copied().collect();
     let mut answers = store.inner.client.all(&all).into_iter();
+    let mut unmade = Vec::new();
     for (one, requests) in sent.iter().zip(&requests) {
         let answers: Vec<_> = answers.by_ref().take(requests.len()).collect();
-        let done = one.finish(store, answers);
-        each(one.index, doing(what(&one.op), path_of(&one.op)).or(done));
+        match one.finish(store, answers) {
+            Err(Undone::Unmade(failed)) => unmade.push((one, failed)),
+            Err(Undone::Known(kind)) => {
+                each(one.index, doing(what(&one.op), path_of(&one.op)).fail(kind));
+            }
+            Ok(reply) => each(one.index, Ok(reply)),
+        }
+    }
+    // Why they were not made is found out for all of them together.
+    let looked = store.looked(unmade.iter().map(|(one, _)| path_of(&one.op)));
+    for (one, failed) in &unmade {
+        let kind = store.why_not_made(path_of(&one.op), &looked, failed);
+        each(one.index, doing(what(&one.op), path_of(&one.op)).fail(kind));
     }
     put(store, puts, each);
 }
@@ -158,6 +175,19 @@ fn check(op: &Op<'_>) -> std::result::Result<(), ErrorKind> {
     }
 }
 
+/// Why an operation was not done.
+enum Undone {
+    Known(ErrorKind),
+    /// A directory or link was not made.
+    Unmade(Failed),
+}
+
+impl From<ErrorKind> for Undone {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Known(kind)
+    }
+}
+
 impl Sent<'_> {
     fn requests(&self, store: &Sftp) -> Vec<Request<'_>> {
         let [at, to] = &self.at;
@@ -181,17 +211,20 @@ impl Sent<'_> {
     }
 
     /// The result, by the answers.
-    fn finish(&self, store: &Sftp, answers: Vec<Answer>) -> std::result::Result<Reply, ErrorKind> {
+    fn finish(&self, store: &Sftp, answers: Vec<Answer>) -> std::result::Result<Reply, Undone> {
         let mut answers = answers.into_iter();
         if let Op::ReadLink(path) = self.op {
             let text = answers.next().map_or(Err(Failed::Odd), Answer::name);
-            return text.map(Reply::Text).map_err(|failed| {
-                match store.why_not_used(path, &failed) {
-                    // The entry exists, and is no link (readlink(2)).
-                    ErrorKind::Unexplained => ErrorKind::of(rustix::io::Errno::INVAL),
-                    other => other,
-                }
-            });
+            return text
+                .map(Reply::Text)
+                .map_err(|failed| {
+                    match store.why_not_used(path, &failed) {
+                        // The entry exists, and is no link (readlink(2)).
+                        ErrorKind::Unexplained => ErrorKind::of(rustix::io::Errno::INVAL),
+                        other => other,
+                    }
+                })
+                .map_err(Undone::Known);
         }
         // All answers are read, also after a failure.
         let done: Vec<_> = answers.map(Answer::done).collect();
@@ -199,8 +232,8 @@ impl Sent<'_> {
         let known = &store.inner.known;
         match (self.op, done) {
             (Op::MakeDir(path, _), Ok(())) => known.add(path),
-            (Op::MakeDir(path, _) | Op::MakeLink(path, _), Err(failed)) => {
-                return Err(store.why_not_made(path, &failed));
+            (Op::MakeDir(..) | Op::MakeLink(..), Err(failed)) if !failed.is_end() => {
+                return Err(Undone::Unmade(failed));
             }
             (Op::Remove(path, kind), done) => {
                 known.forget(path);
@@ -214,7 +247,7 @@ impl Sent<'_> {
             (Op::Change(path, change), Err(failed)) => {
                 store.change_after((path, change), self.way, &failed)?;
             }
-            (_, Err(failed)) => return Err(reason(&failed)),
+            (_, Err(failed)) => return Err(reason(&failed).into()),
             (_, Ok(())) => {}
         }
         Ok(Reply::Done)

@@ -1,13 +1,15 @@
 //! Drafts: files beside their final names.
 
 use crate::convert::{found, kind, reason, times};
+use crate::put::dir_of;
 use crate::reading::{read, window};
+use crate::settle::Reached;
 use crate::store::Sftp;
 use hikyaku_fs::{Name, Token as Partial};
 use hikyaku_sftp::{Attributes, Extension, Handle, Request, Ticket};
 use hikyaku_store::{
-    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Naming, Replace, Result, StorePath,
-    Token, doing,
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Replace, Result,
+    StorePath, Token, doing,
 };
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -17,6 +19,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) const DRAFT_MODE: u32 = 0o600;
 /// Permission bits of a file for which the caller names none, as under a umask of 022.
 const NEW_MODE: u32 = 0o644;
+
+/// A larger file is synced by itself: others need not wait for its bytes.
+const TOGETHER_BYTES_MAX: u64 = 1 << 20;
 
 /// A draft.
 pub(crate) struct SftpDraft {
@@ -57,14 +62,15 @@ enum End {
 }
 
 impl SftpDraft {
-    pub(crate) fn create(store: &Sftp, doing: Doing<'_>) -> Result<Self> {
+    pub(crate) fn create(store: &Sftp, doing: Doing<'_>, make: &Make) -> Result<Self> {
         let path = doing.path();
         doing.or(Sftp::is_new(path))?;
         doing.or(store.looked_above(path).above(path))?;
         let (token, partial) = doing.or(store.partial(path))?;
         let at = store.at(&partial);
         let flags = Request::READ | Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
-        let attributes = Attributes { mode: Some(DRAFT_MODE), ..Attributes::default() };
+        let mode = Some(draft_mode(make.mode));
+        let attributes = Attributes { mode, ..Attributes::default() };
         let handle = store.inner.client.open(&Request::Open { path: &at, flags, attributes });
         let handle = doing.or(handle.map_err(|failed| store.why_no_draft(path, &failed)))?;
         Ok(Self::new(store, path, token, (at, handle), 0))
@@ -135,7 +141,7 @@ impl SftpDraft {
     /// Gives the file its metadata and its name.
     fn named(&self, naming: Naming, finish: &Finish) -> std::result::Result<Found, ErrorKind> {
         let store = &self.store;
-        let (owner, rest) = metadata(finish)?;
+        let (owner, mut rest) = metadata(finish)?;
         // The protocol has no versions: none equals the wanted one.
         let replace = match naming {
             Naming::Replace => Replace::Allowed,
@@ -144,7 +150,13 @@ impl SftpDraft {
         };
         let (client, handle) = (&store.inner.client, self.handle.bytes());
         let owned = owner.map(|owner| client.ask(&Request::FSetStat(handle, owner)));
-        let set = client.ask(&Request::FSetStat(handle, rest));
+        if let Some(lent) = lent(finish) {
+            let made = client.attributes(&Request::FStat(handle));
+            let made = made.map_err(|failed| store.why_not_written(&failed))?;
+            rest.mode = made.mode.map(|mode| mode & 0o777 & !lent);
+        }
+        let set =
+            (rest != Attributes::default()).then(|| client.ask(&Request::FSetStat(handle, rest)));
         let looked = client.ask(&Request::FStat(handle));
         let closed = client.ask(&Request::Close(handle));
         let mut state = self.state();
@@ -152,7 +164,7 @@ impl SftpDraft {
         let written = self.settle(&mut state, 0);
         drop(state);
         let owned = owned.map_or(Ok(()), |owned| client.is_done(owned));
-        let set = client.is_done(set);
+        let set = set.map_or(Ok(()), |set| client.is_done(set));
         let looked = client.answer(looked).attributes();
         let closed = client.is_done(closed);
         written?;
@@ -169,6 +181,17 @@ impl SftpDraft {
     }
 }
 
+/// The bits with which a draft is made: this user can resume it. The server removes those of its umask.
+pub(crate) fn draft_mode(made: Option<u32>) -> u32 {
+    made.map_or(DRAFT_MODE, |mode| mode & 0o777 | DRAFT_MODE)
+}
+
+/// Bits that a file has only as a draft, if it keeps the others.
+pub(crate) fn lent(finish: &Finish) -> Option<u32> {
+    let lent = DRAFT_MODE & !finish.made.filter(|_| finish.mode.is_none())?;
+    (lent != 0).then_some(lent)
+}
+
 /// The owner, and mode and times, that a draft gets. The owner comes first: a change of it clears bits of the mode
 /// (chown(2)).
 pub(crate) fn metadata(
@@ -182,7 +205,11 @@ pub(crate) fn metadata(
         ..Attributes::default()
     });
     let rest = Attributes {
-        mode: Some(finish.mode.unwrap_or(NEW_MODE) & 0o7777),
+        mode: match (finish.mode, finish.made) {
+            (Some(mode), _) => Some(mode & 0o7777),
+            (None, Some(_)) => None,
+            (None, None) => Some(NEW_MODE),
+        },
         times: finish.modified.map(times).transpose()?,
         ..Attributes::default()
     };
@@ -241,6 +268,15 @@ impl Draft for SftpDraft {
     fn sync(&self) -> Result<()> {
         let client = &self.store.inner.client;
         let mut state = self.state();
+        let paths = [&self.at[..]].into_iter();
+        if state.length < TOGETHER_BYTES_MAX
+            && let Some(settling) = self.store.settling(paths)
+        {
+            doing("sync", &self.path).or(self.settle(&mut state, 0))?;
+            if settling.settle([dir_of(&self.at)]) == Reached::Disk {
+                return Ok(());
+            }
+        }
         if client.version().has(Extension::Sync) {
             state.under_way.push_back(client.ask(&Request::Sync(self.handle.bytes())));
         }

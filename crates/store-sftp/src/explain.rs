@@ -1,6 +1,7 @@
 //! Reasons of failed requests. Version 3 has one code for nearly all of them, so the store looks at the names.
 
 use crate::convert::{kind, reason};
+use crate::known::Looked;
 use crate::listing::Listing;
 use crate::store::Sftp;
 use hikyaku_sftp::Failed;
@@ -24,10 +25,15 @@ impl Sftp {
         }
     }
 
-    /// Why a new entry was not made.
-    pub(crate) fn why_not_made(&self, path: &StorePath, failed: &Failed) -> ErrorKind {
-        if failed.is_end() {
-            return reason(failed);
+    /// Why a new entry was not made. It was looked at after that.
+    pub(crate) fn why_not_made(
+        &self,
+        path: &StorePath,
+        looked: &Looked<'_>,
+        failed: &Failed,
+    ) -> ErrorKind {
+        if looked.entry(path).is_ok() {
+            return ErrorKind::Exists;
         }
         match self.kind_anew(path) {
             Ok(_) => ErrorKind::Exists,

@@ -4,8 +4,9 @@
 //! It asks once: a directory stays known until the store itself changes it, or a request in it fails.
 
 use crate::convert::{kind, reason};
+use crate::listing::Listing;
 use crate::store::Sftp;
-use hikyaku_sftp::{Asked, Attributes, Request};
+use hikyaku_sftp::{Asked, Attributes, Failed, Request, Status};
 use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,12 @@ use std::time::Instant;
 
 /// Directories that are remembered.
 const KNOWN_MAX: usize = 1 << 16;
+
+/// From so many names in one directory on, the directory is listed: to look at each name would be a request a name.
+const NAMES_MIN: usize = 16;
+/// Entries that are listed for any number of names, and for each name. If a directory has more, its names are looked at.
+const ENTRIES_MIN: usize = 1000;
+const ENTRIES_A_NAME: usize = 8;
 
 /// Directories that are known.
 #[derive(Default)]
@@ -99,7 +106,8 @@ impl Sftp {
         }
     }
 
-    fn answered(&self, wanted: BTreeSet<StorePath>) -> Looked<'_> {
+    fn answered(&self, mut wanted: BTreeSet<StorePath>) -> Looked<'_> {
+        let listed = self.listed(&mut wanted);
         let paths: Vec<_> = wanted.iter().map(|path| self.at(path)).collect();
         let requests: Vec<_> = paths.iter().map(|path| Request::LStat(path)).collect();
         let begin = Instant::now();
@@ -108,7 +116,57 @@ impl Sftp {
             self.inner.round_trip.get_or_init(|| begin.elapsed());
         }
         let answers = answers.into_iter().map(|answer| answer.attributes());
-        Looked { store: self, answers: wanted.into_iter().zip(answers).collect() }
+        Looked { store: self, answers: wanted.into_iter().zip(answers).chain(listed).collect() }
+    }
+
+    /// The metadata of many names of one directory, by a list of the directory. They are taken from `wanted`.
+    fn listed(&self, wanted: &mut BTreeSet<StorePath>) -> Vec<(StorePath, Asked<Attributes>)> {
+        let mut dirs: HashMap<StorePath, usize> = HashMap::new();
+        for (dir, _) in wanted.iter().filter_map(StorePath::split) {
+            *dirs.entry(dir).or_default() += 1;
+        }
+        let many = dirs.into_iter().filter(|(_, names)| *names >= NAMES_MIN);
+        let lists = many.filter_map(|(dir, names)| {
+            let entries = self.entries(&dir, ENTRIES_MIN.max(names * ENTRIES_A_NAME))?;
+            Some((dir, entries))
+        });
+        let lists: HashMap<StorePath, HashMap<Vec<u8>, Attributes>> = lists.collect();
+        let mut found = Vec::new();
+        if !lists.is_empty() {
+            wanted.retain(|path| {
+                let Some((dir, name)) = path.split() else { return true };
+                let Some(entries) = lists.get(&dir) else { return true };
+                let absent = || Failed::Refused { status: Status::NoSuchFile, text: String::new() };
+                let entry = entries.get(name.as_bytes()).copied();
+                found.push((path.clone(), entry.ok_or_else(absent)));
+                false
+            });
+        }
+        found
+    }
+
+    /// The entries of a directory by their names; `None` if there are more than this many, the server does not tell all
+    /// of them, or their metadata are not complete.
+    fn entries(&self, dir: &StorePath, most: usize) -> Option<HashMap<Vec<u8>, Attributes>> {
+        let mut listing = Listing::open(self, dir).ok()?;
+        let mut all = HashMap::new();
+        let whole = loop {
+            match listing.next(self) {
+                Ok(Some(entries)) => {
+                    all.extend(entries.into_iter().map(|entry| (entry.name, entry.attributes)));
+                }
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+            if all.len() > most {
+                break false;
+            }
+        };
+        listing.close(self);
+        let is_told = |found: &Attributes| {
+            kind(found).is_some() && found.size.is_some() && found.times.is_some()
+        };
+        (whole && all.values().all(is_told)).then_some(all)
     }
 }
 

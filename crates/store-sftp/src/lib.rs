@@ -28,9 +28,11 @@ mod listing;
 mod open;
 mod put;
 mod reading;
+mod settle;
 mod store;
 #[cfg(test)]
 mod tests;
 mod walk;
 
+pub use settle::{Reached, SyncDirs};
 pub use store::Sftp;

@@ -8,13 +8,15 @@ use crate::known::Known;
 use crate::listing::Kept;
 use crate::open::SftpOpen;
 use crate::reading::Block;
+use crate::settle::{Settling, SyncDirs};
 use crate::{batch, walk};
 use hikyaku_fs::{Name, Token as Partial};
 use hikyaku_sftp::{Attributes, Client, Extension, Request};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
     Fetcher, Found, Identities, Kind, Last, Latency, Make, Op, Open, Owner, Page, Place, Replace,
-    Reply, Result, Root, Space, Store, StorePath, Token, Versions, Writes, doing, follow_by_names,
+    Reply, Result, Root, Space, Store, StorePath, Token, Umask, Versions, Writes, doing,
+    follow_by_names,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -39,12 +41,20 @@ pub(crate) struct Inner {
     pub(crate) refusals: Refusals,
     /// The owner of new files, once the server has reported it.
     pub(crate) owner: OnceLock<Owner>,
+    /// Held by the first group of new files until it has learnt the owner.
+    pub(crate) first: Mutex<()>,
+    uploads: OnceLock<Uploads>,
     /// The time of the first requests for metadata.
     pub(crate) round_trip: OnceLock<Duration>,
     /// The token in the names of this store's drafts.
     group: Partial,
     /// Paths of drafts that are being written.
     drafts: Mutex<HashSet<Vec<u8>>>,
+}
+
+/// How files reach the disk of a server that gets many.
+struct Uploads {
+    settling: Option<Settling>,
 }
 
 impl Sftp {
@@ -80,11 +90,29 @@ impl Sftp {
             kept: Kept::default(),
             refusals: Refusals::default(),
             owner: OnceLock::new(),
+            first: Mutex::default(),
+            uploads: OnceLock::new(),
             round_trip: OnceLock::new(),
             group: doing("open", &StorePath::ROOT).or(Partial::random())?,
             drafts: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Prepares the store for many new files. Their content is on the disk before they get their names, for many files at once
+    /// if `sync` can do that; when the names are on the disk the server chooses ([`Store::sync`] has no effect).
+    pub fn begin_uploads(&self, sync: Option<SyncDirs>) {
+        self.inner.uploads.get_or_init(|| Uploads { settling: sync.map(Settling::new) });
+    }
+
+    /// What syncs many files at once, if each of these paths can be named to it.
+    pub(crate) fn settling<'a>(
+        &self,
+        mut paths: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<&Settling> {
+        // Without the rename that replaces, a name may be taken for good, and the file has to be removed.
+        let settling = self.inner.uploads.get()?.settling.as_ref().filter(|_| self.replaces())?;
+        (!paths.any(|path| path.contains(&b'\n'))).then_some(settling)
     }
 
     /// Whether the server sets times of symbolic links.
@@ -270,6 +298,7 @@ impl Store for Sftp {
             writes: Writes::Anywhere,
             versions: Versions::SizeAndTime,
             latency: Latency::RoundTrip,
+            umask: Umask::Store,
         }
     }
 
@@ -305,8 +334,8 @@ impl Store for Sftp {
         Ok(Box::new(SftpOpen { store: self.clone(), path: path.clone(), handle, access, before }))
     }
 
-    fn create(&self, path: &StorePath, _: &Make) -> Result<Box<dyn Draft>> {
-        Ok(Box::new(SftpDraft::create(self, doing("create", path))?))
+    fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>> {
+        Ok(Box::new(SftpDraft::create(self, doing("create", path), make)?))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
@@ -368,6 +397,9 @@ impl Store for Sftp {
     /// A directory is opened as a file and synced, as fsync(2) requires it. A server that cannot do that chooses itself
     /// when names reach its disk.
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {
+        if self.inner.uploads.get().is_some() {
+            return Ok(());
+        }
         let client = &self.inner.client;
         let looked = self.looked(dirs.iter().filter(|dir| !self.inner.known.has(dir)));
         for dir in dirs {
@@ -434,6 +466,10 @@ impl Store for Sftp {
         }
         let root = if self.inner.root == b"/" { Root::OfAll } else { Root::Somewhere };
         follow_by_names(self, path, root)
+    }
+
+    fn lost(&self) -> Option<ErrorKind> {
+        self.inner.client.end().map(|failed| reason(&failed))
     }
 
     /// One channel for the one connection: many requests of it are under way.

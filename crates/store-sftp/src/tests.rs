@@ -9,8 +9,9 @@ use crate::Sftp;
 use hikyaku_sftp::Client;
 use hikyaku_store::testing::{Rig, failures};
 use hikyaku_store::{
-    Ability, Change, ErrorKind, Finish, Last, Make, Naming, Store, StorePath, Time,
+    Ability, Change, ErrorKind, Finish, Last, Make, Naming, Op, Put, Reply, Store, StorePath, Time,
 };
+use hikyaku_transfer::Durable;
 use packets::{Counted, Counts};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -127,6 +128,36 @@ fn a_path_is_followed_by_the_server_and_stays_below_the_root() {
     }
     assert_eq!(of("/no/new", Last::Kept), Err(ErrorKind::NotFound));
     assert_eq!(store.path_of(b"/etc", Last::Kept), Err(ErrorKind::BadName));
+}
+
+#[test]
+fn new_files_have_the_umask_of_the_server_unless_bits_are_named() {
+    let Some(server) = Server::start(&["-u", "027"]) else { return };
+    let store = server.open();
+    let modified = Some(Time { secs: 1_234_567_890, nanos: 0 });
+    for (mode, made, wanted) in [
+        (None, Some(0o666), 0o640),
+        (None, Some(0o777), 0o750),
+        // This user can open a draft again, and the file has the bits of its source.
+        (None, Some(0o444), 0o440),
+        (None, Some(0o4755), 0o750),
+        (Some(0o666), None, 0o666),
+        (None, None, 0o644),
+    ] {
+        let finish = Finish { mode, made, modified, ..Finish::default() };
+        let draft = store.create(&path("draft"), &Make { mode: made, ..Make::default() }).unwrap();
+        draft.write_at(0, b"content").unwrap();
+        let named = draft.name(Naming::Replace, &finish).unwrap();
+        let (bytes, naming, durable) = (b"content", Naming::Replace, Durable::Cache);
+        let put = Op::Put(Put { path: &path("put"), bytes, naming, finish: &finish, durable });
+        let mut reply = None;
+        store.batch(&[put], &mut |_, done| reply = Some(done.unwrap()));
+        let Some(Reply::Found(put)) = reply else { panic!("{reply:?}") };
+        for (name, found) in [("draft", named), ("put", put)] {
+            let mode = fs::metadata(server.dir.join(name)).unwrap().mode() & 0o7777;
+            assert_eq!((mode, found.mode), (wanted, wanted), "{name}: {finish:?}");
+        }
+    }
 }
 
 /// Such a server neither replaces a file by a rename nor sets the time of a link. All else conforms.

@@ -40,6 +40,19 @@ pub struct Abilities {
     pub versions: Versions,
     /// Whether each call costs a round trip.
     pub latency: Latency,
+    /// Whose umask new entries have.
+    pub umask: Umask,
+}
+
+/// Whose umask new entries have: the permission bits that they get if their user does not keep those of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Umask {
+    /// The caller's, which it subtracts itself: entries get exactly the bits that are named.
+    #[default]
+    Caller,
+    /// That of the process behind the store, which removes its bits from [`Make::mode`](crate::Make::mode) and from the bits
+    /// of a new directory. Bits that are set later are exact.
+    Store,
 }
 
 /// The order in which a draft takes its bytes.

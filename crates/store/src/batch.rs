@@ -75,7 +75,8 @@ pub fn do_one(store: &(impl Store + ?Sized), op: &Op<'_>) -> Result<Reply> {
         Op::Change(path, change) => store.change(path, change).map(|()| Reply::Done),
         Op::Put(put) => {
             let size = put.bytes.len() as u64;
-            let make = Make { size: Some(size), data: None, modified: put.finish.modified };
+            let (modified, mode) = (put.finish.modified, put.finish.made);
+            let make = Make { size: Some(size), data: None, modified, mode };
             let draft = store.create(put.path, &make)?;
             if size > 0 {
                 draft.write_at(0, put.bytes)?;

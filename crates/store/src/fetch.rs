@@ -6,7 +6,7 @@ mod stored;
 
 pub use paced::Paced;
 pub use segments::Segments;
-pub use stored::fetchers;
+pub use stored::{fetcher, fetchers};
 
 use crate::error::ErrorKind;
 use crate::found::Time;

@@ -52,14 +52,14 @@ mod store;
 pub mod testing;
 mod walk;
 
-pub use abilities::{Abilities, Ability, Clock, Identities, Latency, Versions, Writes};
+pub use abilities::{Abilities, Ability, Clock, Identities, Latency, Umask, Versions, Writes};
 pub use batch::{Op, Put, Reply, do_at_once, do_one, runs};
 pub use begun::{Begun, Left, Note, left_here, left_over};
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use fetch::{
     ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
-    Wanted, fetchers,
+    Wanted, fetcher, fetchers,
 };
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, follow_by_names, lead};

@@ -2,7 +2,7 @@
 
 use crate::abilities::Abilities;
 use crate::batch::{Op, Reply, do_one};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::fetch::Fetcher;
 use crate::found::{Found, Kind, Owner, Space, Time, Version};
 use crate::lead::{Root, follow_by_names};
@@ -131,6 +131,11 @@ pub trait Store: Send + Sync {
         for (index, op) in ops.iter().enumerate() {
             each(index, do_one(self, op));
         }
+    }
+
+    /// Why every later call fails, if the connection to the store has ended. A store that can reconnect returns `None`.
+    fn lost(&self) -> Option<ErrorKind> {
+        None
     }
 
     /// Channels of the store's own that read files, at most `count`. Empty if it has none; then files are read by
@@ -264,6 +269,9 @@ pub struct Make {
     /// The modification time that the file is going to get, if it is known. A store whose large files get their metadata when
     /// they are begun uses it; all others take it from [`Finish`].
     pub modified: Option<Time>,
+    /// The permission bits of the new file before the store removes those of its umask ([`Abilities::umask`]). The file keeps
+    /// what is left, unless [`Finish::mode`] names bits. Default: only the user of the store reads the draft.
+    pub mode: Option<u32>,
 }
 
 impl Make {
@@ -300,6 +308,8 @@ pub enum Replace {
 pub struct Finish {
     /// Permission bits. Default: those of a new file.
     pub mode: Option<u32>,
+    /// The bits with which it was made ([`Make::mode`]), if it keeps what the umask of the store has left of them.
+    pub made: Option<u32>,
     /// Modification time. Default: the present time.
     pub modified: Option<Time>,
     /// Owner. Default: the user that runs the store.

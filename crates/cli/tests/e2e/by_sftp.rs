@@ -139,10 +139,10 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
         (vec![sshd.far("nothing"), here("x")], 6, "nothing: no such file"),
         (vec![here("tree"), sshd.far("b")], 6, "-r was not given"),
         (vec![sshd.far("tree"), here("b")], 6, "-r was not given"),
-        (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a directory has this name"),
+        (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a: is a directory"),
         (vec!["-r".into(), sshd.far("tree"), here("a")], 6, "a: is not a directory"),
         (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: is not a directory"),
-        (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: not a directory"),
+        (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: is not a directory"),
         (
             vec!["--verify".into(), here("a"), sshd.far("b")],
             1,
@@ -225,10 +225,16 @@ fn sftp_is_used_where_it_is_asked_for() {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
-/// Journals of copies: those onto the server are kept apart.
+/// The way of a copy.
+#[derive(Clone, Copy)]
+enum Way {
+    There,
+    Here,
+}
+
+/// Journals of copies.
 fn journals(sshd: &Sshd) -> usize {
-    let folders = ["sftp", "copies"].map(|name| sshd.at("state/hikyaku").join(name));
-    folders.iter().map(|folder| fs::read_dir(folder).map_or(0, Iterator::count)).sum()
+    fs::read_dir(sshd.at("state/hikyaku/copies")).map_or(0, Iterator::count)
 }
 
 /// Whether an unfinished file of a directory has random bytes at this offset. It may get its name meanwhile.
@@ -249,24 +255,31 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
     fs::write(sshd.at("run7/big"), random(2, 20_000_000)).unwrap();
     let wanted = listing(&sshd.at("run7"));
     let run7 = sshd.at("run7").display().to_string();
-    for (name, from, to) in [
-        ("put", run7.clone(), sshd.far("put")),
-        ("get", sshd.far("run7"), sshd.at("get").display().to_string()),
+    for (name, way, signal) in [
+        ("put", Way::There, Signal::TERM),
+        ("get", Way::Here, Signal::TERM),
+        ("put-killed", Way::There, Signal::KILL),
+        ("get-killed", Way::Here, Signal::KILL),
     ] {
+        let (from, to) = match way {
+            Way::There => (run7.clone(), sshd.far(name)),
+            Way::Here => (sshd.far("run7"), sshd.at(name).display().to_string()),
+        };
         fs::create_dir(sshd.at(name)).unwrap();
         let arguments = ["--via", "sftp", "-r", "-l", "16m", &from, &to];
         let mut child = sshd.cp(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
-        // A draft here may have its whole length at once, so its contents tell how far it is.
+        // A draft may have its whole length at once, so its contents tell how far it is.
         wait_until("progress", || {
             assert!(child.try_wait().unwrap().is_none(), "{name}: it has ended");
             let into = sshd.at(name).join("run7");
             into.join("a").exists() && has_begun(&into, 5_000_000)
         });
-        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
         let mut said = String::new();
         std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
         child.wait().unwrap();
-        assert!(said.contains("the same command continues from here"), "{name}: {said}");
+        let is_told = said.contains("the same command continues from here");
+        assert_eq!(is_told, signal == Signal::TERM, "{name}: {said}");
         assert_eq!((partials(&sshd.at(name)).len(), journals(&sshd)), (1, 1), "{name}");
         let (output, said) = run(&mut sshd.cp(&["--json", "--via", "sftp", "-r", &from, &to]));
         assert!(output.status.success(), "{name}: {said}");
@@ -280,7 +293,7 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_tree_that_gets_another_name_is_continued_here_and_told_to_be_in_the_way_there() {
+fn a_tree_that_gets_another_name_is_continued_both_ways() {
     let sshd = server("sftp-new-name");
     fs::create_dir_all(sshd.at("run7")).unwrap();
     fs::write(sshd.at("run7/a"), random(1, 3_000)).unwrap();
@@ -296,16 +309,11 @@ fn a_tree_that_gets_another_name_is_continued_here_and_told_to_be_in_the_way_the
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         let said = child.wait_with_output().unwrap().stderr;
         let said = String::from_utf8_lossy(&said);
-        let wanted = match name {
-            "put" => "remove the target before the same command",
-            _ => "the same command continues from here",
-        };
-        assert!(said.contains(wanted), "{name}: {said}");
+        assert!(said.contains("the same command continues from here"), "{name}: {said}");
+        let (output, said) = run(&mut sshd.cp(&["--via", "sftp", "-r", &from, &to]));
+        assert!(output.status.success(), "{name}: {said}");
+        assert!(listing(&sshd.at("run7")) == listing(&sshd.at(name)), "{name}");
     }
-    let get = sshd.at("get").display().to_string();
-    let (output, said) = run(&mut sshd.cp(&["--via", "sftp", "-r", &sshd.far("run7"), &get]));
-    assert!(output.status.success(), "{said}");
-    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("get")));
 }
 
 #[test]

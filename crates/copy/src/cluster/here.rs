@@ -3,14 +3,13 @@
 use super::direct::{Fetching, bring};
 use super::target::TargetEnd;
 use super::{Order, Outcome, start};
-use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_mover::{Choice, Direction, Done, ServerId, Sources, Together};
-use hikyaku_store::fetchers;
+use hikyaku_store::fetcher;
 use std::path::PathBuf;
 
 /// Files that are read at once.
-const CHANNELS: usize = 16;
+const REQUESTS: u32 = 16;
 
 /// Copies these files and directories.
 pub(super) fn copy(
@@ -26,11 +25,10 @@ pub(super) fn copy(
     let landed = found
         .land(&destination, (choice, together, &streams), failures)
         .map_err(start::of_session)?;
-    let servers = fetchers(&found.store, CHANNELS)
-        .map_err(|error| failed(error.kind.into(), error.to_string()))?;
+    let servers = [fetcher(&found.store, REQUESTS)];
     let names = match target.place()? {
         Some(place) => vec![place.name.clone()],
-        None => (1..=CHANNELS).map(|number| format!("this machine, {number}")).collect(),
+        None => vec!["this machine".to_owned()],
     };
     let (later, count) = (outcome.later, landed.len());
     for (number, mut one) in landed.into_iter().enumerate() {

@@ -5,7 +5,7 @@ use super::patience::Attempt;
 use crate::log::Direction;
 use crate::outcome::{explained, failed};
 use crate::plan::CopyPlan;
-use crate::sftp::{Journal, OpenSftp, Run, Server};
+use crate::sftp::{OpenSftp, Run, Server};
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
@@ -14,7 +14,7 @@ use hikyaku_job::{Claimant, Meter, is_home, is_users_home};
 use hikyaku_pair::{Descriptors, Far, Options, Order, Roots, Session, Terms};
 use hikyaku_reach::bootstrap::{Asking, Spare};
 use hikyaku_stores::{Location, Remote};
-use hikyaku_transfer::{Durable, Failure, FailureKind, Pass, Resume};
+use hikyaku_transfer::{Failure, FailureKind, Resume};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -216,62 +216,15 @@ impl Part {
         meter: &Arc<Meter>,
     ) -> Result<()> {
         let options = self.options(turn)?;
-        let (journal, origin) = (self.sftp_journal(&options), self.origin());
-        // The first signal stops the copy between two blocks, which then writes down how far it is.
-        let _stopped = turn.scope.on_stop(|| {});
-        let login =
-            self.far().map(|far| &far.login).filter(|_| options.rules.durable == Durable::Disk);
-        let settling =
-            login.and_then(|login| server.settling((&turn.copy.transport.way.ssh, login)));
-        let run = Run {
-            server,
-            options: &options,
-            meter,
-            origin: &origin,
-            scope: turn.scope,
-            journal: journal.as_ref(),
-            settling: settling.as_ref(),
-        };
+        let far = self.far().context("no far side")?;
+        let host = login(far);
+        let ssh = Some((&turn.copy.transport.way.ssh, &far.login));
+        let run = Run { server, options: &options, meter, host: &host, ssh, scope: turn.scope };
         match self {
-            Self::Put { sources, target } => run.put(sources, &target.path)?,
-            Self::Get { sources, target, .. } => run.get(sources, target)?,
+            Self::Put { sources, target } => run.put(sources, &target.path),
+            Self::Get { sources, target, .. } => run.get(sources, target),
             Self::Here { .. } | Self::Through { .. } => bail!("not a copy with one far side"),
         }
-        if let Some(journal) = journal.filter(|_| meter.kinds().is_empty()) {
-            journal.remove();
-        }
-        Ok(())
-    }
-
-    /// The address that records of copies give to sources of the other machine.
-    fn origin(&self) -> String {
-        match self {
-            Self::Get { remote, .. } => format!("sftp://{}", login(remote)),
-            Self::Put { .. } | Self::Here { .. } | Self::Through { .. } => String::new(),
-        }
-    }
-
-    /// What earlier attempts of the same copy by SFTP have done.
-    fn sftp_journal(&self, options: &Options) -> Option<Journal> {
-        if options.rules.pass == Pass::DryRun {
-            return None;
-        }
-        let local = |path: &Path| absolute(path).ok();
-        let (host, names) = match self {
-            Self::Put { sources, target } => {
-                let sources = sources.iter().map(|path| local(path)).collect::<Option<Vec<_>>>()?;
-                (login(target), [vec![b"put".to_vec(), target.path.clone()], sources].concat())
-            }
-            Self::Get { .. } | Self::Here { .. } | Self::Through { .. } => return None,
-        };
-        let names: Vec<&[u8]> =
-            std::iter::once(host.as_bytes()).chain(names.iter().map(Vec::as_slice)).collect();
-        let journal = Journal::open(&names)?;
-        if options.rules.resume == Resume::Fresh {
-            journal.remove();
-            return Journal::open(&names);
-        }
-        Some(journal)
     }
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.

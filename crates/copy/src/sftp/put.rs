@@ -1,124 +1,91 @@
-//! From this machine to the server.
+//! From this machine to the server, by the mover: the server is a store into which files of this machine go.
 
-mod walk;
-
-use super::fault::{Trouble, second, there};
-use super::file::limit_of;
-use super::links::link_there;
-use super::present::Present;
-use super::remote::{join, resolved, without_slashes};
-use super::small::upload_together;
-use super::upload::{Upload, rehearse_upload, upload};
-use super::{Run, crew};
-use crate::outcome::of_new_tree;
+use super::Run;
+use super::moved::{self, Pending, Sides, tell_all};
+use super::remote::{resolved, without_slashes};
+use crate::cluster::of_session;
+use crate::outcome::failed;
 use anyhow::Result;
-use hikyaku_job::{Choice, End};
-use hikyaku_pair::Refused;
-use hikyaku_sftp::{Kind, Request};
-use hikyaku_transfer::{Depth, FailureKind, OtherSources, Pass};
-use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
-use walk::Walk;
+use hikyaku_job::{Choice as Patterns, End};
+use hikyaku_mover::{Destination, SessionError, Sources, Streams, Target, Together, Written};
+use hikyaku_store::{End as Led, ErrorKind, Kind, Last, Store, StorePath, fetcher};
+use hikyaku_store_sftp::Sftp;
+use hikyaku_transfer::OtherSources;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
-/// Names of a list that are looked at together.
-const NAMES_TOGETHER: usize = 512;
+/// Fewer files are synced one by one sooner than ssh has logged in again.
+const MANY: usize = 32;
+/// Files of this machine that are read at once.
+const REQUESTS: u32 = 16;
+/// Where the paths of both stores are.
+const SIDES: Sides<'_> = Sides { source: End::Here, target: End::There, target_root: b"/" };
 
 /// Copies them.
 pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<()> {
-    let target = resolved(target)?;
-    let client = &run.server.client;
-    let (into, is_nothing) = match client.attributes(&Request::Stat(&target)) {
-        Ok(found) => (found.kind() == Some(Kind::Dir), false),
-        Err(error) if error.is_absent() => (false, true),
-        Err(error) => return Err(there(&target)(error).into_error()),
-    };
-    // What a list names goes into the target, which is made if it is not there.
-    let is_listed = !run.options.files.is_empty();
-    let is_several = sources.len() > 1 || run.options.other_sources == OtherSources::Some;
-    // As with cp, the new name of a directory may end with a slash.
-    let is_new_dir = is_nothing
-        && run.options.rules.depth == Depth::Tree
-        && matches!(sources, [source] if !is_several && source.is_dir());
-    let target = if is_new_dir { without_slashes(&target).to_vec() } else { target };
-    if !into && !is_listed && (is_several || target.ends_with(b"/")) {
-        let (kind, why) = (FailureKind::NotDirectory, "no such directory");
-        return Err(Refused::of_path(End::There, &target, kind, why).into());
+    let watched = moved::watched(run, Pending::Awaited);
+    let store = Sftp::of_dir(run.server.client.clone(), b"/")?;
+    let target = place(run, &store, target)?;
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let patterns = Patterns::new(&run.options.patterns)?;
+    let leaves_out = |path: &[u8], is_dir| patterns.leaves_out(path, is_dir);
+    let choice = &moved::choice(run, &leaves_out);
+    let mut failed = Vec::new();
+    let found = Sources::find(sources, choice, &mut failed).map_err(of_session)?;
+    tell_all(run, (End::Here, b""), &failed)?;
+    let claims = Mutex::default();
+    let missing = sources.len() - found.count();
+    let others = missing + usize::from(run.options.other_sources == OtherSources::Some);
+    let together = Together { others, claims: &claims };
+    let mut failed = Vec::new();
+    let landed = found
+        .land(
+            &Destination::Store(shared, &target),
+            (choice, together, &Streams::Refused),
+            &mut failed,
+        )
+        .map_err(of_session)?;
+    tell_all(run, (End::Here, &found.root), &failed)?;
+    let files: usize = landed.iter().map(|one| one.plan.files.len()).sum();
+    store.begin_uploads(run.sync_dirs().filter(|_| files >= MANY));
+    let servers = [fetcher(&found.store, REQUESTS)];
+    for one in landed {
+        moved::carry(run, (&servers, &found.root), one, (&SIDES, &watched))?;
     }
-    // A link that was named is kept: the file that it leads to is replaced.
-    let target = match client.attributes(&Request::LStat(&target)) {
-        Ok(found) if found.kind() == Some(Kind::Link) && is_nothing => {
-            let (kind, why) = (FailureKind::Link, "a symbolic link that leads nowhere");
-            return Err(Refused::of_path(End::There, &target, kind, why).into());
-        }
-        Ok(found) if found.kind() == Some(Kind::Link) && !into => {
-            let leads_to = client.name(&Request::RealPath(&target));
-            leads_to.map_err(|error| there(&target)(error).into_error())?
-        }
-        _ => target,
-    };
-    let (limit, present) = (limit_of(run), Present::default());
-    let mut walk = Walk::new(run, Choice::new(&run.options.patterns)?);
-    if is_listed && !into {
-        walk.make_target(&target).map_err(Trouble::into_error)?;
-    }
-    let copied = crew::run(
-        run,
-        |jobs| {
-            let mut names = BTreeSet::new();
-            for source in sources.iter().filter(|_| is_listed) {
-                for files in run.options.files.chunks(NAMES_TOGETHER) {
-                    walk.listed(source, (&target, files), jobs)?;
-                    walk.descend(jobs)?;
-                }
-            }
-            for source in sources.iter().filter(|_| !is_listed) {
-                let to = match name_of(source).filter(|_| into) {
-                    Some(name) => join(&target, name),
-                    None => target.clone(),
-                };
-                // Contents of directories are merged; two sources of one name are not.
-                let is_new = name_of(source).is_none_or(|name| names.insert(name));
-                let added = match is_new {
-                    true => walk.source(source, to, jobs),
-                    false => Err(second(End::Here, source.as_os_str().as_bytes())),
-                };
-                run.told(added)?;
-                walk.descend(jobs)?;
-            }
-            run.meter.set_counted();
-            jobs.add(Job::Files(walk.rest()))
-        },
-        |job| match job {
-            Job::File(file) if run.options.rules.pass == Pass::DryRun => {
-                rehearse_upload(run, &file)
-            }
-            Job::File(file) => upload(run, &limit, &file),
-            Job::Files(files) => upload_together(run, (&limit, &present), &files),
-            Job::Link { from, to } => link_there(run, &from, &to),
-        },
-    );
-    // What is complete gets its name, also if the user has ended the copy.
-    let settled = run.settling.map_or(Ok(()), |settling| settling.rest(run));
-    let is_named = !is_listed && sources.iter().any(|source| name_of(source).is_some());
-    let is_new_tree = !into && is_named && walk.has_directories();
-    let copied = copied.and_then(|()| settled.map_err(Trouble::into_error));
-    copied.map_err(|error| of_new_tree(error, is_new_tree))?;
-    walk.finish()
+    Ok(())
 }
 
-/// The name that a source gets in a directory; `None` if its contents are meant.
-fn name_of(source: &Path) -> Option<&[u8]> {
-    let is_contents = source.as_os_str().as_bytes().ends_with(b"/.");
-    match source.components().next_back() {
-        Some(Component::Normal(name)) if !is_contents => Some(name.as_bytes()),
-        _ => None,
-    }
-}
-
-/// What was found.
-enum Job {
-    File(Upload),
-    Files(Vec<Upload>),
-    Link { from: PathBuf, to: Vec<u8> },
+/// The place of the target. A link that was named is kept: the file to which it leads is replaced.
+fn place(run: &Run<'_>, store: &Sftp, typed: &[u8]) -> Result<Target> {
+    let typed = resolved(typed)?;
+    let named = without_slashes(&typed);
+    let named = if named.is_empty() { &typed[..] } else { named };
+    let written = if named.len() < typed.len() { Written::AsDirectory } else { Written::AsName };
+    let shown = format!("{}:{}", run.host, hikyaku_fs::Shown::new(&typed));
+    let refused = |kind: ErrorKind| match kind {
+        ErrorKind::Unreachable => moved::lost(moved::LOST),
+        kind => failed(kind.into(), format!("{shown}: {kind}")),
+    };
+    let look = |at: &StorePath| match store.look(at) {
+        Ok(found) => Ok(Some(found.kind)),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.kind),
+    };
+    let at = store.path_of(named, Last::Kept).map_err(refused)?;
+    let (path, kind, end) = match look(&at).map_err(refused)? {
+        None => (at, None, Led::Nothing),
+        Some(Kind::Link) => {
+            let real = store.path_of(named, Last::Followed);
+            let kind = real.as_ref().map_or(Ok(None), look).map_err(refused)?;
+            let end = if kind.is_some() { Led::There } else { Led::Dangling };
+            (real.unwrap_or(at), kind, end)
+        }
+        kind => (at, kind, Led::There),
+    };
+    let known = |at: &StorePath| -> Result<_, SessionError> {
+        // The server has resolved the path of its directory.
+        Ok(vec![if *at == path { kind } else { Some(Kind::Dir) }])
+    };
+    let led = hikyaku_store::Led { path: path.clone(), end };
+    Target::find(&known, &shown, (written, led)).map_err(of_session)
 }

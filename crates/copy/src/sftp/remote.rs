@@ -1,19 +1,14 @@
-//! Paths on the server, and what patterns mean there.
+//! Paths on the server, and the meaning of patterns in them.
 
-use super::Run;
-use super::fault::{Trouble, there};
 use crate::outcome::failed;
-use anyhow::Result;
-use hikyaku_fs::{Name, Shown};
-use hikyaku_job::{Asked, End, is_home, is_users_home};
-use hikyaku_sftp::{Entry, Request};
+use hikyaku_fs::Shown;
+use hikyaku_job::{Asked, in_store, is_home, is_users_home};
+use hikyaku_store::{ErrorKind, Last, StorePath};
+use hikyaku_store_sftp::Sftp;
 use hikyaku_transfer::FailureKind;
 
-/// Entries of one directory that are taken.
-const ENTRIES_MAX: usize = 1 << 20;
-
 /// A path as the server takes it: relative ones begin at the home directory.
-pub(super) fn resolved(path: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn resolved(path: &[u8]) -> anyhow::Result<Vec<u8>> {
     if is_home(path) {
         return Ok(b".".to_vec());
     }
@@ -29,7 +24,7 @@ pub(super) fn resolved(path: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// A path below a directory.
-pub(super) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     match dir {
         b"" | b"." => name.to_vec(),
         dir if dir.ends_with(b"/") => [dir, name].concat(),
@@ -55,79 +50,25 @@ pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     (dir, Some(name).filter(|name| !matches!(*name, b"" | b"." | b"..")))
 }
 
-/// What a source means: what matches it, sorted, with patterns in any of its names; or itself, if there is something of
-/// that name, or nothing matches.
-pub(super) fn expanded(run: &Run<'_>, path: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> {
-    let parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
-    let Some(last) = parts.iter().rposition(|name| Asked::new(name).is_pattern()) else {
-        return Ok(vec![path.to_vec()]);
+/// The paths that a source means: what matches it, sorted, with patterns in any of its names; or itself, if a file has that
+/// name, or nothing matches.
+pub(super) fn expanded(store: &Sftp, typed: Vec<u8>) -> Result<Vec<Vec<u8>>, ErrorKind> {
+    let names = typed.split(|&byte| byte == b'/');
+    let literal: usize =
+        names.take_while(|name| !Asked::new(name).is_pattern()).map(|name| name.len() + 1).sum();
+    let Some((dir, pattern)) = typed.split_at_checked(literal) else { return Ok(vec![typed]) };
+    let dir = match store.path_of(if dir.is_empty() { b"." } else { dir }, Last::Followed) {
+        Err(ErrorKind::Unreachable) => return Err(ErrorKind::Unreachable),
+        // To look at the path itself fails with the reason.
+        Err(_) => return Ok(vec![typed]),
+        Ok(dir) => dir,
     };
-    let client = &run.server.client;
-    match client.attributes(&Request::LStat(path)) {
-        Err(error) if error.is_absent() => {}
-        Err(error) => return Err(there(path)(error)),
-        Ok(_) => return Ok(vec![path.to_vec()]),
-    }
-    // Each ends with a slash, unless it is empty.
-    let mut found = vec![Vec::new()];
-    for (number, name) in parts[..=last].iter().enumerate() {
-        let asked = Asked::new(name);
-        if !asked.is_pattern() {
-            found.iter_mut().for_each(|dir| dir.extend([name, &b"/"[..]].concat()));
-            continue;
-        }
-        let mut matching = Vec::new();
-        for dir in found {
-            let listed = match entries(run, if dir.is_empty() { b"." } else { &dir }) {
-                Ok(listed) => listed,
-                // A directory that cannot be read, or is none, matches nothing, as in a shell.
-                Err(Trouble::File(..)) => continue,
-                Err(end) => return Err(end),
-            };
-            let fits = listed.iter().filter(|entry| asked.fits(&entry.name));
-            let slash = if number < last { &b"/"[..] } else { b"" };
-            matching.extend(fits.map(|entry| [&dir[..], &entry.name, slash].concat()));
-        }
-        if matching.len() > ENTRIES_MAX {
-            let text = "the pattern matches more names than are taken by SFTP";
-            return Err(Trouble::of(End::There, path, FailureKind::TooLarge, text));
-        }
-        found = matching;
-    }
-    let rest: Vec<u8> =
-        parts[last + 1..].iter().flat_map(|name| [&b"/"[..], name].concat()).collect();
-    if !rest.is_empty() {
-        found.iter_mut().for_each(|path| path.extend(&rest));
-        found.retain(|path| client.attributes(&Request::LStat(path)).is_ok());
-    }
-    found.sort();
-    Ok(if found.is_empty() { vec![path.to_vec()] } else { found })
-}
-
-/// The entries of a directory, in the order of their names. A name that cannot be one of a file is left out.
-pub(super) fn entries(run: &Run<'_>, dir: &[u8]) -> Result<Vec<Entry>, Trouble> {
-    let client = &run.server.client;
-    let failed = there(dir);
-    let handle = client.open(&Request::OpenDir(dir)).map_err(&failed)?;
-    let mut all: Vec<Entry> = Vec::new();
-    let listed = loop {
-        match client.entries(&handle) {
-            Ok(Some(entries)) => all.extend(entries),
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(failed(error)),
-        }
-        if all.len() > ENTRIES_MAX {
-            let text = "the directory has more entries than are taken by SFTP";
-            break Err(Trouble::of(End::There, dir, FailureKind::TooLarge, text));
-        }
-        run.go_on()?;
-    };
-    let closed = client.close(&handle);
-    listed?;
-    closed.map_err(&failed)?;
-    all.retain(|entry| Name::new(&entry.name).is_ok());
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(all)
+    // The contents of each directory may be meant.
+    let end = without_slashes(pattern.strip_suffix(b"/.").unwrap_or(pattern)).len();
+    let (pattern, end) = pattern.split_at(end);
+    let pattern = StorePath::new(&join(dir.as_bytes(), pattern)).map_err(|_| ErrorKind::BadName)?;
+    let found = in_store(store, &pattern).map_err(|error| error.kind)?;
+    Ok(found.iter().map(|path| [b"/", path.as_bytes(), end].concat()).collect())
 }
 
 #[cfg(test)]

@@ -117,10 +117,9 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
         server: &session,
         options: &options,
         meter: &meter,
-        origin: "sftp://liar",
+        host: "liar",
+        ssh: None,
         scope: &scope,
-        journal: None,
-        settling: None,
     };
     run.get(&[b"top".to_vec()], &dir.join("target")).unwrap();
     near.shutdown(std::net::Shutdown::Both).unwrap();
@@ -219,16 +218,4 @@ fn a_large_file_without_end_has_the_size_that_the_server_reports() {
     assert_eq!(fs::metadata(dir.join("target/top/good")).unwrap().len(), 1 << 20);
     assert_eq!((tally.files, tally.bytes, failures), (1, 1 << 20, 0));
     fs::remove_dir_all(&dir).unwrap();
-}
-
-#[test]
-fn a_server_that_breaks_the_protocol_is_not_taken_for_a_lost_connection() {
-    let is_lost = |failed| match fault::there(b"a")(failed) {
-        Trouble::End(error) => error.chain().any(|link| link.is::<hikyaku_pair::LostConnection>()),
-        other => panic!("the copy goes on: {other:?}"),
-    };
-    assert!(is_lost(hikyaku_sftp::Failed::Lost("it has ended".to_owned())));
-    for failed in [hikyaku_sftp::Failed::Odd, hikyaku_sftp::Failed::Broken("odd".to_owned())] {
-        assert!(!is_lost(failed.clone()), "{failed}");
-    }
 }

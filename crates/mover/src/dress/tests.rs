@@ -16,6 +16,21 @@ fn found(kind: Kind, mode: u32) -> Found {
     }
 }
 
+#[test]
+fn a_store_with_an_umask_of_its_own_makes_new_files_and_directories_with_the_bits_of_the_source() {
+    let there = found(Kind::File, 0o600);
+    let dress = USUAL.within(Umask::Store);
+    assert_eq!((dress, USUAL.within(Umask::Caller)), (Dress::OfStore, USUAL));
+    assert_eq!(Dress::Kept.within(Umask::Store), Dress::Kept);
+    assert_eq!(dress.file_mode(0o4666, None), FileMode::Made(0o666));
+    assert_eq!(dress.file_mode(0o666, Some(&there)), FileMode::Exact(0o600));
+    assert_eq!(dress.new_dir(0o2555), 0o755);
+    assert_eq!(dress.lent_by_store(0o555, DirState::Made), Some(0o200));
+    assert_eq!(dress.lent_by_store(0o755, DirState::Made), None);
+    assert_eq!(dress.lent_by_store(0o555, DirState::There), None);
+    assert_eq!(Dress::Kept.lent_by_store(0o555, DirState::Made), None);
+}
+
 const USUAL: Dress = Dress::Usual { umask: 0o027 };
 
 #[test]
@@ -42,7 +57,7 @@ fn a_directory_gets_its_bits_when_it_is_filled_and_keeps_the_sticky_one() {
         (USUAL, 0o1777, DirState::Made, 0o1750, None),
         (USUAL, 0o2555, DirState::Made, 0o750, Some((Some(0o550), None))),
         (USUAL, 0o777, DirState::There, 0o750, None),
-        (Dress::Kept, 0o1777, DirState::Made, 0o1777, Some((None, Some(time)))),
+        (Dress::Kept, 0o1777, DirState::Made, 0o1777, Some((Some(0o1777), Some(time)))),
         (Dress::Kept, 0o6500, DirState::There, 0o700, Some((Some(0o500), Some(time)))),
     ] {
         let meta = DirMeta::of(&found(Kind::Dir, mode));

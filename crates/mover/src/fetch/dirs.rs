@@ -114,6 +114,48 @@ fn there(found: StoreResult<Option<Found>>) -> Result<DirState, FetchError> {
     }
 }
 
+/// What the directories of these numbers get when they are filled.
+fn changes<'a>(
+    job: &'a Job<'_>,
+    (level, made): (&[usize], &Made),
+    fetched: &mut Fetched,
+) -> Vec<(&'a StorePath, Change)> {
+    let clock = job.store.abilities().clock;
+    let dirs = level.iter().filter_map(|&number| {
+        let (place, meta) = &job.plan.dirs[number];
+        Some((place, *meta, made.states[number]?))
+    });
+    let dirs: Vec<_> = dirs.collect();
+    let lent = |(place, meta, state): &(&'a StorePath, DirMeta, DirState)| {
+        Some((*place, job.dress.lent_by_store(meta.mode, *state)?))
+    };
+    let lent: Vec<_> = dirs.iter().filter_map(lent).collect();
+    let found = many::look(&*job.store, lent.iter().map(|(place, _)| *place));
+    let mut all = Vec::new();
+    for ((place, lent), found) in lent.into_iter().zip(found) {
+        match found {
+            Ok(Some(found)) => {
+                let mode = Some(found.mode & !lent);
+                all.push((place, Change { mode, ..Change::default() }));
+            }
+            Ok(None) => {}
+            Err(error) => fetched.failed.push((place.as_bytes().to_vec(), error.into())),
+        }
+    }
+    for (place, meta, state) in dirs {
+        let modified = meta.modified.filter(|_| job.times == Times::Kept);
+        let kept = modified.filter(|time| clock.kept(*time).is_some());
+        let Some(change) = job.dress.filled_dir(DirMeta { modified: kept, ..meta }, state) else {
+            continue;
+        };
+        if modified != kept && job.dress == Dress::Kept {
+            fetched.failed.push((place.as_bytes().to_vec(), FetchError::NoTime));
+        }
+        all.push((place, change));
+    }
+    all
+}
+
 /// Brings the names in the directories to the disk, and gives the directories their modes and times, the deepest first.
 pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
     let dirs = job.plan.dirs.iter().zip(&made.states);
@@ -134,14 +176,7 @@ pub(super) fn finish(job: &Job<'_>, made: &Made, fetched: &mut Fetched) {
         return;
     }
     for level in many::levels(job.plan.dirs.iter().map(|(place, _)| place)).into_iter().rev() {
-        let change = |number: usize| {
-            let meta = job.plan.dirs[number].1;
-            let modified = meta.modified.filter(|_| job.times == Times::Kept);
-            let meta = DirMeta { modified, ..meta };
-            let change = job.dress.filled_dir(meta, made.states[number]?)?;
-            Some((&job.plan.dirs[number].0, change))
-        };
-        let changes: Vec<(&StorePath, Change)> = level.into_iter().filter_map(change).collect();
+        let changes = changes(job, (&level, made), fetched);
         let ops: Vec<Op<'_>> =
             changes.iter().map(|(place, change)| Op::Change(place, change)).collect();
         for ((place, _), changed) in changes.iter().zip(many::all(&*job.store, &ops)) {

@@ -19,7 +19,8 @@ impl Run<'_> {
         if target.is_some_and(|target| target.tries() != tried) {
             return;
         }
-        let anew = target.filter(|_| !state.is_over).and_then(|target| target.begins_anew(&error));
+        let may_begin = !state.is_over && self.job.store.lost().is_none();
+        let anew = target.filter(|_| may_begin).and_then(|target| target.begins_anew(&error));
         match anew {
             Some(bytes) => self.begins_anew(state, number, bytes),
             None => self.give_up(state, number, error.into()),
@@ -77,7 +78,7 @@ impl Run<'_> {
             }
         }
         self.job.meter.tell_file(FileStage::Failed, file.path.as_bytes(), file.seen.size);
-        let is_continued = error.leaves_the_file();
+        let is_continued = error.leaves_the_file() || self.job.store.lost().is_some();
         state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
         let Some(target) = &self.targets[number] else { return };
         if is_continued && target.is_continued() {

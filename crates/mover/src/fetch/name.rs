@@ -16,8 +16,8 @@ const NAMERS: usize = 16;
 const GROUP_MAX: usize = 64;
 /// Small files that are named by one call to a store of this machine, which syncs a group as a whole.
 const LOCAL_GROUP_MAX: usize = 1024;
-/// Groups of such a store that are under way at once. Those that come meanwhile wait for the next group.
-const LOCAL_GROUPS: usize = 4;
+/// Groups that are under way at once although they are not full. Files that come meanwhile wait for the next group.
+const GROUPS: usize = 4;
 /// Bytes of small files that wait for their names in memory.
 const HELD_MAX: u64 = 32 << 20;
 /// Whether a transfer is over is looked for this often.
@@ -73,12 +73,27 @@ impl Run<'_> {
         self.targets[number].as_ref().is_some_and(Target::is_whole)
     }
 
-    /// The next files: one, or a share of the small ones that wait; `None` if all is over.
+    fn is_local(&self) -> bool {
+        self.job.store.abilities().latency == Latency::Local
+    }
+
+    /// Whether a group of small files may begin: few are under way, or one behind a network is full.
+    fn may_begin(&self, state: &State) -> bool {
+        state.groups < GROUPS || (!self.is_local() && state.whole.len() >= GROUP_MAX)
+    }
+
+    /// Wakes a thread for a file that is whole, unless the file waits for its group.
+    pub(super) fn wake_namer(&self, state: &State, number: usize) {
+        if self.may_begin(state) || !self.is_small(number) {
+            self.to_name.notify_one();
+        }
+    }
+
+    /// The next files: one, or small ones that wait; `None` if all is over.
     fn next_group(&self) -> Option<Vec<usize>> {
-        let is_local = self.job.store.abilities().latency == Latency::Local;
         let mut state = self.state();
         let first = loop {
-            let has_room = !is_local || state.groups < LOCAL_GROUPS;
+            let has_room = self.may_begin(&state);
             let is_ready = |number: &usize| has_room || !self.is_small(*number);
             match state.whole.iter().rposition(is_ready) {
                 Some(at) => break state.whole.swap_remove(at),
@@ -92,9 +107,8 @@ impl Run<'_> {
             return Some(group);
         }
         state.groups += 1;
-        let (share, most) = if is_local { (1, LOCAL_GROUP_MAX) } else { (NAMERS, GROUP_MAX) };
-        let count = (state.whole.len() / share).clamp(1, most);
-        while group.len() < count && state.whole.last().is_some_and(|next| self.is_small(*next)) {
+        let most = if self.is_local() { LOCAL_GROUP_MAX } else { GROUP_MAX };
+        while group.len() < most && state.whole.last().is_some_and(|next| self.is_small(*next)) {
             group.extend(state.whole.pop());
         }
         Some(group)

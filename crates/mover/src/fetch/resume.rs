@@ -64,7 +64,7 @@ pub(super) fn is_whole(job: &Job<'_>, file: &File, found: Option<&Found>) -> boo
 /// After a run: its journal stays if the next one continues. Otherwise it goes, with what nothing has continued.
 pub(super) fn end(job: &Job<'_>, fetched: &Fetched) {
     let Some(Opened { journal, remains, .. }) = job.journal else { return };
-    let is_stopped = job.stop.load(Ordering::Relaxed);
+    let is_stopped = job.stop.load(Ordering::Relaxed) || job.store.lost().is_some();
     if !is_stopped && !fetched.failed.iter().any(|(_, error)| error.leaves_the_file()) {
         discard_all(&*job.store, remains);
         journal.remove();

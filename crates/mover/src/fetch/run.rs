@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
     fn decide<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
         loop {
             let mut state = self.state();
-            if self.job.stop.load(Ordering::Relaxed) {
+            if self.job.stop.load(Ordering::Relaxed) || self.job.store.lost().is_some() {
                 self.stop(&mut state);
             }
             self.begin(&mut state);
@@ -418,7 +418,7 @@ impl<'a> Run<'a> {
         }
         // One that was given up meanwhile is cleared away by the threads that name.
         state.whole.push(number);
-        self.to_name.notify_one();
+        self.wake_namer(state, number);
     }
 
     /// A server's connection is lost.
@@ -435,7 +435,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The user has had enough.
+    /// The user has stopped the transfer, or the target is lost.
     fn stop(&self, state: &mut State<'_>) {
         for number in 0..self.targets.len() {
             if state.stages[number] == Stage::Open {

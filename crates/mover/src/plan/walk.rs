@@ -11,7 +11,9 @@ use crate::dress::DirMeta;
 use crate::many;
 use hikyaku_fs::{PathError, PeerPath, dirs_above};
 use hikyaku_remote::Seen;
-use hikyaku_store::{Access, ErrorKind, Found, Item, Kind, Latency, Store, StoreError, StorePath};
+use hikyaku_store::{
+    Access, ErrorKind, Found, Item, Kind, Latency, Store, StoreError, StorePath, doing,
+};
 use hikyaku_transfer::{Depth, Links};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -205,7 +207,8 @@ impl Walk<'_, '_> {
         let dirs = dirs.into_iter().filter(|dir| !listed.contains(dir) && !is_in_one(dir));
         for (path, looked) in self.looked(from, dirs.collect()) {
             let followed = match looked {
-                Ok((at, found)) if self.is_followed(&found) => {
+                // Names below it are listed.
+                Ok((at, found)) if found.kind == Kind::Link => {
                     self.source.follow(&at).map_err(|error| error.kind)
                 }
                 looked => looked,
@@ -241,11 +244,9 @@ impl Walk<'_, '_> {
             let Ok(at) = at else { return (name, Err(ErrorKind::BadName)) };
             let looked = match found.next() {
                 Some(Ok(Some(found))) => Ok((at.clone(), found)),
-                // A directory on the way is a link.
-                Some(Err(StoreError { kind: ErrorKind::Link, .. }))
-                    if self.selection.links() == Links::Followed =>
-                {
-                    self.source.follow(at).map_err(|error| error.kind)
+                // A directory on the way may be a link.
+                Some(Err(StoreError { kind: ErrorKind::Link | ErrorKind::NotDir, .. })) => {
+                    self.beyond_links(at).map_err(|error| error.kind)
                 }
                 Some(Err(error)) => Err(error.kind),
                 Some(Ok(None)) | None => Err(ErrorKind::NotFound),
@@ -253,6 +254,18 @@ impl Walk<'_, '_> {
             (name, looked)
         });
         looked.collect()
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Looks at a name of a directory that links lead to.
+    fn beyond_links(&self, at: &StorePath) -> hikyaku_store::Result<(StorePath, Found)> {
+        let Some((dir, name)) = at.split() else { return self.source.follow(at) };
+        let (dir, _) = self.source.follow(&dir)?;
+        match dir.join(&name) {
+            Ok(at) => self.source.look(&at).map(|found| (at, found)),
+            Err(_) => doing("look at", at).fail(ErrorKind::BadName),
+        }
     }
 }
 

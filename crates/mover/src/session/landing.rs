@@ -153,12 +153,14 @@ impl Landing {
         arriving: Arriving<'_>,
     ) -> Result<Self, SessionError> {
         let come = (arriving.kind, renamed(source, arriving.renamed));
-        let (layout, to) = target.layout(come)?;
+        let several = target.several();
+        let origin = arriving.origin.filter(|_| several.is_none());
+        let at = target.at(come, origin);
+        let (layout, to) = target.layout(at, come)?;
         let (root, taking) = (source.0.clone(), Taking::AnyOrder);
         let (kind, dirs) = (arriving.kind, target.dirs());
-        let several = target.several();
-        let origin = arriving.origin.filter(|_| arriving.pass == Pass::Copy && several.is_none());
-        let journal = origin.and_then(|origin| target.journal(&*store, origin));
+        let origin = origin.filter(|_| arriving.pass == Pass::Copy);
+        let journal = origin.and_then(|origin| target.journal(&*store, (origin, at)));
         let base = target.base(layout);
         Self { store, taking, journal, root, to, base, layout, kind, dirs, several }.named(source)
     }

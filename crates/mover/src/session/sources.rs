@@ -6,7 +6,7 @@ use super::{Arriving, Destination, Failed, SessionError, Streams, Target, Togeth
 use crate::choice::{Choice, Selection};
 use crate::fetch::Taking;
 use crate::kind::Kind;
-use crate::layout::Meant;
+use crate::layout::{AtTarget, Meant};
 use crate::many;
 use crate::plan::Plan;
 use hikyaku_fs::{Name, Shown};
@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub struct Sources {
     /// The store: on this machine, the lowest directory above all of them.
     pub store: Arc<dyn Store>,
+    /// What people see before a path of the store: on this machine, the path of that directory with a slash at its end.
+    pub root: Vec<u8>,
     /// The address that distinguishes these sources from those of other storages.
     pub(super) origin: String,
     pub(super) all: Vec<Source>,
@@ -48,8 +50,8 @@ pub(super) struct Source {
 }
 
 impl Sources {
-    /// Those of these paths that can be read; the others are noted in `failed`. The user's own links are followed to what
-    /// they name.
+    /// Those of these paths that can be read; the others are noted in `failed`. Links on them are followed; one that is the
+    /// last name of a path stays a link if the user wants that.
     ///
     /// # Errors
     ///
@@ -66,7 +68,7 @@ impl Sources {
         };
         let mut real = Vec::new();
         for path in paths {
-            match std::fs::canonicalize(path) {
+            match real_path(path, choice) {
                 Ok(at) => real.push((path, at)),
                 Err(error) => note(path, of_io(&error)),
             }
@@ -95,13 +97,17 @@ impl Sources {
                 let text = format!("{}: {text}", String::from_utf8_lossy(path));
                 Err(SessionError::refused(*kind, text))
             }
-            _ => Ok(Self { store, origin: format!("file://{}", dir.display()), all }),
+            _ => {
+                let slash = if dir.parent().is_some() { &b"/"[..] } else { b"" };
+                let root = [dir.as_os_str().as_bytes(), slash].concat();
+                Ok(Self { store, root, origin: format!("file://{}", dir.display()), all })
+            }
         }
     }
 
     /// Those of these paths of a store that can be read; the others are noted in `failed`. There may be none.
     pub fn in_store(
-        (store, origin): (Arc<dyn Store>, String),
+        (store, root, origin): (Arc<dyn Store>, &[u8], String),
         named: &[NamedSource],
         choice: &Choice<'_>,
         failed: &mut Vec<Failed>,
@@ -123,7 +129,7 @@ impl Sources {
                 Err((kind, text)) => failed.push(Failed::new(typed, kind, text)),
             }
         }
-        Self { store, origin, all }
+        Self { store, root: root.to_vec(), origin, all }
     }
 
     /// The number of sources that can be read.
@@ -144,10 +150,15 @@ impl Sources {
         failed: &mut Vec<Failed>,
     ) -> Result<Vec<Landed>, SessionError> {
         if let Destination::Store(store, target) = destination {
-            let plan = target.plan(self, (choice, together), failed)?;
             let origin = self.names();
-            let origin = choice.origin(&origin).filter(|_| choice.pass == Pass::Copy);
-            let journal = origin.and_then(|origin| target.journal(&**store, origin));
+            let origin = choice.origin(&origin);
+            let first = self.all.first().map_or(FileKind::File, |source| source.found.kind);
+            let meant = self.all.first().map_or(Meant::Itself, |source| source.meant(choice));
+            let come = (first, together.renamed(self.all.len(), meant));
+            let at = target.at(come, origin);
+            let plan = target.plan((self, at), (choice, together), failed)?;
+            let origin = origin.filter(|_| choice.pass == Pass::Copy);
+            let journal = origin.and_then(|origin| target.journal(&**store, (origin, at)));
             let (store, taking) = (store.clone(), Taking::AnyOrder);
             return Ok(vec![Landed { store, taking, journal, plan }]);
         }
@@ -155,7 +166,7 @@ impl Sources {
             && path.is_dir()
         {
             let target = Target::root(Shown::new(path.as_os_str().as_bytes()).to_string());
-            let plan = target.plan(self, (choice, together), failed)?;
+            let plan = target.plan((self, AtTarget::Dir), (choice, together), failed)?;
             let origin = self.names();
             let origin = choice.origin(&origin).filter(|_| choice.pass == Pass::Copy);
             let (store, journal) = local((path, None), origin)?;
@@ -226,6 +237,19 @@ fn fits(source: &Source, choice: &Choice<'_>) -> Result<(), (Kind, String)> {
         _ => return Ok(()),
     };
     Err((why.into(), unfit(why).to_owned()))
+}
+
+/// The path without links. A link that is its last name is kept if the user wants that, unless it was written as a directory.
+fn real_path(path: &Path, choice: &Choice<'_>) -> std::io::Result<PathBuf> {
+    let bytes = path.as_os_str().as_bytes();
+    let is_dir = bytes.ends_with(b"/") || bytes.ends_with(b"/.") || !choice.listed.is_empty();
+    match (choice.named_links, path.file_name()) {
+        (Links::Kept, Some(name)) if !is_dir => {
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            Ok(std::fs::canonicalize(dir.unwrap_or(Path::new(".")))?.join(name))
+        }
+        _ => std::fs::canonicalize(path),
+    }
 }
 
 /// The lowest directory above all of these paths.

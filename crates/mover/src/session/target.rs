@@ -112,9 +112,36 @@ impl Target {
         Self { dirs: Dirs::Implied, ..self }
     }
 
+    /// The entry that the target names, for a source of this kind from `origin`. A directory that an interrupted run of the
+    /// same command has begun to make counts as missing: this run makes it.
+    pub(super) fn at(
+        &self,
+        (kind, renamed): (FileKind, Renamed),
+        origin: Option<Origin<'_>>,
+    ) -> AtTarget {
+        let is_made =
+            kind == FileKind::Dir && matches!(renamed, Renamed::Allowed | Renamed::Contents);
+        let is_begun = |origin| is_made && self.journaled(origin, AtTarget::Nothing).is_begun();
+        match (self.at, origin) {
+            (AtTarget::Dir, Some(origin)) if is_begun(origin) => AtTarget::Nothing,
+            (at, _) => at,
+        }
+    }
+
+    /// The place of a journal. That of a target which gets a new name is another one than that of a directory.
+    fn journaled<'a>(&'a self, origin: Origin<'_>, at: AtTarget) -> Place<'a> {
+        let name = self.path.as_bytes().rsplit(|&byte| byte == b'/').next();
+        let name = name.filter(|_| at == AtTarget::Nothing);
+        Place::of(origin.name, Base::Address(&self.shown), name)
+    }
+
     /// The journal of a copy from `origin` to this place, if the store keeps unfinished files.
-    pub(crate) fn journal(&self, store: &dyn Store, origin: Origin<'_>) -> Option<Opened> {
-        let place = Place::of(origin.name, Base::Address(&self.shown), None);
+    pub(crate) fn journal(
+        &self,
+        store: &dyn Store,
+        (origin, at): (Origin<'_>, AtTarget),
+    ) -> Option<Opened> {
+        let place = self.journaled(origin, at);
         let opened = store.abilities().take_up.then(|| origin.open(&place))??;
         Some(origin.begun(opened, store))
     }
@@ -141,7 +168,7 @@ impl Target {
     /// The target is no directory, and one is needed.
     pub fn plan(
         &self,
-        sources: &Sources,
+        (sources, at): (&Sources, AtTarget),
         (choice, together): (&Choice<'_>, Together<'_>),
         failed: &mut Vec<Failed>,
     ) -> Result<Plan, SessionError> {
@@ -152,7 +179,7 @@ impl Target {
         for source in &sources.all {
             let meant = source.meant(choice);
             let renamed = together.renamed(sources.all.len(), meant);
-            let (layout, mut to) = self.layout((source.found.kind, renamed))?;
+            let (layout, mut to) = self.layout(at, (source.found.kind, renamed))?;
             if let (TargetLayout::Into, Some(name)) = (layout, &source.name) {
                 to = to.join(name).map_err(|error| {
                     SessionError::refused(ErrorKind::BadName, format!("{}: {error}", self.shown))
@@ -167,6 +194,10 @@ impl Target {
                 continue;
             }
             plan.add(&sources.store, (&source.from, source.found), &to, &selection);
+            if (layout, meant) == (TargetLayout::Contents, Meant::List) {
+                // A list names what is in the directory, and not the directory.
+                plan.dirs.retain(|(dir, _)| *dir != to);
+            }
         }
         together.claim(sources.all.len(), &sources.origin, &mut plan);
         plan.trim(self.dirs);
@@ -176,9 +207,10 @@ impl Target {
     /// The layout of a source of this kind at the target, and the path of the target.
     pub(super) fn layout(
         &self,
+        at: AtTarget,
         source: (FileKind, Renamed),
     ) -> Result<(TargetLayout, StorePath), SessionError> {
-        let layout = TargetLayout::of((self.at, self.written), source).map_err(|why| {
+        let layout = TargetLayout::of((at, self.written), source).map_err(|why| {
             SessionError::refused(Kind::File(why.kind()), format!("{}: {why}", self.shown))
         })?;
         Ok((layout, self.path.clone()))

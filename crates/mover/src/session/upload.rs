@@ -3,7 +3,7 @@
 use super::{Done, Modes, Session, SessionError, Sources, Target, Together};
 use crate::choice::Choice;
 use crate::kind::Kind;
-use crate::layout::Written;
+use crate::layout::{Renamed, Written};
 use crate::meter::{Meter, ServerMeter};
 use crate::upload::{Counted, Source, UploadJob, upload};
 use crate::watch::Direction;
@@ -71,7 +71,9 @@ impl Session {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
         let target = target?;
-        let mut plan = target.plan(&sources, (what.choice, what.together), &mut done.failed)?;
+        let at = target.at((FileKind::File, Renamed::Never), None);
+        let mut plan =
+            target.plan((&sources, at), (what.choice, what.together), &mut done.failed)?;
         // As many as there are lanes, so that none waits for a channel.
         let lanes = clients.len() * self.parameters.client.streams.max(1);
         let channels = fetchers(&sources.store, lanes)

@@ -49,7 +49,7 @@ impl Draft for InPlace {
     }
 
     fn name(self: Box<Self>, _: Naming, finish: &Finish) -> Result<Found> {
-        let Finish { mode, modified, owner, attributes } = finish.clone();
+        let Finish { mode, modified, owner, attributes, .. } = finish.clone();
         self.store.change(&self.path, &Change { mode, modified, owner, attributes })?;
         self.store.look(&self.path)
     }

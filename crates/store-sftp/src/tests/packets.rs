@@ -1,7 +1,9 @@
 //! The number of requests: each of them is bytes on the way, and work for the server.
 
 use super::{Server, path};
-use hikyaku_store::{Access, Finish, Make, Naming, Op, Put, Reply, Store, StorePath, Time};
+use hikyaku_store::{
+    Access, ErrorKind, Finish, Kind, Make, Naming, Op, Put, Reply, Store, StorePath, Time,
+};
 use hikyaku_transfer::Durable;
 use std::collections::BTreeMap;
 use std::fs;
@@ -145,6 +147,43 @@ fn small_files_need_five_requests_each() {
         let content = fs::read(server.dir.join(format!("d/{index}"))).unwrap();
         assert_eq!(content, b"content");
     }
+}
+
+#[test]
+fn many_names_of_one_directory_are_looked_at_by_a_list() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = server.open();
+    store.make_dir(&path("d"), 0o755).unwrap();
+    let paths: Vec<_> = (0..300).map(|number| path(&format!("d/{number}"))).collect();
+    for path in paths.iter().step_by(3) {
+        fs::create_dir(server.dir.join(path.to_string())).unwrap();
+    }
+    server.counts.take();
+    let done = |ops: &[Op<'_>]| {
+        let mut done = vec![None; ops.len()];
+        store.batch(ops, &mut |index, reply| done[index] = Some(reply.map_err(|error| error.kind)));
+        done
+    };
+    let looked = done(&paths.iter().map(Op::Look).collect::<Vec<_>>());
+    for (number, looked) in looked.into_iter().enumerate() {
+        match looked {
+            Some(Ok(Reply::Found(found))) => assert_eq!((found.kind, number % 3), (Kind::Dir, 0)),
+            Some(Err(ErrorKind::NotFound)) => assert_ne!(number % 3, 0),
+            other => panic!("{number}: {other:?}"),
+        }
+    }
+    server.counts.wait_for(CLOSE, 1);
+    let counts = server.counts.take();
+    assert_eq!((counts.get(&LSTAT), counts[&OPENDIR]), (None, 1), "{counts:?}");
+    // The same tells why a directory was not made.
+    let made = done(&paths.iter().map(|path| Op::MakeDir(path, 0o755)).collect::<Vec<_>>());
+    for (number, made) in made.into_iter().enumerate() {
+        let wanted = if number % 3 == 0 { Err(ErrorKind::Exists) } else { Ok(Reply::Done) };
+        assert_eq!(made, Some(wanted), "{number}");
+    }
+    server.counts.wait_for(CLOSE, 3);
+    let counts = server.counts.take();
+    assert_eq!((counts.get(&LSTAT), counts[&OPENDIR]), (None, 3), "{counts:?}");
 }
 
 #[test]

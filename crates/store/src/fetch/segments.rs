@@ -15,10 +15,12 @@ pub struct Segments {
     parts: BTreeMap<SegmentIndex, Part>,
     /// The segment that is held back.
     whole: Option<(SegmentIndex, Vec<u8>)>,
+    /// The room of a segment that was passed on.
+    spare: Vec<u8>,
 }
 
 /// A segment of which bytes are missing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Part {
     /// Up to the last byte that has come. Bytes before it that have not come are zeros.
     bytes: Vec<u8>,
@@ -29,7 +31,7 @@ struct Part {
 impl Segments {
     /// Those of a file.
     pub const fn new(geometry: Geometry) -> Self {
-        Self { geometry, parts: BTreeMap::new(), whole: None }
+        Self { geometry, parts: BTreeMap::new(), whole: None, spare: Vec::new() }
     }
 
     /// Adds bytes at an offset of the file. Each byte is added once. Calls `each` with segments that are whole, but for the
@@ -41,7 +43,9 @@ impl Segments {
         {
             let (length, start) = ((range.end - range.start) as usize, (at - range.start) as usize);
             let (first, rest) = bytes.split_at(bytes.len().min(length - start));
-            let part = self.parts.entry(index).or_default();
+            let spare = &mut self.spare;
+            let new = || Part { bytes: std::mem::take(spare), filled: 0 };
+            let part = self.parts.entry(index).or_insert_with(new);
             part.add(start, first, length);
             if part.filled == length {
                 let part = self.parts.remove(&index);
@@ -59,6 +63,8 @@ impl Segments {
             && let Some(hash) = SegmentHash::new(self.geometry, index, &bytes)
         {
             each(Segment { index, hash, bytes: &bytes });
+            self.spare = bytes;
+            self.spare.clear();
         }
     }
 }

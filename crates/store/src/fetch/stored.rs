@@ -25,21 +25,24 @@ pub fn fetchers(store: &Arc<dyn Store>, count: usize) -> StoreResult<Vec<Arc<dyn
     if !own.is_empty() {
         return Ok(own);
     }
-    let shared = Arc::new(Shared {
-        store: store.clone(),
-        opened: Mutex::default(),
-        round_trip: Mutex::default(),
-    });
+    let shared = Shared::new(store);
     let fetcher = |_| -> Arc<dyn Fetcher> {
-        Arc::new(StoreFetcher { shared: shared.clone(), paced: Paced::default() })
+        Arc::new(StoreFetcher { shared: shared.clone(), paced: Paced::default(), requests: 1 })
     };
     Ok((0..count).map(fetcher).collect())
+}
+
+/// One channel that reads so many files of a store at once: a limit is for all of what it reads.
+pub fn fetcher(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
+    Arc::new(StoreFetcher { shared: Shared::new(store), paced: Paced::default(), requests })
 }
 
 /// One channel.
 struct StoreFetcher {
     shared: Arc<Shared>,
     paced: Paced,
+    /// Requests that may be under way at once.
+    requests: u32,
 }
 
 /// The state that all channels of a store share.
@@ -48,6 +51,13 @@ struct Shared {
     /// Files that were opened last, the latest one behind.
     opened: Mutex<VecDeque<(Wanted, Arc<dyn Open>)>>,
     round_trip: Mutex<Option<Duration>>,
+}
+
+impl Shared {
+    fn new(store: &Arc<dyn Store>) -> Arc<Self> {
+        let (store, opened, round_trip) = (store.clone(), Mutex::default(), Mutex::default());
+        Arc::new(Self { store, opened, round_trip })
+    }
 }
 
 /// Files that stay open: the requests of one large file share one.
@@ -66,7 +76,7 @@ impl Fetcher for StoreFetcher {
             Latency::RoundTrip => (0, ConnectionCount::Tuned),
         };
         FetcherTraits {
-            requests_max: 1,
+            requests_max: self.requests,
             request_bytes: Some(PIECE_BYTES),
             small_bytes,
             // The protocol has no message that cancels a request: the service completes it, and its owner pays for it.

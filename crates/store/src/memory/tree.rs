@@ -422,7 +422,7 @@ impl Tree {
             (_, Some(old)) if self.found(old).kind == Kind::Dir => return Err(ErrorKind::IsDir),
             _ => {}
         }
-        let Finish { mode, modified, owner, attributes } = finish.clone();
+        let Finish { mode, modified, owner, attributes, .. } = finish.clone();
         let mode = Some(mode.unwrap_or(0o644));
         self.change(number, &Change { mode, modified, owner, attributes });
         self.enter(dir, &name, number)?;

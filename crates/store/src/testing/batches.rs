@@ -33,7 +33,8 @@ fn kinds(results: &[Result<Reply>]) -> Vec<Option<ErrorKind>> {
     results.iter().map(|result| result.as_ref().err().map(|error| error.kind)).collect()
 }
 
-const NEW: &Finish = &Finish { mode: None, modified: None, owner: None, attributes: Vec::new() };
+const NEW: &Finish =
+    &Finish { mode: None, made: None, modified: None, owner: None, attributes: Vec::new() };
 
 fn file<'a>(path: &'a StorePath, bytes: &'a [u8], naming: Naming) -> Op<'a> {
     Op::Put(Put { path, bytes, naming, finish: NEW, durable: Durable::Cache })

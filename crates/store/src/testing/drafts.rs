@@ -136,6 +136,7 @@ fn finish(rig: &dyn Rig) {
     let finish = Finish {
         mode: able.modes.then_some(0o440),
         modified: able.times.then_some(time),
+        made: None,
         owner: None,
         attributes: if able.attributes { vec![attribute] } else { Vec::new() },
     };
