@@ -313,7 +313,7 @@ fn decide<'a>(
     changes: &mut Vec<(StorePath, Change)>,
 ) -> Result<Fate<'a>, FetchError> {
     let found = found?;
-    // What is at the target has a time that the store can set.
+    // The time of a file at the target is one that the store can set.
     let clock = job.store.abilities().clock;
     let modified = clock.kept(file.seen.modified).unwrap_or(file.seen.modified);
     let seen = Seen { modified, ..file.seen };

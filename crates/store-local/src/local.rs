@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Debug)]
 pub struct Local {
     pub(crate) root: Dir,
-    /// What the root means for absolute links.
+    /// The meaning of the root for absolute links.
     meaning: Root,
     modes: NewModes,
     /// The token in the names of this store's drafts.

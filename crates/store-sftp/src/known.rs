@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Directories that are remembered.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// From so many names in one directory on, the directory is listed: to look at each name would be a request a name.
+/// If at least this number of names are in one directory, the directory is listed. Otherwise each name is one request.
 const NAMES_MIN: usize = 16;
 /// Entries that are listed for any number of names, and for each name. If a directory has more, its names are looked at.
 const ENTRIES_MIN: usize = 1000;
@@ -145,8 +145,8 @@ impl Sftp {
         found
     }
 
-    /// The entries of a directory by their names; `None` if there are more than this many, the server does not tell all
-    /// of them, or their metadata are not complete.
+    /// The entries of a directory by their names; `None` if the directory has more than `most` entries, the listing fails, or
+    /// metadata are missing.
     fn entries(&self, dir: &StorePath, most: usize) -> Option<HashMap<Vec<u8>, Attributes>> {
         let mut listing = Listing::open(self, dir).ok()?;
         let mut all = HashMap::new();

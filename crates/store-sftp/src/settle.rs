@@ -65,7 +65,7 @@ impl Settling {
                 state = self.has_ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            // Nobody else has begun this one.
+            // This thread is the first that can begin the next sync.
             let dirs = std::mem::take(&mut state.dirs);
             let waiting = std::mem::take(&mut state.waiting);
             (state.is_running, state.next) = (true, own + 1);

@@ -105,7 +105,7 @@ impl Sftp {
         self.inner.uploads.get_or_init(|| Uploads { settling: sync.map(Settling::new) });
     }
 
-    /// What syncs many files at once, if each of these paths can be named to it.
+    /// The sync of many files at once, if it can be given each of these paths.
     pub(crate) fn settling<'a>(
         &self,
         mut paths: impl Iterator<Item = &'a [u8]>,

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Bytes of the paths of directories that one command takes.
 const PATHS_BYTES_MAX: usize = 256 << 10;
-/// The longest line that a far side is heard with.
+/// The longest line that is read from a far side.
 const LINE_BYTES_MAX: u64 = 4096;
 /// Lines of a far side before its first answer, such as what its shell prints for every login.
 const NOISE_LINES_MAX: usize = 1000;
@@ -34,7 +34,7 @@ const SCRIPT: &str = "exec sh -c 'r=$(uname -r); a=${r%%.*}; b=${r#*.}; b=${b%%.
     for i in $n; do d=$1; shift; case $s in *\" $i \"*) ;; *) s=\"$s$i \"; set -- \"$@\" \"$d\";; esac; done; \
     if sync -f -- \"$@\"; then echo hikyaku synced; else echo hikyaku failed; fi; set --; done'";
 
-/// What syncs file systems of the far side.
+/// The shell that syncs file systems of the far side.
 enum Shell {
     /// A command that starts it.
     Command(Vec<OsString>),

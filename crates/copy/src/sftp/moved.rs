@@ -1,5 +1,5 @@
-//! What both directions have in common: the mover carries the files, and its results are told as those of a copy between two
-//! programs.
+//! The parts that both directions share. The mover carries the files. Its results are reported as those of a copy between
+//! two programs.
 
 use super::Run;
 use crate::outcome::{failed, of_new_tree};
@@ -33,7 +33,7 @@ pub(super) fn lost(why: &str) -> Error {
 pub(super) struct Sides<'a> {
     pub(super) source: End,
     pub(super) target: End,
-    /// What people see before a path of the target.
+    /// The begin of paths of the target in messages.
     pub(super) target_root: &'a [u8],
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Watched {
     _stopped: Registration,
 }
 
-/// What becomes of requests that are under way when the copy is stopped.
+/// The end of requests that are under way when the copy is stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     /// They end with the copy. The session of another caller goes on.
@@ -64,7 +64,7 @@ pub(super) fn watched(run: &Run<'_>, pending: Pending) -> Watched {
     Watched { stop, _stopped: stopped }
 }
 
-/// What of the sources is copied, and how.
+/// The choice of the user, for the mover.
 pub(super) fn choice<'a>(
     run: &'a Run<'_>,
     leaves_out: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
@@ -98,7 +98,7 @@ pub(super) fn tell_all(run: &Run<'_>, (end, root): (End, &[u8]), failed: &[Faile
     Ok(())
 }
 
-/// Copies what goes to one place. The sources are told by their paths with `root` before them.
+/// Copies the files of one plan. Messages name a source by its path with `root` before it.
 pub(super) fn carry(
     run: &Run<'_>,
     (servers, root): (&[Arc<dyn Fetcher>], &[u8]),
@@ -173,7 +173,7 @@ pub(super) fn carry(
     Ok(())
 }
 
-/// Reports the files that would be copied, and those that could not be copied.
+/// Reports the files that a dry run would copy, and the files that could not be copied.
 fn report(run: &Run<'_>, (plan, root): (&Plan, &[u8]), fetched: &Fetched, sides: &Sides<'_>) {
     let from = |path: &[u8]| [root, path].concat();
     let to = |path: &[u8]| [sides.target_root, path].concat();

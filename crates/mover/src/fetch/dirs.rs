@@ -114,7 +114,7 @@ fn there(found: StoreResult<Option<Found>>) -> Result<DirState, FetchError> {
     }
 }
 
-/// What the directories of these numbers get when they are filled.
+/// The changes of the directories of these numbers after they are filled.
 fn changes<'a>(
     job: &'a Job<'_>,
     (level, made): (&[usize], &Made),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Sources {
     /// The store: on this machine, the lowest directory above all of them.
     pub store: Arc<dyn Store>,
-    /// What people see before a path of the store: on this machine, the path of that directory with a slash at its end.
+    /// The begin of paths of the store in messages: on this machine, the path of that directory with a slash at its end.
     pub root: Vec<u8>,
     /// The address that distinguishes these sources from those of other storages.
     pub(super) origin: String,

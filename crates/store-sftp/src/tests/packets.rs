@@ -175,7 +175,7 @@ fn many_names_of_one_directory_are_looked_at_by_a_list() {
     server.counts.wait_for(CLOSE, 1);
     let counts = server.counts.take();
     assert_eq!((counts.get(&LSTAT), counts[&OPENDIR]), (None, 1), "{counts:?}");
-    // The same tells why a directory was not made.
+    // A list also gives the reason why a directory was not made.
     let made = done(&paths.iter().map(|path| Op::MakeDir(path, 0o755)).collect::<Vec<_>>());
     for (number, made) in made.into_iter().enumerate() {
         let wanted = if number % 3 == 0 { Err(ErrorKind::Exists) } else { Ok(Reply::Done) };

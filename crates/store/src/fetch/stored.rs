@@ -32,7 +32,7 @@ pub fn fetchers(store: &Arc<dyn Store>, count: usize) -> StoreResult<Vec<Arc<dyn
     Ok((0..count).map(fetcher).collect())
 }
 
-/// One channel that reads so many files of a store at once: a limit is for all of what it reads.
+/// One channel that reads up to `requests` files of a store at once. A limit of it is for all of them together.
 pub fn fetcher(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
     Arc::new(StoreFetcher { shared: Shared::new(store), paced: Paced::default(), requests })
 }
