@@ -70,6 +70,8 @@ pub struct Job<'a> {
     pub hashes: Hashes,
     /// What a file has to be, beside what its server has proven.
     pub expected: Option<&'a dyn Expected>,
+    /// What happens to the other files when one fails.
+    pub after_failure: AfterFailure,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
     /// How far it is.
@@ -80,16 +82,27 @@ pub struct Job<'a> {
 
 /// What a file has to be, such as one with a digest that its user knows.
 pub trait Expected: Sync {
-    /// Whether a file that has come whole is the expected one. `read` reads bytes of it at an offset. A file that is not gets no
-    /// name, and stays for the next run if that continues it.
+    /// Whether this file, which has come whole, is the expected one. `read` reads bytes of it at an offset. A file that is not
+    /// gets no name, and stays for the next run if that continues it.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// It cannot be read or compared. It is not kept.
     fn is_met(
         &self,
+        file: &File,
         read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
     ) -> Result<bool, StoreError>;
+}
+
+/// What happens to the other files when one fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AfterFailure {
+    /// They are fetched.
+    #[default]
+    GoOn,
+    /// Those of which bytes are missing fail as [`FetchError::Stopped`].
+    Stop,
 }
 
 /// How files are written.

@@ -41,7 +41,9 @@ pub use census::{
 };
 pub use choice::{Choice, InTheWay, Link, Same};
 pub use dress::{DirMeta, DirState, Dress, Times};
-pub use fetch::{Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, Taking, Writing, fetch};
+pub use fetch::{
+    AfterFailure, Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, Taking, Writing, fetch,
+};
 pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
 pub use kind::Kind;
@@ -51,8 +53,9 @@ pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{
     ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState, HostStatus,
-    Landed, Listed, Met, Modes, NamedSource, Parameters, ServerParameters, Session, SessionError,
-    Setup, Several, Sources, Streams, Target, Together, Up, Upload, named, remote_path,
+    Landed, Listed, Met, Modes, NamedSource, Origin, Parameters, ServerParameters, Session,
+    SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload, local_target,
+    named, remote_path,
 };
 pub use upload::{Counted, Source, UploadJob, upload};
 pub use watch::{Direction, Watch};

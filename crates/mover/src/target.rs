@@ -6,6 +6,7 @@ mod memo;
 use in_place::InPlace;
 pub(crate) use memo::{Left, Memo, Others, Stamp, can_be_continued, is_in_place, made_version};
 
+use crate::census::File;
 use crate::dress::{FileMode, Times};
 use crate::fetch::{Expected, Taking, Writing};
 use crate::in_order::{InOrder, WINDOW};
@@ -294,10 +295,10 @@ impl<'a> Target<'a> {
     }
 
     /// Whether all of it, which has come, is what is expected.
-    pub(crate) fn meets(&self, expected: &dyn Expected) -> Result<bool> {
+    pub(crate) fn meets(&self, expected: &dyn Expected, file: &File) -> Result<bool> {
         match &*self.begun()? {
             Stage::Open(draft) if self.taking == Taking::AnyOrder => {
-                expected.is_met(&|at, into| draft.read_at(at, into))
+                expected.is_met(file, &|at, into| draft.read_at(at, into))
             }
             _ => Ok(true),
         }

@@ -152,6 +152,7 @@ fn fetched_over(
         writing: crate::Writing::default(),
         hashes: crate::Hashes::Dropped,
         expected: None,
+        after_failure: crate::AfterFailure::GoOn,
         parameters,
         meter,
         stop: &AtomicBool::new(false),

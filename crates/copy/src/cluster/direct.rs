@@ -72,6 +72,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             journal: what.journal,
             writing: order.writing(),
             hashes: order.hashes(),
+            after_failure: hikyaku_mover::AfterFailure::GoOn,
             existing: order.existing(),
             pass: order.pass(),
             expected: None,

@@ -144,6 +144,7 @@ pub(super) fn carry(
         existing: rules.existing,
         pass: rules.pass,
         expected: None,
+        after_failure: hikyaku_mover::AfterFailure::GoOn,
         parameters,
         meter: &meter,
         stop: &watched.stop,

@@ -59,7 +59,8 @@ impl Run<'_> {
             for number in large {
                 let Some(target) = &self.targets[number] else { continue };
                 let tried = target.tries();
-                match self.job.expected.map_or(Ok(true), |expected| target.meets(expected)) {
+                let file = &self.job.plan.files[number];
+                match self.job.expected.map_or(Ok(true), |expected| target.meets(expected, file)) {
                     Ok(true) => self.named((number, tried), target.finish()),
                     Ok(false) => self.refuse(number),
                     Err(error) => self.named((number, tried), Err(error)),
@@ -121,11 +122,14 @@ impl Run<'_> {
             Some((*number, target, target.content()?))
         };
         let files: Vec<_> = numbers.iter().filter_map(target).collect();
-        let is_met = |bytes: &[u8]| {
-            self.job.expected.is_none_or(|expected| expected.is_met(&reading(bytes)) == Ok(true))
-        };
-        let unmet = files.iter().filter(|(_, _, bytes)| !is_met(bytes));
-        unmet.for_each(|(number, ..)| self.refuse(*number));
+        for (number, target, bytes) in &files {
+            let Some(expected) = self.job.expected else { break };
+            match expected.is_met(&self.job.plan.files[*number], &reading(bytes)) {
+                Ok(true) => {}
+                Ok(false) => self.refuse(*number),
+                Err(error) => self.fail(&mut self.state(), (*number, target.tries()), error),
+            }
+        }
         let (wanted, left): (Vec<_>, Vec<_>) = {
             let state = self.state();
             // A file that was given up is not made.

@@ -3,7 +3,7 @@
 use super::{Fetched, Job};
 use crate::census::File;
 use crate::target::{Left, Memo, Others, Target, can_be_continued, is_in_place, made_version};
-use hikyaku_job::Opened;
+use hikyaku_job::{Opened, Same};
 use hikyaku_store::{Draft, Found, Store, StorePath, Token, Versions};
 use hikyaku_transfer::{
     FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version,
@@ -61,11 +61,14 @@ pub(super) fn is_whole(job: &Job<'_>, file: &File, found: Option<&Found>) -> boo
     version(file, job.plan.versions) == Some(done.version) && made_version(found) == done.made
 }
 
-/// After a run: its journal stays if the next one continues. Otherwise it goes, with what nothing has continued.
+/// After a run: its journal stays if the next one continues. Otherwise it goes, with what nothing has continued. A copy that
+/// does not compare files with those at the target needs it also for the files that are complete.
 pub(super) fn end(job: &Job<'_>, fetched: &Fetched) {
     let Some(Opened { journal, remains, .. }) = job.journal else { return };
     let is_stopped = job.stop.load(Ordering::Relaxed) || job.store.lost().is_some();
-    if !is_stopped && !fetched.failed.iter().any(|(_, error)| error.leaves_the_file()) {
+    let knows_whole = job.same == Same::Never && !fetched.failed.is_empty();
+    let has_more = fetched.failed.iter().any(|(_, error)| error.leaves_the_file());
+    if !is_stopped && !knows_whole && !has_more {
         discard_all(&*job.store, remains);
         journal.remove();
     }

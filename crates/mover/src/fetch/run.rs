@@ -2,7 +2,7 @@
 
 use super::pools::Steered;
 use super::threads::{Line, Request};
-use super::{FetchError, Fetched, Job};
+use super::{AfterFailure, FetchError, Fetched, Job};
 use crate::census::ServerId;
 use crate::target::Target;
 use hikyaku_spread::{
@@ -267,7 +267,8 @@ impl<'a> Run<'a> {
     fn decide<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
         loop {
             let mut state = self.state();
-            if self.job.stop.load(Ordering::Relaxed) || self.job.store.lost().is_some() {
+            let is_stopped = self.job.stop.load(Ordering::Relaxed);
+            if is_stopped || self.job.store.lost().is_some() || self.has_failed(&state) {
                 self.stop(&mut state);
             }
             self.begin(&mut state);
@@ -435,14 +436,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The user has stopped the transfer, or the target is lost.
+    /// Whether a file has failed after which no other one is wanted.
+    fn has_failed(&self, state: &State<'_>) -> bool {
+        self.job.after_failure == AfterFailure::Stop && !state.fetched.failed.is_empty()
+    }
+
+    /// Nothing more is wanted: a user has stopped the transfer, the target is lost, or a file has failed.
     fn stop(&self, state: &mut State<'_>) {
         for number in 0..self.targets.len() {
             if state.stages[number] == Stage::Open {
                 self.give_up(state, number, FetchError::Stopped);
             }
         }
-        state.servers.iter().for_each(|server| server.close("stopped by the user"));
+        state.servers.iter().for_each(|server| server.close("the transfer was stopped"));
     }
 }
 

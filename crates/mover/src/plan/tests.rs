@@ -74,6 +74,7 @@ fn run_by(
         journal: None,
         writing: crate::Writing::default(),
         hashes: crate::Hashes::Dropped,
+        after_failure: crate::AfterFailure::GoOn,
         dress: crate::Dress::Usual { umask: 0o022 },
         times,
         same,

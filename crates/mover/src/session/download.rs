@@ -140,6 +140,7 @@ impl Session {
             writing: choice.writing,
             hashes: choice.hashes,
             expected: None,
+            after_failure: crate::fetch::AfterFailure::GoOn,
             parameters: self.parameters,
             meter,
             stop: download.stop,

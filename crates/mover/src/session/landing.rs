@@ -223,7 +223,11 @@ impl Landing {
 
 /// A directory of this machine that receives a source under this name, if it gets another than its own, and the journal of
 /// the copy.
-pub(super) fn local(
+///
+/// # Errors
+///
+/// It is no directory, or cannot be written to.
+pub fn local(
     (dir, name): (&Path, Option<&[u8]>),
     origin: Option<Origin<'_>>,
 ) -> Result<(Arc<dyn Store>, Option<Opened>), SessionError> {

@@ -2,7 +2,7 @@
 
 use super::{get, put, random, same_names};
 use crate::census::store_census;
-use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Taking, fetch};
+use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Same, Taking, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
     Access, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
@@ -114,6 +114,16 @@ impl Scene {
 
     /// Runs the transfer as `run` does, but onto another store.
     fn run_onto(&self, target: Arc<dyn Store>, stops_after: u64) -> (Fetched, u64, Meter) {
+        self.run_with(target, stops_after, Same::SizeAndTime)
+    }
+
+    /// Runs it with this rule for files that count as copied.
+    fn run_with(
+        &self,
+        target: Arc<dyn Store>,
+        stops_after: u64,
+        same: Same,
+    ) -> (Fetched, u64, Meter) {
         let place = Place::of("memory", Base::Address("memory:"), None);
         let opened: Opened = JournalFile::open_in(&self.folder, &place, "memory").unwrap();
         let mut all = BTreeMap::new();
@@ -145,7 +155,7 @@ impl Scene {
             store: target,
             dress: Dress::Usual { umask: 0 },
             times: crate::Times::Kept,
-            same: crate::Same::SizeAndTime,
+            same,
             taking: Taking::AnyOrder,
             existing: Existing::Replaced,
             pass: Pass::Copy,
@@ -154,6 +164,7 @@ impl Scene {
             writing: crate::Writing { write: self.write, ..crate::Writing::default() },
             hashes: crate::Hashes::Dropped,
             expected: None,
+            after_failure: crate::AfterFailure::GoOn,
             parameters: Parameters::default(),
             meter: &meter,
             stop: &stop,
@@ -232,6 +243,25 @@ fn other_bytes_of_the_same_size_and_time_are_not_mixed_with_those_of_the_first_r
     assert!(second >= LARGE as u64, "{second}");
     assert!(meter.kept() < LARGE as u64, "what did not count was taken back");
     assert_eq!(scene.journals(), 0);
+}
+
+#[test]
+fn a_copy_that_compares_no_files_leaves_out_those_of_a_run_with_a_failure() {
+    let scene = Scene::new("continued-never", Known::SizeAndTime);
+    put(&scene.source, "other", &random(9, 5_000));
+    let blocked = StorePath::new(b"other").unwrap();
+    scene.target.make_dir(&blocked, 0o755).unwrap();
+    let run = || scene.run_with(scene.target.clone(), u64::MAX, Same::Never);
+    let (failed, first, _) = run();
+    assert_eq!((failed.failed.len(), first), (1, LARGE as u64), "{failed:?}");
+    assert_eq!(scene.journals(), 1);
+    scene.target.remove(&blocked, hikyaku_store::Kind::Dir).unwrap();
+    let (done, second, _) = run();
+    assert!(done.failed.is_empty(), "{done:?}");
+    assert_eq!((done.kept, second, scene.journals()), (1, 5_000, 0), "{done:?}");
+    // After a success all files are copied again.
+    let (again, third, _) = run();
+    assert_eq!((again.kept, third), (0, LARGE as u64 + 5_000), "{again:?}");
 }
 
 #[test]

@@ -2,9 +2,12 @@
 
 use super::{filled, get, put, random, same_names};
 use crate::census::store_census;
-use crate::{Dress, Fetched, Hashes, Job, Meter, Parameters, Taking, Writing, fetch};
+use crate::{
+    AfterFailure, Dress, Expected, FetchError, Fetched, File, Hashes, Job, Meter, Parameters,
+    Taking, Writing, fetch,
+};
 use hikyaku_store::{
-    ErrorKind, Fault, Faulty, Memory, Operation, Store, StorePath, When, fetchers,
+    ErrorKind, Fault, Faulty, Memory, Operation, Store, StoreError, StorePath, When, fetchers,
 };
 use hikyaku_transfer::{
     Durable, Existing, FileHash, Geometry, Pass, SegmentHash, SegmentIndex, Verify, Write,
@@ -15,6 +18,15 @@ use std::time::Duration;
 
 /// Copies the files of [`filled`] onto this store.
 fn run(target: &Faulty<Memory>, writing: Writing) -> Fetched {
+    run_checked(target, writing, (None, AfterFailure::GoOn))
+}
+
+/// Copies them, and compares each with what is expected.
+fn run_checked(
+    target: &Faulty<Memory>,
+    writing: Writing,
+    (expected, after_failure): (Option<&dyn Expected>, AfterFailure),
+) -> Fetched {
     let (source, _, all) = filled();
     let source: Arc<dyn Store> = Arc::new(source);
     let servers = fetchers(&source, 2).unwrap();
@@ -34,7 +46,8 @@ fn run(target: &Faulty<Memory>, writing: Writing) -> Fetched {
         journal: None,
         writing,
         hashes: Hashes::Listed,
-        expected: None,
+        expected,
+        after_failure,
         parameters: Parameters::default(),
         meter: &Meter::new(2),
         stop: &AtomicBool::new(false),
@@ -55,6 +68,56 @@ fn a_file_that_reads_back_differently_gets_no_name() {
         assert!(done.failed.iter().all(|(_, error)| is_damaged(error.to_string())), "{done:?}");
         let named = target.inner().list(&StorePath::ROOT, None, 100).unwrap().items.len();
         assert_eq!(named, 7 - failed, "{verify:?}");
+    }
+}
+
+/// All files but two, whose comparison fails.
+struct OtherThan;
+
+impl Expected for OtherThan {
+    fn is_met(
+        &self,
+        file: &File,
+        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
+    ) -> Result<bool, StoreError> {
+        let mut first = [0];
+        assert_eq!(read(0, &mut first)?, file.seen.size.min(1) as usize);
+        let path = StorePath::from(file.path.clone());
+        match path.as_bytes() {
+            b"f2" | b"f5" => Err(StoreError::new("compare", &path, ErrorKind::Damaged)),
+            _ => Ok(true),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_differs_from_its_source_gets_no_name_and_may_end_the_transfer() {
+    for after_failure in [AfterFailure::GoOn, AfterFailure::Stop] {
+        let target = Faulty::new(Memory::default());
+        let done = run_checked(&target, Writing::default(), (Some(&OtherThan), after_failure));
+        let is_of = |(_, error): &&(Vec<u8>, FetchError)| matches!(error, FetchError::Target(_));
+        let failed = done.failed.iter().filter(is_of).count();
+        let stopped = done.failed.len() - failed;
+        match after_failure {
+            AfterFailure::GoOn => assert_eq!((failed, stopped), (2, 0), "{done:?}"),
+            AfterFailure::Stop => assert!(failed > 0, "{done:?}"),
+        }
+        assert_eq!(done.files as usize + done.failed.len(), 7, "{after_failure:?}: {done:?}");
+        assert!(get(target.inner(), "f2").is_none() && get(target.inner(), "f5").is_none());
+    }
+}
+
+#[test]
+fn after_a_failure_nothing_more_is_fetched_if_its_user_wants_that() {
+    for (after_failure, wanted) in [(AfterFailure::GoOn, 6), (AfterFailure::Stop, 0)] {
+        let target = Faulty::new(Memory::default());
+        // It is found before the first byte comes.
+        target.make_dir(&StorePath::new(b"f4").unwrap(), 0o755).unwrap();
+        let done = run_checked(&target, Writing::default(), (None, after_failure));
+        let has = |name: &str| get(target.inner(), name).is_some_and(|bytes| !bytes.is_empty());
+        let copied = ["f1", "f2", "f3", "f5", "f6"].iter().filter(|name| has(name)).count();
+        // The empty file needs no bytes.
+        assert_eq!(copied + 1, if wanted == 0 { 1 } else { wanted }, "{after_failure:?}: {done:?}");
     }
 }
 
