@@ -5,7 +5,7 @@ use crate::other_args::GlobusUrlCopy;
 use clap::Args;
 use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
-use hikyaku_store_ftp::Connections;
+use hikyaku_store_ftp::{Connections, Retry};
 use hikyaku_tuner::PaperOptions;
 use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
@@ -98,7 +98,7 @@ pub struct GucArgs {
     /// Go on with the next file if one cannot be copied
     #[arg(short, long)]
     pub(crate) continue_on_error: bool,
-    /// Write an upload straight to its final name, not to a temporary name that is renamed at the end
+    /// Write straight to the final name of a file, not to a temporary name that is renamed at the end
     #[arg(long)]
     pub(crate) inplace: bool,
     /// Compare each copy with its source by this checksum, which servers must be able to compute (CKSM)
@@ -155,6 +155,9 @@ const CONNECTIONS_MAX: u32 = 128;
 
 const RETRIES: &str = "How often a transfer is tried again after a failure that may pass [default: 5; 0 if nobody listens at the server's port]";
 
+/// Attempts after a failure that may pass, if the user does not say how many.
+const RETRIES_DEFAULT: u32 = 5;
+
 const EXAMPLES: &str = "\
 Options of more than one letter may begin with one dash, as globus-url-copy's
 do: -tcp-bs 65536.
@@ -190,6 +193,15 @@ impl GucArgs {
     fn fixed(&self) -> Option<u32> {
         let wanted = self.parallel.or_else(|| self.noapt.then_some(1))?;
         Some(wanted.min(self.max_connections.unwrap_or(u32::MAX)))
+    }
+
+    /// Attempts after a failure that may pass.
+    pub(crate) const fn retry(&self) -> Retry {
+        let attempts = match self.rst_retries {
+            Some(retries) => retries,
+            None => RETRIES_DEFAULT,
+        };
+        Retry { attempts, interval: self.rst_interval }
     }
 
     /// How data connections of gsiftp:// are protected; `None`: not at all.

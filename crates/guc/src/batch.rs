@@ -6,7 +6,6 @@
 //! batch does not try again and has no journal.
 
 mod between;
-mod down;
 mod up;
 
 use crate::session::Session;
@@ -31,16 +30,14 @@ pub(crate) fn carry_out(
     session: &mut Session<'_>,
     sink: Option<&Sink<'_>>,
 ) -> Vec<Error> {
-    let (mut downs, mut ups, mut betweens) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ups, mut betweens) = (Vec::new(), Vec::new());
     for file in files {
         match file {
-            File::Down(down) => downs.push(down),
             File::Up(up) => ups.push(up),
             File::Between(between) => betweens.push(between),
         }
     }
-    let mut failures = down::download_all(session, downs);
-    failures.extend(up::upload_all(session, ups));
+    let mut failures = up::upload_all(session, ups);
     if let Some(sink) = sink {
         failures.extend(between::relay_all(session, sink, betweens));
     }

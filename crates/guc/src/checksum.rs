@@ -5,9 +5,13 @@ use crate::third::Sink;
 use anyhow::{Context, Result};
 use aws_lc_rs::digest;
 use clap::ValueEnum;
+use hikyaku_console::At;
 use std::fmt::Write;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Bytes that are read and summed at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -117,6 +121,22 @@ impl Session<'_> {
         let length = range.end - range.start;
         let theirs = self.ask(|channel| channel.checksum(how.name(), path, range.start, length))?;
         compare(how, &how.of(range, supply)?, &theirs)
+    }
+
+    /// Compares the part of a file that the server has with the same part of a file of this machine.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn compare_here_by(
+        &mut self,
+        how: Checksum,
+        path: &[u8],
+        range: Range<u64>,
+        here: &Path,
+    ) -> Result<()> {
+        let file = File::open(here).at(here.display())?;
+        let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
+        self.compare_by(how, path, range, &supply)
     }
 
     /// Compares a file of the server with that of another one, if the user wants that.

@@ -1,20 +1,15 @@
-//! A file from a server.
+//! A part of a file from a server.
 
-use crate::checksum::Differs;
-use crate::journal::{Earlier, Journal, Recorder};
-use crate::local::{Made, finish, in_place, remove_made, store};
-use crate::outcome::{Changed, of_unfinished};
+use crate::outcome::Changed;
 use crate::session::{Known, Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
-use hikyaku_fs::{Draft, FilePlace};
+use hikyaku_fs::{Draft, FilePlace, Meta, Replace, Zeros, umask};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
-use hikyaku_store_ftp::{Foresight, Missing, Parts};
+use hikyaku_store_ftp::{Foresight, Missing};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 
 /// Which part of a file is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,62 +31,51 @@ impl Wanted {
     }
 }
 
-/// Downloads the file at `path`. `source` and `target` are its names for the journal.
-pub(crate) fn download(
+/// Downloads a part of the file at `path`, to the same place of the file at `place`.
+pub(crate) fn part(
     session: &mut Session<'_>,
-    path: &[u8],
-    facts: &Facts,
-    spot: &FilePlace,
-    (source, target): (&str, &str),
+    (path, facts): (&[u8], &Facts),
+    place: &FilePlace,
     wanted: Wanted,
 ) -> Result<()> {
     ensure!(facts.kind == Kind::File, "is not a file");
-    let size = facts.size.context("the server does not tell its size")?;
-    let all = wanted.range(size);
-    let journal = Journal::of(source, target)?;
-    let earlier = Earlier { version: version(size, facts), partial: Vec::new(), have: Vec::new() };
-    let (begun, made) = match wanted {
-        Wanted::Part { .. } => {
-            let (draft, made) = in_place(spot)?;
-            let recorder = journal.begin(&earlier)?;
-            (Begun { draft, recorder, have: Vec::new() }, made)
+    let all = wanted.range(facts.size.context("the server does not tell its size")?);
+    let (draft, made) = in_place(place)?;
+    let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| {
+        draft.write_at(at, bytes, Zeros::Written).map_err(io::Error::other)
+    });
+    let moved = session.transfer(path, &mut Missing::new(all.clone(), &[]), &way(with), |_| {});
+    moved.and_then(|()| check_unchanged(session, path, facts)).inspect_err(|_| {
+        if made == Made::Here {
+            // That the part did not come is told in either case.
+            let _ = place.dir.remove_file(&place.name);
         }
-        Wanted::Whole => (begin(spot, &journal, earlier, session.parts())?, Made::Before),
-    };
-    let Begun { draft, recorder, have } = begun;
-    let mut missing = Missing::new(all.clone(), &have);
-    let kept = all.end - all.start - missing.bytes();
-    session.show.count(|counts| counts.kept_bytes += kept);
-    let is_resumable = wanted == Wanted::Whole;
-    let moved = receive(session, path, &mut missing, (&draft, recorder));
-    moved.and_then(|()| check_unchanged(session, path, facts)).map_err(|error| {
-        let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
-        let is_kept = is_resumable && has_part;
-        if !is_kept {
-            journal.forget();
-            draft.discard();
-            remove_made(spot, made);
-        }
-        of_unfinished(error, is_kept)
     })?;
     let supply = |at, bytes: &mut [u8]| draft.read_exact_at(at, bytes).map_err(io::Error::other);
-    if let Err(error) = session.compare(path, all, &supply) {
-        if error.is::<Differs>() {
-            journal.remove()?;
-            if is_resumable {
-                draft.discard();
-            }
-        }
-        return Err(error);
+    session.compare(path, all, &supply)?;
+    draft.sync()?;
+    draft.name(Replace::Allowed)?;
+    Ok(())
+}
+
+/// Who has made a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Made {
+    Before,
+    /// This command.
+    Here,
+}
+
+/// The file itself, to write a part of it; it is made if it is not there.
+fn in_place(place: &FilePlace) -> Result<(Draft, Made)> {
+    let mut made = Made::Before;
+    if place.dir.meta(&place.name)?.is_none() {
+        let file = place.dir.create(&place.name)?;
+        made = Made::Here;
+        // A file system without modes keeps its own.
+        let _ = Meta::set_mode(&file, 0o666 & !umask());
     }
-    if wanted == Wanted::Whole {
-        draft.set_length(size)?;
-        finish(spot, &draft)?;
-    } else {
-        draft.sync()?;
-        draft.name(hikyaku_fs::Replace::Allowed)?;
-    }
-    journal.remove()
+    Ok((Draft::in_place(Arc::clone(&place.dir), &place.name)?, made))
 }
 
 /// Checks that a file of the session's server is still what it was when the server told these facts of it.
@@ -108,28 +92,6 @@ pub(crate) fn check_unchanged(
         Some(now) if before.is_unchanged(&now) => Ok(()),
         _ => Err(Changed::new(path).into()),
     }
-}
-
-/// Downloads what is missing of the file at `path`, and records each chunk that is on the disk.
-fn receive(
-    session: &mut Session<'_>,
-    path: &[u8],
-    missing: &mut Missing,
-    (draft, mut recorder): (&Draft, Recorder),
-) -> Result<()> {
-    thread::scope(|scope| {
-        let (done, chunks) = channel();
-        // Syncing takes as long as the disk does. Meanwhile the next chunk is under way.
-        let syncs = scope.spawn(|| sync_each(draft, chunks, |range| recorder.record(range)));
-        let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| store(draft, at, bytes));
-        let moved = session.transfer(path, missing, &way(with), |chunk| {
-            // A thread that has ended tells its error below.
-            let _ = done.send(chunk.clone());
-        });
-        drop(done);
-        let synced = syncs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        moved.and(synced)
-    })
 }
 
 /// What a journal says of the version of a server's file.
@@ -151,53 +113,10 @@ fn way<'p>(with: Arc<Store<'p>>) -> Way<'p, 'p, Arc<Store<'p>>> {
 }
 
 /// Downloads the parts of a plan.
-pub(crate) fn get<'p>(
+fn get<'p>(
     channel: &mut Channel,
     plan: &mut dyn Plan<'p, Arc<Store<'p>>>,
     counted: &AtomicU64,
 ) -> Result<(), FtpError> {
     channel.download(plan, counted)
-}
-
-/// An unfinished file that the journal knows.
-struct Begun {
-    draft: Draft,
-    recorder: Recorder,
-    /// What is in it.
-    have: Vec<Range<u64>>,
-}
-
-/// Goes on with the unfinished file of an earlier attempt, or begins a new one. It is in the journal before it is made:
-/// whenever this process is killed, the next one finds what it has left.
-fn begin(spot: &FilePlace, journal: &Journal, new: Earlier, parts: Parts) -> Result<Begun> {
-    if let Some(earlier) = journal.earlier()
-        && let Some(draft) = spot.take_up(&earlier.partial)?
-    {
-        if earlier.version == new.version {
-            let have = if parts == Parts::Whole { Vec::new() } else { earlier.have };
-            let recorder = journal.begin(&Earlier { have: have.clone(), ..earlier })?;
-            draft.keep();
-            return Ok(Begun { draft, recorder, have });
-        }
-        // The source is another one by now.
-        draft.discard();
-    }
-    let partial = spot.partial()?;
-    let recorder = journal.begin(&Earlier { partial: partial.as_bytes().to_vec(), ..new })?;
-    let draft = spot.make(partial).inspect_err(|_| journal.forget())?;
-    draft.keep();
-    Ok(Begun { draft, recorder, have: Vec::new() })
-}
-
-/// Syncs and records the chunks that are done.
-fn sync_each(
-    draft: &Draft,
-    chunks: Receiver<Range<u64>>,
-    mut record: impl FnMut(&Range<u64>) -> Result<()>,
-) -> Result<()> {
-    for chunk in chunks {
-        draft.sync()?;
-        record(&chunk)?;
-    }
-    Ok(())
 }

@@ -1,18 +1,15 @@
-//! Files of a tree that are complete, recorded for a later attempt of the same command.
+//! Files of a tree that a server has completely, recorded for a later attempt of the same command.
 //!
 //! A text file in the user's state folder beside the journals of single files. Each line is a hash of a source, its version,
-//! and the file that was made of it: of this machine its identity and the time of its last change, of a server its size and
-//! time. So neither a source nor a file that was changed since has a line. It is removed when the whole tree is complete.
+//! and the size and time of the file that was made of it. So neither a source nor a file that was changed since has a line. It is removed when the whole tree is complete.
 //!
 //! What a server says of a file is asked of many files at once, when they are complete: the last few of a command that is
 //! killed have no line.
 
-use crate::download::version;
 use crate::session::Session;
-use crate::several::{Down, Up};
+use crate::several::Up;
 use anyhow::{Context, Result};
 use hikyaku_console::{At, Folder};
-use hikyaku_fs::Meta;
 use hikyaku_gridftp::{Facts, Kind};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -76,21 +73,8 @@ impl Finished {
         Ok(Self { path, earlier, file: Mutex::default(), noted: Mutex::default() })
     }
 
-    /// Whether an earlier attempt has completed this file, and neither it nor its source was changed since.
-    pub(crate) fn has(&self, down: &Down) -> bool {
-        let is_any = !self.earlier.is_empty();
-        is_any && there(down).is_some_and(|meta| self.earlier.contains(&line(down, &meta)))
-    }
-
-    /// Records a file that has its name.
-    ///
-    /// # Errors
-    /// The record cannot be written.
-    pub(crate) fn record(&self, down: &Down) -> Result<()> {
-        there(down).map_or(Ok(()), |meta| self.write(&format!("{}\n", line(down, &meta))))
-    }
-
-    /// The same of a file of a server, of which this was told before it was to be copied.
+    /// Whether an earlier attempt has completed this file, and neither it nor its source was changed since. The server has told
+    /// this of it before it was to be copied.
     pub(crate) fn has_there(&self, up: &Up, before: &Facts) -> bool {
         let known = line_there(&up.copy(), up.bytes, before);
         known.is_some_and(|line| self.earlier.contains(&line))
@@ -147,17 +131,6 @@ impl Finished {
         // A record that stays does no harm: it is about these versions only.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-fn there(down: &Down) -> Option<Meta> {
-    let meta = down.spot.dir.meta(&down.spot.name).ok().flatten()?;
-    (meta.kind == hikyaku_fs::Kind::File && Some(meta.size) == down.facts.size).then_some(meta)
-}
-
-fn line(down: &Down, meta: &Meta) -> String {
-    let version = version(meta.size, &down.facts);
-    let (identity, changed) = (meta.identity, meta.changed);
-    hashed(&format!("{}\0{version}\0{}\0{identity:?} {changed:?}", down.names.0, down.names.1))
 }
 
 /// Of a file of a server; `None` if it is none of this size, or the server tells no time.

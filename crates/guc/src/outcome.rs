@@ -1,9 +1,10 @@
 //! How a command ends.
 
 use anyhow::Error;
-use hikyaku_console::{Counts, ExitCode, Kept, misuse, no_listener};
+use hikyaku_console::{Counts, ExitCode, Kept, misuse, no_listener, with_remedy};
 use hikyaku_fs::{CHANGED, Shown};
 use hikyaku_gridftp::{CredentialsError, FtpError, Server};
+use hikyaku_store_ftp::Parts;
 
 /// Somebody has written to a source while it was copied. Its name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -89,6 +90,18 @@ pub(crate) fn of_server(server: &Server, error: FtpError) -> Error {
         error => error.into(),
     };
     error.context(format!("{host}:{port}"))
+}
+
+/// An error of a server, with its remedy. The session has asked for files in these parts.
+pub(crate) fn explained(server: &Server, parts: Parts, error: FtpError) -> Error {
+    let of_stripes = match (&error, parts) {
+        (FtpError::Lie(_), Parts::Whole) => {
+            Some("without -stripe: some servers' data nodes send whole files only")
+        }
+        _ => None,
+    };
+    let remedy = remedy(&error).or(of_stripes);
+    with_remedy(of_server(server, error), remedy)
 }
 
 /// What a user can do about an error of a server.

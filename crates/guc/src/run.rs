@@ -105,7 +105,7 @@ fn copy_pair(
     let Some((server, other)) = servers(source, target) else { return Ok(()) };
     let keys = keys(args, std::iter::once(server).chain(other))?;
     let notes = match target {
-        Place::Local(_) => Notes::here(),
+        Place::Local(_) => Notes::none(),
         Place::Remote(to) => {
             Notes::there(&Remote { path: b"/".to_vec(), ..to.clone() }.to_string())
         }
@@ -116,6 +116,7 @@ fn copy_pair(
     let sink = other.map(|server| Sink::new(server, session.settings()));
     let small = batch::Waiting::new(args.cc);
     let finished = finished(args, source, target)?.map(Arc::new);
+    let record = if finished.is_some() { Record::Kept } else { Record::None };
     let mut copy = Copy {
         args,
         session,
@@ -125,6 +126,9 @@ fn copy_pair(
         failed: None,
         finished: finished.clone(),
         helpers: None,
+        show: Arc::clone(show),
+        scope,
+        record,
     };
     if matches!(target, Place::Remote(_)) {
         notes.remove_left(|path| match copy.sink {
@@ -145,8 +149,7 @@ fn copy_pair(
         copy.rest()
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
-    let record = if finished.is_some() { Record::Kept } else { Record::None };
-    let done = done.map_err(|error| of_several(error, &show.counts(), record));
+    let done = done.map_err(|error| of_several(error, &show.counts(), copy.record));
     match (finished, &done) {
         (Some(finished), Ok(())) => finished.forget(),
         // The error of the copy says more than one of the record.
@@ -162,15 +165,12 @@ fn copy_pair(
     done
 }
 
-/// The record of a copy of several files between this machine and a server.
+/// The record of a copy of several files to a server.
 fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Finished>> {
     let full = |path: &Path| {
         std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
     };
     let (path, names) = match (source, target) {
-        (Place::Remote(from), Place::Local(to)) => {
-            (from.path.as_slice(), (from.to_string(), full(to)))
-        }
         (Place::Local(from), Place::Remote(to)) => {
             (from.as_os_str().as_bytes(), (full(from), to.to_string()))
         }
@@ -234,10 +234,14 @@ struct Copy<'a> {
     above: Vec<Option<String>>,
     /// The first failure that did not end the command.
     failed: Option<anyhow::Error>,
-    /// The files of a tree from a server that are complete.
+    /// The files of a tree to a server that are complete.
     finished: Option<Arc<Finished>>,
     /// Those who copy the files, if it is not this session.
     helpers: Option<Helpers>,
+    show: Arc<Totals>,
+    scope: &'a Scope,
+    /// Whether complete files are recorded for the next run.
+    record: Record,
 }
 
 /// Sessions that copy files beside each other.
@@ -308,11 +312,7 @@ impl Copy<'_> {
     /// has already is left out, if the user wants that.
     fn carry_out(&mut self, file: File, of: Of) -> Result<()> {
         if self.args.sync && self.is_current(&file, of)? {
-            let bytes = file.bytes();
-            self.session.show.count(|counts| {
-                counts.files += 1;
-                counts.kept_bytes += bytes;
-            });
+            self.count_current(file.bytes());
             return Ok(());
         }
         let is_small = file.bytes_of_whole().is_some_and(|bytes| bytes <= SMALL_BYTES_MAX);
@@ -424,6 +424,14 @@ impl Copy<'_> {
 
     const fn manner(&self) -> Manner {
         if self.args.inplace { Manner::InPlace } else { Manner::Renamed }
+    }
+
+    /// Counts a file that the target has already.
+    fn count_current(&self, bytes: u64) {
+        self.session.show.count(|counts| {
+            counts.files += 1;
+            counts.kept_bytes += bytes;
+        });
     }
 
     fn count_file(&self) {

@@ -3,10 +3,10 @@
 use crate::args::GucArgs;
 use crate::begun::Notes;
 use crate::checksum::Checksum;
-use crate::outcome::{lasting, of_server, remedy};
-use crate::show::chunk;
+use crate::outcome::{explained, lasting};
+use crate::show::{chunk, retries};
 use anyhow::Result;
-use hikyaku_console::{Kept, Message, Scope, Totals, causes, with_remedy};
+use hikyaku_console::{Kept, Scope, Totals};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{
     Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Server, Settings, Spoken,
@@ -59,9 +59,6 @@ enum Contact {
     /// It may have been started anew.
     Made,
 }
-
-/// Attempts after a failure that may pass, if the user does not say how many.
-const RETRIES_DEFAULT: u32 = 5;
 
 /// Questions that are at a server at once, if it takes more than one.
 const QUESTIONS: usize = 64;
@@ -187,9 +184,15 @@ impl<'a> Session<'a> {
         let facts = self.ask(|channel| channel.facts(path))?;
         let facts =
             facts.ok_or_else(|| lasting(format!("{}: no such directory", Shown::new(path))))?;
+        Ok((self.store_of(path, &facts)?, facts))
+    }
+
+    /// The directory at `path` as a store, over the channel of this session. `facts` are of that directory, or of a file in it:
+    /// they show which facts the server has.
+    pub(crate) fn store_of(&mut self, path: &[u8], facts: &Facts) -> Result<Ftp> {
         self.channel()?;
         let channel = self.channel.take().ok_or(Kept::Nothing)?;
-        Ok((Ftp::over(channel, (self.server, &self.settings), (path, &facts)), facts))
+        Ok(Ftp::over(channel, (self.server, &self.settings), (path, facts)))
     }
 
     /// Takes a channel of a store for which none waits in this session.
@@ -320,10 +323,7 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) const fn retries(&self) -> u32 {
-        match self.args.rst_retries {
-            Some(retries) => retries,
-            None => RETRIES_DEFAULT,
-        }
+        self.args.retry().attempts
     }
 
     /// Removes an unfinished file of the server, if it is there. Returns whether the server has been asked.
@@ -388,19 +388,10 @@ impl<'a> Session<'a> {
             && self.contact == Contact::None
             && self.args.rst_retries.is_none();
         if !error.may_pass() || *left == 0 || is_absent {
-            let of_stripes = match (&error, self.parts()) {
-                (FtpError::Lie(_), Parts::Whole) => {
-                    Some("without -stripe: some servers' data nodes send whole files only")
-                }
-                _ => None,
-            };
-            let remedy = remedy(&error).or(of_stripes);
-            return Err(with_remedy(of_server(self.server, error), remedy));
+            return Err(explained(self.server, self.parts(), error));
         }
         *left -= 1;
-        let why = causes(&of_server(self.server, error));
-        let text = format!("{why}; another attempt follows");
-        self.show.tell(Message::Remark(text));
+        retries(self.show, self.server, &error);
         match self.pause(self.args.rst_interval) {
             true => Ok(()),
             false => Err(Kept::Nothing.into()),

@@ -2,13 +2,12 @@
 //! batch of small ones, after the other.
 
 use crate::batch;
-use crate::download::{Wanted, download};
+use crate::download::Wanted;
 use crate::finished::{Finished, When};
 use crate::session::Session;
 use crate::third::{Sink, relay};
 use crate::upload::{Manner, upload};
 use anyhow::{Context, Error, Result};
-use hikyaku_fs::FilePlace;
 use hikyaku_gridftp::Facts;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -27,21 +26,8 @@ pub(crate) enum Task {
 
 /// A file to copy.
 pub(crate) enum File {
-    Down(Down),
     Up(Up),
     Between(Between),
-}
-
-/// A file from a server.
-pub(crate) struct Down {
-    pub(crate) path: Vec<u8>,
-    pub(crate) facts: Facts,
-    pub(crate) spot: FilePlace,
-    /// Where a file of a tree is recorded when it is complete.
-    pub(crate) finished: Option<Arc<Finished>>,
-    /// Source and target for the journal.
-    pub(crate) names: (String, String),
-    pub(crate) wanted: Wanted,
 }
 
 /// A file to a server.
@@ -98,7 +84,6 @@ impl Task {
 impl File {
     fn carry_out(self, session: &mut Session<'_>, sink: Option<&Sink<'_>>) -> Result<()> {
         match (self, sink) {
-            (Self::Down(file), _) => file.carry_out(session),
             (Self::Up(file), _) => file.carry_out(session),
             (Self::Between(file), Some(sink)) => file.carry_out(session, sink),
             (Self::Between(_), None) => Ok(()),
@@ -108,9 +93,7 @@ impl File {
     /// Its size.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::Down(Down { facts, .. }) | Self::Between(Between { facts, .. }) => {
-                facts.size.unwrap_or(0)
-            }
+            Self::Between(Between { facts, .. }) => facts.size.unwrap_or(0),
             Self::Up(file) => file.bytes,
         }
     }
@@ -118,7 +101,6 @@ impl File {
     /// The place that an error names: the source.
     pub(crate) fn failure(&self) -> String {
         match self {
-            Self::Down(file) => file.failure(),
             Self::Up(file) => file.failure(),
             Self::Between(file) => file.failure(),
         }
@@ -128,32 +110,9 @@ impl File {
     pub(crate) fn bytes_of_whole(&self) -> Option<u64> {
         let renamed = |wanted, manner| wanted == Wanted::Whole && manner == Manner::Renamed;
         match self {
-            Self::Down(file) => file.facts.size.filter(|_| file.wanted == Wanted::Whole),
             Self::Up(file) => renamed(file.wanted, file.manner).then_some(file.bytes),
             Self::Between(file) => file.facts.size.filter(|_| renamed(file.wanted, file.manner)),
         }
-    }
-}
-
-impl Down {
-    /// Copies the file.
-    pub(crate) fn carry_out(self, session: &mut Session<'_>) -> Result<()> {
-        let names = (self.names.0.as_str(), self.names.1.as_str());
-        download(session, &self.path, &self.facts, &self.spot, names, self.wanted)
-            .and_then(|()| self.record())
-            .with_context(|| self.failure())?;
-        session.show.count(|counts| counts.files += 1);
-        Ok(())
-    }
-
-    /// Records that it is complete, if it is one of a tree.
-    pub(crate) fn record(&self) -> Result<()> {
-        self.finished.as_ref().map_or(Ok(()), |finished| finished.record(self))
-    }
-
-    /// The place that an error names: the source.
-    pub(crate) fn failure(&self) -> String {
-        self.names.0.clone()
     }
 }
 

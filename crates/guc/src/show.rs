@@ -1,7 +1,7 @@
 //! What the user sees of the tuner.
 
-use hikyaku_console::{Audience, Message, Totals};
-use hikyaku_gridftp::Transferred;
+use hikyaku_console::{Audience, Message, Totals, causes_of};
+use hikyaku_gridftp::{FtpError, Server, Transferred};
 use hikyaku_tuner::Decision;
 use hikyaku_units::counted;
 use serde_json::json;
@@ -30,4 +30,11 @@ pub(crate) fn chunk(show: &Totals, asked: &Decision, bytes: u64, done: &Transfer
         }
         Audience::Person | Audience::Quiet | Audience::Document => {}
     }
+}
+
+/// An attempt has failed, and another one follows.
+pub(crate) fn retries(show: &Totals, server: &Server, error: &FtpError) {
+    let Server { host, port, .. } = server;
+    let why = format!("{host}:{port}: {}", causes_of(error));
+    show.tell(Message::Remark(format!("{why}; another attempt follows")));
 }

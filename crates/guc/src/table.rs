@@ -3,7 +3,7 @@
 use crate::other_args::GlobusUrlCopy;
 use crate::url::Place;
 use hikyaku_console::Class::{Convenience, Protects};
-use hikyaku_console::Effect::{Honoured as Y, Nothing as N, Refused as R};
+use hikyaku_console::Effect::{Honoured as Y, Nothing as N};
 use hikyaku_console::{Others, Row, Table, Way, row};
 use hikyaku_gridftp::{Login, Server};
 
@@ -52,8 +52,6 @@ pub(crate) fn way_from(server: &Server) -> Way {
 const LEAVE: (&str, &str) = ("", "leave it out");
 const BLOCKS: (&str, &str) =
     ("the server that sends chooses the size of its blocks", "leave it out");
-const BESIDE: (&str, &str) =
-    ("a download is written beside its name and renamed when it is complete", "leave it out");
 const CERTIFICATE: (&str, &str) = ("", "gsiftp:// for every server, where a certificate logs in");
 
 /// The options in the order of the help. The columns: from, to and between ftp://, from, to and between gsiftp://.
@@ -76,7 +74,7 @@ const ROWS: &[Row] = &[
     row(("sync", "-sync"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("sync_level", "-sync-level"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("continue_on_error", "-c"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("inplace", "-inplace"), Protects, &[R, Y, Y, R, Y, Y], BESIDE),
+    row(("inplace", "-inplace"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("cksm", "-cksm"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("rst_retries", "-rst-retries"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
     row(("rst_interval", "-rst-interval"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),

@@ -4,7 +4,7 @@ use crate::session::Session;
 use anyhow::{Error, Result, anyhow};
 use hikyaku_fs::Shown;
 use hikyaku_store::StorePath;
-use hikyaku_store_ftp::{Enter, Item, Next, Visited};
+use hikyaku_store_ftp::{Enter, Ftp, Item, Next, Visited};
 use hikyaku_transfer::Links;
 
 /// Directories within each other at most.
@@ -19,7 +19,8 @@ pub(crate) enum Seen<'s> {
 }
 
 /// Walks the directory at `path` of the server of a session, which `session` returns. `each` gets the path of each directory
-/// below that one, and may use the session. Links are followed.
+/// below that one, and may use the session. Links are followed. Returns the store of the directory, with the sessions that have
+/// listed.
 ///
 /// # Errors
 /// The directory does not exist, or the error of `each`, which ends the walk.
@@ -28,7 +29,7 @@ pub(crate) fn walk<'a, T>(
     session: impl Fn(&mut T) -> &mut Session<'a>,
     path: &[u8],
     mut each: impl FnMut(&mut T, &StorePath, Seen<'_>) -> Result<()>,
-) -> Result<()> {
+) -> Result<Ftp> {
     let (store, facts) = session(of).store(path)?;
     // Of the directory that was not listed last, and its remaining attempts.
     let mut attempts = (StorePath::ROOT, session(of).retries());
@@ -63,7 +64,7 @@ pub(crate) fn walk<'a, T>(
         })
     });
     session(of).borrow_from(&store);
-    failed.map_or(Ok(()), Err)
+    failed.map_or(Ok(store), Err)
 }
 
 /// The error of directories that are too many within each other. They are not entered.

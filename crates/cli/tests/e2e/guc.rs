@@ -178,7 +178,7 @@ fn a_refusal_for_good_leaves_nothing_behind() {
     }
     assert_eq!(names(&stage.here("")), ["f"]);
     assert_eq!(names(&other.data), [""; 0]);
-    assert_eq!(names(&stage.folder.join("state/hikyaku/guc")), [""; 0], "and no journal");
+    assert_eq!(names_of_state(&stage), [""; 0], "and no journal");
 }
 
 #[test]
@@ -190,13 +190,8 @@ fn a_fixed_number_of_connections_keeps_what_is_done() {
     for options in [&["-p", "2"][..], &["-noapt"]] {
         let words = [options, &["-json", &url, "got"]].concat();
         let mut first = stage.command(&words).stdout(Stdio::null()).spawn().unwrap();
-        let journals = stage.folder.join("state/hikyaku/guc");
-        let is_recorded = || {
-            let text = |name: &String| fs::read_to_string(journals.join(name)).unwrap_or_default();
-            names(&journals).iter().any(|name| text(name).lines().count() > 4)
-        };
         let until = Instant::now() + PATIENCE;
-        while !is_recorded() {
+        while !has_chunks(&stage) {
             assert!(Instant::now() < until, "{options:?}: nothing is recorded");
             assert!(first.try_wait().unwrap().is_none(), "it ended before it could be killed");
             sleep(Duration::from_millis(1));
@@ -293,8 +288,20 @@ fn a_tree_to_a_server_goes_on_with_the_files_that_are_missing() {
     }
 }
 
+/// The folders of journals: of files that go to a server, and of files that come here.
+const JOURNALS: [&str; 2] = ["state/hikyaku/guc", "state/hikyaku/copies"];
+
 fn names_of_state(stage: &Stage) -> Vec<String> {
-    names(&stage.folder.join("state/hikyaku/guc"))
+    JOURNALS.iter().flat_map(|folder| names(&stage.folder.join(folder))).collect()
+}
+
+/// Whether a journal records several complete chunks or segments.
+fn has_chunks(stage: &Stage) -> bool {
+    let [up, down] = JOURNALS.map(|folder| stage.folder.join(folder));
+    let text = |name: &String| fs::read_to_string(up.join(name)).unwrap_or_default();
+    let length = |name: &String| fs::metadata(down.join(name)).map_or(0, |meta| meta.len());
+    names(&up).iter().any(|name| text(name).lines().count() > 4)
+        || names(&down).iter().any(|name| length(name) > 4_000)
 }
 
 #[test]

@@ -1,32 +1,30 @@
 //! Copies from a server.
 
-use super::{CIRCLE, Copy, ODD, Of};
-use crate::download::{Wanted, discard};
+use super::{CIRCLE, Copy, ODD};
+use crate::download::{Wanted, discard, part};
+use crate::fetching::{Ended, Fetching, add_dir, add_file, new_plan};
 use crate::glob::Pattern;
-use crate::local::directory;
 use crate::outcome::{lasting, part_of_several};
-use crate::several::{Down, File};
 use crate::upload::split;
 use crate::url::Remote;
 use crate::walk::{Seen, walk};
 use anyhow::{Context, Result, bail};
-use hikyaku_console::misuse;
-use hikyaku_fs::{Dir, FilePlace, PeerPath};
-use hikyaku_gridftp::Kind;
+use hikyaku_console::{At, misuse};
+use hikyaku_fs::{FilePlace, Name, PeerPath};
+use hikyaku_gridftp::{Facts, Kind};
+use hikyaku_mover::Plan;
 use hikyaku_store::StorePath;
-use hikyaku_store_ftp::{Enter, Item};
+use hikyaku_store_ftp::{Enter, Ftp, Item};
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A directory of the server, and the local directory for its contents.
 struct Tree<'a> {
     /// With a slash at its end.
     path: &'a [u8],
-    dir: &'a Arc<Dir>,
-    /// The path of `dir` for messages and journals.
-    shown: &'a Path,
+    to: &'a Path,
     /// Which entries are copied; `None`: all of them.
     only: Option<&'a Pattern>,
 }
@@ -39,24 +37,15 @@ impl Copy<'_> {
         }
         if from.path.ends_with(b"/") {
             self.check_directory(to.as_os_str().as_bytes().ends_with(b"/"))?;
-            if self.args.cd {
-                std::fs::create_dir_all(to)
-                    .with_context(|| format!("cannot make {}", to.display()))?;
-            }
-            let dir = Arc::new(Dir::open(to)?);
-            let tree = Tree { path: &from.path, dir: &dir, shown: to, only: None };
-            self.tree_down(from, &tree)?;
-            self.session.show.count(|counts| counts.is_counted = true);
-            return Ok(());
+            self.make_here(Some(to))?;
+            let tree = Tree { path: &from.path, to, only: None };
+            return self.tree_down(from, &tree).map(drop);
         }
         let to = match to.is_dir() || to.as_os_str().as_bytes().ends_with(b"/") {
             true => to.join(OsStr::from_bytes(split(&from.path).1)),
             false => to.to_owned(),
         };
-        if let Some(dir) = to.parent().filter(|_| self.args.cd) {
-            std::fs::create_dir_all(dir)
-                .with_context(|| format!("cannot make {}", dir.display()))?;
-        }
+        self.make_here(to.parent())?;
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
         let facts = facts.ok_or_else(|| lasting(format!("{from}: no such file")))?;
         let wanted = self.wanted();
@@ -74,40 +63,70 @@ impl Copy<'_> {
             self.count_file();
             return Ok(());
         }
-        let names = (from.to_string(), to.display().to_string());
-        let (path, spot) = (from.path.clone(), FilePlace::of(&to)?);
-        self.carry_out(
-            File::Down(Down { path, facts, spot, finished: None, names, wanted }),
-            Of::One,
-        )
+        let place = FilePlace::of(&to)?;
+        match wanted {
+            Wanted::Part { .. } => {
+                part(&mut self.session, (&from.path, &facts), &place, wanted)
+                    .with_context(|| from.to_string())?;
+                self.count_file();
+                Ok(())
+            }
+            Wanted::Whole => self.file_down((from, &facts), (&to, &place.name)),
+        }
+    }
+
+    /// Makes a directory of this machine, if the user wants that.
+    fn make_here(&self, dir: Option<&Path>) -> Result<()> {
+        let Some(dir) = dir.filter(|_| self.args.cd) else { return Ok(()) };
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))
+    }
+
+    /// Copies a file to a path of this machine, whose last name is this one.
+    fn file_down(
+        &mut self,
+        (from, facts): (&Remote, &Facts),
+        (to, name): (&Path, &Name),
+    ) -> Result<()> {
+        if facts.kind != Kind::File {
+            bail!(lasting(format!("{from}: is not a file")));
+        }
+        if self.args.sync && self.is_current_here((&from.path, facts), to)? {
+            self.count_current(facts.size.unwrap_or(0));
+            return Ok(());
+        }
+        let (folder, source) = split(&from.path);
+        let folder = if folder.is_empty() { b"./" } else { folder };
+        let (path, mut plan) = (StorePath::new(source)?, new_plan());
+        let target = StorePath::from(PeerPath::from(name.clone()));
+        add_file(&mut plan, (&path, target), facts).with_context(|| from.to_string())?;
+        // A file behind a link is meant, and not the link.
+        let to = if to.is_symlink() { fs::canonicalize(to).at(to.display())? } else { to.into() };
+        let dir = to.parent().unwrap_or_else(|| Path::new("/"));
+        let ftp = self.session.store_of(folder, facts)?;
+        self.fetch(&ftp, (from, folder), &mut plan, (dir, Some(name.as_bytes())))
     }
 
     /// Copies what a pattern means in a directory of the server.
     fn matches_down(&mut self, from: &Remote, pattern: &Pattern, to: &Path) -> Result<()> {
-        if self.args.cd {
-            std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
-        }
+        self.make_here(Some(to))?;
         if !to.is_dir() {
             bail!(lasting(format!("a pattern needs a directory, which {} is not", to.display())));
         }
         if self.wanted() != Wanted::Whole {
             bail!(part_of_several());
         }
-        let dir = Arc::new(Dir::open(to)?);
         let path = if pattern.folder.is_empty() { b"./" } else { pattern.folder.as_slice() };
-        let tree = Tree { path, dir: &dir, shown: to, only: Some(pattern) };
+        let tree = Tree { path, to, only: Some(pattern) };
         if self.tree_down(from, &tree)? == 0 {
             bail!(lasting(format!("{from}: no such file")));
         }
-        self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
     }
 
-    /// Copies a directory of the server. Only names that pass `Name` reach the file system. Returns the number of its
-    /// entries that are copied.
+    /// Copies a directory of the server. Returns the number of its entries that are copied.
     fn tree_down(&mut self, from: &Remote, tree: &Tree<'_>) -> Result<usize> {
-        let mut top = 0;
-        walk(
+        let (mut top, mut plan) = (0, new_plan());
+        let ftp = walk(
             self,
             |copy| &mut copy.session,
             tree.path,
@@ -118,66 +137,84 @@ impl Copy<'_> {
                     Seen::Failed(error) if is_top => return Err(error),
                     Seen::Failed(error) => return copy.after(Err(error)),
                 };
-                let dir = match is_top {
-                    true => Arc::clone(tree.dir),
-                    false => match tree.dir.dir(&PeerPath::new(below.as_bytes())?) {
-                        Ok(dir) => Arc::new(dir),
-                        Err(error) => {
-                            entries.into_iter().for_each(|entry| entry.enter = Enter::No);
-                            return copy.after(Err(error.into()));
-                        }
-                    },
-                };
                 top += if is_top { entries.len() } else { 0 };
                 for entry in entries {
-                    let done = copy.entry_down(from, tree, &dir, entry);
-                    if done.is_err() {
-                        entry.enter = Enter::No;
-                    }
+                    let done = copy.entry_down((from, tree), entry, &mut plan);
                     copy.after(done)?;
                 }
                 Ok(())
             },
         )?;
+        self.session.show.count(|counts| counts.is_counted = true);
+        if top > 0 {
+            self.session.return_to(&ftp);
+            self.fetch(&ftp, (from, tree.path), &mut plan, (tree.to, None))?;
+        }
         Ok(top)
     }
 
+    /// Adds an entry to the plan.
     fn entry_down(
         &mut self,
-        from: &Remote,
-        tree: &Tree<'_>,
-        dir: &Arc<Dir>,
-        Item { name, path, facts, enter }: &Item,
+        (from, tree): (&Remote, &Tree<'_>),
+        Item { path, facts, enter, .. }: &Item,
+        plan: &mut Plan,
     ) -> Result<()> {
-        let shown = tree.shown.join(OsStr::from_bytes(path.as_bytes()));
-        let path = [tree.path, path.as_bytes()].concat();
+        let full = [tree.path, path.as_bytes()].concat();
         match facts.kind {
-            Kind::Directory if *enter == Enter::Circle => {
-                self.leave_out(&path, CIRCLE);
-                Ok(())
-            }
-            Kind::Directory => directory(dir, name).map(drop),
+            Kind::Directory if *enter == Enter::Circle => self.leave_out(&full, CIRCLE),
+            Kind::Directory => add_dir(plan, path.clone()),
             Kind::File => {
-                let remote = Remote { path: path.clone(), ..from.clone() };
-                let names = (remote.to_string(), shown.display().to_string());
-                let spot = FilePlace { dir: Arc::clone(dir), name: name.clone() };
-                let (facts, wanted) = (facts.clone(), Wanted::Whole);
-                let finished = self.finished.clone();
-                let down = Down { path, facts, spot, finished, names, wanted };
-                if self.finished.as_ref().is_some_and(|finished| finished.has(&down)) {
-                    let bytes = down.facts.size.unwrap_or(0);
-                    self.session.show.count(|counts| {
-                        counts.files += 1;
-                        counts.kept_bytes += bytes;
-                    });
+                let to = tree.to.join(OsStr::from_bytes(path.as_bytes()));
+                let remote = || Remote { path: full.clone(), ..from.clone() }.to_string();
+                if self.args.sync
+                    && self.is_current_here((&full, facts), &to).with_context(remote)?
+                {
+                    self.count_current(facts.size.unwrap_or(0));
                     return Ok(());
                 }
-                self.carry_out(File::Down(down), Of::Several)
+                add_file(plan, (path, path.clone()), facts).with_context(remote)?;
             }
-            Kind::Listed | Kind::Link | Kind::Other => {
-                self.leave_out(&path, ODD);
-                Ok(())
-            }
+            Kind::Listed | Kind::Link | Kind::Other => self.leave_out(&full, ODD),
         }
+        Ok(())
+    }
+
+    /// Fetches the files of a plan, whose paths are those below the directory `root` of the server.
+    fn fetch(
+        &mut self,
+        ftp: &Ftp,
+        (from, root): (&Remote, &[u8]),
+        plan: &mut Plan,
+        to: (&Path, Option<&[u8]>),
+    ) -> Result<()> {
+        plan.is_from(self.args.cc as usize);
+        let fetching = Fetching {
+            args: self.args,
+            ftp,
+            server: &from.server,
+            plan,
+            to,
+            source: &from.to_string(),
+            parts: self.session.parts(),
+            show: &self.show,
+            scope: self.scope,
+            stop: self.session.stop(),
+        };
+        let ended = fetching.run();
+        self.session.borrow_from(ftp);
+        let Ended { record, failed } = ended?;
+        self.record = record;
+        for (path, error) in failed {
+            let error = match path {
+                Some(path) => {
+                    let path = [root, &path].concat();
+                    error.context(Remote { path, ..from.clone() }.to_string())
+                }
+                None => error,
+            };
+            self.after(Err(error))?;
+        }
+        Ok(())
     }
 }

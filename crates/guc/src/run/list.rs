@@ -31,7 +31,7 @@ pub(super) fn list(
     for note in TABLE.check(&args.given, &[way_from(&remote.server)])? {
         show.remark(note);
     }
-    let (server, notes, plain) = (&remote.server, Notes::here(), Once::new());
+    let (server, notes, plain) = (&remote.server, Notes::none(), Once::new());
     let keys = keys(args, std::iter::once(server))?;
     warn_of_passwords(show, std::iter::once(server));
     let shared = Shared { scope, show, notes: &notes, plain: &plain };
@@ -62,7 +62,7 @@ pub(super) fn list(
             Ok(())
         },
     );
-    listed.and_then(|()| title())?;
+    listed.and_then(|_| title())?;
     session.quit();
     Ok(())
 }

@@ -5,11 +5,11 @@ use crate::checksum::{Checksum, Differs};
 use crate::several::File;
 use anyhow::{Context, Result};
 use hikyaku_console::At;
-use hikyaku_fs::{Kind, Meta, PeerPath};
+use hikyaku_fs::{Kind, Meta};
 use hikyaku_gridftp::{Facts, Kind as Theirs};
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// How the file of the target is compared with its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,10 +75,6 @@ impl Copy<'_> {
     /// A server cannot be asked, or computes no checksum.
     pub(super) fn is_current(&mut self, file: &File, of: Of) -> Result<bool> {
         let (source, target) = match file {
-            File::Down(down) => {
-                let there = down.spot.dir.meta(&down.spot.name)?;
-                (Stamp::there(&down.facts), there.as_ref().and_then(Stamp::here))
-            }
             File::Up(up) => {
                 let source = Meta::from(&fs::metadata(&up.from).at(up.from.display())?);
                 let before = match of {
@@ -108,17 +104,7 @@ impl Copy<'_> {
         let range = 0..size;
         let session = &mut self.session;
         let compared = match file {
-            File::Down(down) => {
-                let file = down.spot.dir.read(&PeerPath::from(down.spot.name.clone()))?;
-                let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
-                session.compare_by(how, &down.path, range, &supply)
-            }
-            File::Up(up) => {
-                let file = fs::File::open(&up.from).at(up.from.display())?;
-                let supply =
-                    |at: u64, bytes: &mut [u8]| -> io::Result<()> { file.read_exact_at(bytes, at) };
-                session.compare_by(how, &up.path, range, &supply)
-            }
+            File::Up(up) => session.compare_here_by(how, &up.path, range, &up.from),
             File::Between(between) => match self.sink {
                 Some(sink) => {
                     session.compare_with_by(how, &between.from, (sink, &between.to), range)
@@ -126,10 +112,40 @@ impl Copy<'_> {
                 None => return Ok(false),
             },
         };
-        match compared {
-            Err(error) if error.is::<Differs>() => Ok(false),
-            compared => compared.map(|()| true),
+        is_same(compared)
+    }
+
+    /// Whether the file of this machine at `to` has the content of a server's file, so that it is not copied.
+    ///
+    /// # Errors
+    /// The file of this machine cannot be read, or the server computes no checksum.
+    pub(super) fn is_current_here(
+        &mut self,
+        (path, facts): (&[u8], &Facts),
+        to: &Path,
+    ) -> Result<bool> {
+        let target = match fs::metadata(to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            target => Meta::from(&target.at(to.display())?),
+        };
+        let Some((source, target)) = Stamp::there(facts).zip(Stamp::here(&target)) else {
+            return Ok(false);
+        };
+        match self.level().is_current(source, target) {
+            Some(is_current) => Ok(is_current),
+            None => {
+                let how = self.args.cksm.unwrap_or(Checksum::Sha256);
+                is_same(self.session.compare_here_by(how, path, 0..source.size, to))
+            }
         }
+    }
+}
+
+/// Whether two files have the same checksum.
+fn is_same(compared: Result<()>) -> Result<bool> {
+    match compared {
+        Err(error) if error.is::<Differs>() => Ok(false),
+        compared => compared.map(|()| true),
     }
 }
 

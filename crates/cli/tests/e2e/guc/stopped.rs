@@ -1,6 +1,6 @@
 //! `hikyaku guc` after Ctrl-C: the sentence is compared with the next run.
 
-use super::{LOOPBACK, Stage, names};
+use super::{LOOPBACK, Stage, has_chunks};
 use crate::stopped::stopped;
 use crate::terminal::stopped as terminal;
 use std::fs;
@@ -9,13 +9,6 @@ use std::fs;
 const BYTES: u64 = 2 << 30;
 const EVERYTHING: &str = "stopped; the same command continues from here";
 const NOTHING: &str = "stopped; nothing was kept";
-
-/// Whether a journal records several complete chunks.
-fn has_chunks(stage: &Stage) -> bool {
-    let journals = stage.folder.join("state/hikyaku/guc");
-    let text = |name: &String| fs::read_to_string(journals.join(name)).unwrap_or_default();
-    names(&journals).iter().any(|name| text(name).lines().count() > 4)
-}
 
 /// The bytes of an earlier run that the command has used.
 fn kept(stage: &Stage, words: &[&str]) -> u64 {

@@ -157,5 +157,11 @@ fn a_file_that_is_written_in_place_is_the_same_file() {
             assert_eq!((before.ino(), before.mode()), (after.ino(), after.mode()), "{source}");
             assert!(fs::read(&there).unwrap() == vec![7; bytes], "{source} {bytes}");
         }
+        let here = stage.here("here");
+        fs::write(&here, vec![1; 1_000_000]).unwrap();
+        let before = fs::metadata(&here).unwrap();
+        stage.does(&["-inplace", &format!("{}/new", other.url), "here"]);
+        assert_eq!(before.ino(), fs::metadata(&here).unwrap().ino(), "{bytes}");
+        assert!(fs::read(&here).unwrap() == vec![7; bytes], "{bytes}");
     }
 }
