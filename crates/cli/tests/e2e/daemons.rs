@@ -411,7 +411,8 @@ fn several_sources_have_one_sum() {
     let daemon = Daemon::start(&client, &root, &keys);
     let source = format!("hikyaku://{}/far", daemon.address);
     let (here, out) = (client.at("here"), client.at("out"));
-    let copy = cp(&client, &["--json", here.to_str().unwrap(), &source, out.to_str().unwrap()]);
+    let copy =
+        cp(&client, &["--json-lines", here.to_str().unwrap(), &source, out.to_str().unwrap()]);
     assert_eq!(copy.status.code(), Some(0), "{}", said(&copy));
     let lines = String::from_utf8(copy.stdout).unwrap();
     let events: Vec<serde_json::Value> =
