@@ -66,7 +66,7 @@ pub(crate) fn add_file(
     let (secs, nanos) = facts.time().unwrap_or_default();
     let (seen, mode) = (Seen { size, modified: Time { secs, nanos } }, FILE_MODE);
     let path = hikyaku_fs::PeerPath::new(path.as_bytes())?;
-    plan.files.push(File { path, to, seen, content: None, mode, at: Vec::new() });
+    plan.files.push(File { path, to, seen, content: None, mode, at: Vec::new(), data: size });
     Ok(())
 }
 
