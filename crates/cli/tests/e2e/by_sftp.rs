@@ -272,7 +272,7 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
         wait_until("progress", || {
             assert!(child.try_wait().unwrap().is_none(), "{name}: it has ended");
             let into = sshd.at(name).join("run7");
-            into.join("a").exists() && has_begun(&into, 5_000_000)
+            into.join("a").exists() && has_begun(&into, 12_000_000)
         });
         kill_process(Pid::from_child(&child), signal).unwrap();
         let mut said = String::new();
