@@ -8,7 +8,8 @@ use clap::{Args, Subcommand};
 use hikyaku_console::{At, ExitCode, Scope, print, with_remedy};
 use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
 use hikyaku_reach::{
-    Destination, Letters, Login, NO_CONNECTION, NoSftp, SftpServer, SshArgs, SshFailed, SshOptions,
+    Destination, FamilyArgs, Letters, Login, NO_CONNECTION, NoSftp, SftpServer, SshArgs, SshFailed,
+    SshOptions,
 };
 use hikyaku_sftp::{Client, Failed};
 use hikyaku_units::DataSize;
@@ -65,6 +66,8 @@ struct There {
     host: String,
     #[command(flatten)]
     ssh: SshArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
 }
 
 /// Runs `hikyaku far`.
@@ -135,7 +138,7 @@ fn refused(error: Failed) -> Error {
 impl There {
     /// Starts an SFTP server there.
     fn open(&self) -> Result<(SftpServer, Destination)> {
-        let ssh = self.ssh.options();
+        let ssh = SshOptions { family: self.family.family(), ..self.ssh.options() };
         let login = Destination::parse(self.host.as_bytes())?;
         let opened = SftpServer::open(&ssh, &login, Login::Alone, &Scope::default());
         let server = opened.map_err(|error| no_server(error, (&ssh, &login)))?;

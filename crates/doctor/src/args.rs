@@ -3,7 +3,7 @@
 use clap::Args;
 use hikyaku_console::DocumentArgs;
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::{Destination, SshArgs, options};
+use hikyaku_reach::{Destination, FamilyArgs, SshArgs, SshOptions, options};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_group("SshArgs", |group| group.requires("host")))]
+#[command(mut_group("FamilyArgs", |group| group.requires("host")))]
 pub struct DoctorArgs {
     /// Check the path to this host too, which ssh reaches: USER@HOST or ssh://USER@HOST:PORT
     #[arg(value_parser = destination)]
@@ -33,6 +34,16 @@ pub struct DoctorArgs {
     /// How ssh gets to the host.
     #[command(flatten)]
     pub ssh: SshArgs,
+    /// Its address family.
+    #[command(flatten)]
+    pub family: FamilyArgs,
+}
+
+impl DoctorArgs {
+    /// The options of ssh.
+    pub(crate) fn ssh(&self) -> SshOptions {
+        SshOptions { family: self.family.family(), ..self.ssh.options() }
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -64,7 +75,13 @@ mod tests {
     #[test]
     fn options_of_ssh_need_a_host() {
         let command = || DoctorArgs::augment_args(Command::new("doctor"));
-        for words in [&["--jump", "hop"][..], &["--ssh-option", "Port=1"], &["--ssh", "/bin/ssh"]] {
+        for words in [
+            &["--jump", "hop"][..],
+            &["--ssh-option", "Port=1"],
+            &["--ssh", "/bin/ssh"],
+            &["-4"],
+            &["-6"],
+        ] {
             let words = [&["doctor"], words].concat();
             assert!(command().try_get_matches_from(&words).is_err(), "{words:?}");
             let with_host = [&words[..], &["far"]].concat();

@@ -50,7 +50,7 @@ enum Program {
 
 /// Runs all checks.
 pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Vec<Check>, Path) {
-    let mut way = Way { ssh: args.ssh.options(), remote_path: args.remote_path.clone() };
+    let mut way = Way { ssh: args.ssh(), remote_path: args.remote_path.clone() };
     let (mut checks, mut found) = login(&way, host, scope);
     let mut path = Path::default();
     // The tests share the login of the server by which a program was sent, if there is one.

@@ -58,7 +58,7 @@ impl LsArgs {
     pub(crate) fn way(&self) -> WayPlan {
         let connect = &self.connect;
         WayPlan {
-            ssh: SshOptions { family: connect.family(), ..self.ssh.options() },
+            ssh: SshOptions { family: connect.family.family(), ..self.ssh.options() },
             typed: Typed { remote_path: self.remote_path.clone(), ..Typed::default() },
             carriers: connect.carriers(),
             pipes: connect.pipes.unwrap_or_default(),

@@ -8,7 +8,7 @@ use hikyaku_reach::dial::{Address, Via};
 use hikyaku_reach::options::pipes;
 use hikyaku_reach::settings::{self, RATE, UDP, WINDOW};
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, Family};
+use hikyaku_reach::{Carriers, FamilyArgs};
 use hikyaku_units::{Rate, parse_limit};
 
 /// Options that choose the carrier of connections to daemons.
@@ -26,12 +26,9 @@ pub struct ConnectArgs {
     /// The most that is sent in a second to all servers together, and the most that is received
     #[arg(long, value_name = "RATE", value_parser = parse_limit)]
     pub rate: Option<Rate>,
-    /// Only IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
-    pub v4: bool,
-    /// Only IPv6
-    #[arg(short = '6')]
-    pub v6: bool,
+    /// The address family.
+    #[command(flatten)]
+    pub family: FamilyArgs,
 }
 
 /// The carrier of a connection to a daemon.
@@ -63,7 +60,7 @@ impl ConnectArgs {
         Ok(ClientConfig {
             via: self.via(least(&settings, &hosts, &UDP)?),
             pipes: self.pipes.unwrap_or_default(),
-            family: self.family(),
+            family: self.family.family(),
             window: least(&settings, &hosts, &WINDOW)?,
             rate: self.rate.or(least(&settings, &hosts, &RATE)?),
             ..config
@@ -89,15 +86,6 @@ impl ConnectArgs {
             Some(By::Auto) => Via::Auto,
             None if self.no_udp || udp == Some(false) => Via::Tcp,
             None => Via::Auto,
-        }
-    }
-
-    /// The address family, if one is chosen.
-    pub const fn family(&self) -> Option<Family> {
-        match (self.v4, self.v6) {
-            (true, _) => Some(Family::V4),
-            (_, true) => Some(Family::V6),
-            (false, false) => None,
         }
     }
 }

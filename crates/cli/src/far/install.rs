@@ -6,7 +6,7 @@ use hikyaku_console::{ExitCode, Scope, Tone, print, print_error, say, with_remed
 use hikyaku_reach::bootstrap::{
     BadPlace, Install as Installing, NotInstalled, Notes, Place, Programs, Progress, Was,
 };
-use hikyaku_reach::{Destination, Letters, Login, SftpServer, SshArgs};
+use hikyaku_reach::{Destination, FamilyArgs, Letters, Login, SftpServer, SshArgs, SshOptions};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -23,6 +23,8 @@ pub(super) struct Install {
     far_binary: Option<PathBuf>,
     #[command(flatten)]
     ssh: SshArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
 }
 
 /// Where hikyaku looks for itself on other hosts, beside `PATH`, and may be put without root.
@@ -67,7 +69,7 @@ impl Install {
 
     fn one(&self, login: &Destination, programs: &Programs) -> Result<Was> {
         let (scope, place) = (Scope::default(), &self.path);
-        let options = self.ssh.options();
+        let options = SshOptions { family: self.family.family(), ..self.ssh.options() };
         let server = SftpServer::open(&options, login, Login::Shared, &scope);
         let server = server.map_err(|error| super::no_server(error, (&options, login)))?;
         let ssh = server.ssh(&options);

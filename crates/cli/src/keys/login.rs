@@ -4,8 +4,8 @@ use anyhow::{Error, Result};
 use clap::Args;
 use hikyaku_console::{ExitCode, Scope, with_remedy};
 use hikyaku_reach::{
-    Answer, Destination, Errors, Letters, NO_CONNECTION, NOT_THERE, NoAnswer, Question, SshArgs,
-    SshFailed, SshOptions,
+    Answer, Destination, Errors, FamilyArgs, Letters, NO_CONNECTION, NOT_THERE, NoAnswer, Question,
+    SshArgs, SshFailed, SshOptions,
 };
 
 /// How ssh logs in.
@@ -17,6 +17,8 @@ pub(super) struct Login {
     remote_path: Option<String>,
     #[command(flatten)]
     ssh: SshArgs,
+    #[command(flatten)]
+    family: FamilyArgs,
 }
 
 /// Whether ssh may ask the user for a password.
@@ -72,6 +74,7 @@ impl Login {
     }
 
     fn ssh(&self, prompts: Prompts) -> SshOptions {
-        SshOptions { batch: prompts == Prompts::Refused, ..self.ssh.options() }
+        let family = self.family.family();
+        SshOptions { batch: prompts == Prompts::Refused, family, ..self.ssh.options() }
     }
 }

@@ -20,6 +20,20 @@ const USERS: [(&str, Option<char>); 13] = [
     ("far list", Some('P')),
 ];
 
+/// Other commands that connect to hosts.
+const CONNECTING: [&str; 4] = ["ls", "mount", "view", "status"];
+
+#[test]
+fn each_command_that_connects_has_the_options_of_the_address_family() {
+    let leaves = plain_leaves();
+    let all = USERS.iter().map(|(name, _)| *name).chain(CONNECTING);
+    for name in all.filter(|name| *name != "sync") {
+        let (_, command) = leaves.iter().find(|(path, _)| path == name).expect(name);
+        let has = |letter| command.get_arguments().any(|arg| arg.get_short() == Some(letter));
+        assert!(has('4') && has('6'), "{name}");
+    }
+}
+
 /// The options of ssh with their helps.
 fn options(command: &Command) -> Vec<(String, String)> {
     let names = ["ssh-port", "identity", "jump", "ssh-config", "ssh-option", "ssh"];

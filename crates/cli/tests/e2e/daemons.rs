@@ -211,12 +211,13 @@ fn the_status_of_daemons_is_a_line_each() {
 }
 
 #[test]
-fn options_and_settings_choose_the_carrier_and_the_family_of_a_status() {
+fn options_and_settings_choose_the_carrier_and_the_family() {
     let client = Client::new("daemon-status-carrier");
     let keys = client.at("keys");
     fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
     let root = client.at("root");
     fs::create_dir(&root).unwrap();
+    fs::write(root.join("file"), "x").unwrap();
     let daemon = Daemon::start(&client, &root, &keys);
     let of = format!("hikyaku://{}", daemon.address);
     let config = client.at("config/hikyaku");
@@ -241,6 +242,12 @@ fn options_and_settings_choose_the_carrier_and_the_family_of_a_status() {
             (Some(0), &carrier.into()),
             "{flags:?} {line}"
         );
+    }
+    for (family, code) in [("-4", 0), ("-6", 6)] {
+        let words = ["cp", family, &format!("{of}/file"), "."];
+        let copied = client.command(&words).current_dir(client.at("")).output().unwrap();
+        assert_eq!(copied.status.code(), Some(code), "{family}: {}", said(&copied));
+        assert_eq!(said(&copied).contains("no IPv6 address"), code == 6, "{}", said(&copied));
     }
     let (code, line) = status("none", &["-6"]);
     assert_eq!((code, &line["error"]), (Some(6), &"no IPv6 address".into()), "{line}");

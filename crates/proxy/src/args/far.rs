@@ -144,7 +144,7 @@ pub(crate) fn way(
 ) -> Result<FarWay> {
     let connect = transport.connect.clone();
     let plan = WayPlan {
-        ssh: SshOptions { family: connect.family(), ..far.ssh.options() },
+        ssh: SshOptions { family: connect.family.family(), ..far.ssh.options() },
         typed: Typed {
             rate: connect.rate,
             timeout: transport.timeout,

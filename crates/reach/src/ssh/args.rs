@@ -29,9 +29,8 @@ pub struct SshArgs {
     ssh_program: Option<OsString>,
 }
 
-/// The address family of ssh.
+/// The address family, of ssh and of connections to daemons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "ssh")]
 pub struct FamilyArgs {
     /// IPv4 only
     #[arg(short = '4', conflicts_with = "v6")]
@@ -167,7 +166,7 @@ impl SshOptions {
 }
 
 impl FamilyArgs {
-    /// The family, if it is given.
+    /// The family, if one is chosen.
     pub const fn family(self) -> Option<Family> {
         match (self.v4, self.v6) {
             (true, _) => Some(Family::V4),
