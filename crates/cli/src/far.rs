@@ -3,9 +3,9 @@
 mod install;
 
 use anyhow::{Context, Error, Result};
-use blake3::Hasher;
+use blake3::{Hash, Hasher};
 use clap::{Args, Subcommand};
-use hikyaku_console::{At, ExitCode, Scope, print, with_remedy};
+use hikyaku_console::{At, Document, DocumentArgs, ExitCode, Form, Scope, print, with_remedy};
 use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
 use hikyaku_reach::{
     Destination, FamilyArgs, Letters, Login, NO_CONNECTION, NoSftp, SftpServer, SshArgs, SshFailed,
@@ -15,6 +15,7 @@ use hikyaku_sftp::{Client, Failed};
 use hikyaku_units::DataSize;
 use install::Install;
 use jiff::Timestamp;
+use serde_json::json;
 use std::fs::File;
 
 /// Options of `hikyaku far`.
@@ -43,7 +44,12 @@ enum Verb {
     /// Put this program on hosts, at ~/.local/bin/hikyaku
     Install(Install),
     /// List the programs that were copied to a host
-    List(There),
+    List {
+        #[command(flatten)]
+        form: DocumentArgs,
+        #[command(flatten)]
+        there: There,
+    },
     /// Remove those but the newest
     Remove {
         /// The newest one too
@@ -74,10 +80,13 @@ struct There {
 pub(crate) fn run(args: &FarArgs) -> Result<()> {
     match &args.verb {
         Verb::Install(install) => install.run(),
-        Verb::List(there) => {
+        Verb::List { form, there } => {
             let (server, _) = there.open()?;
             let own = Programs::own().hashes();
             let all = sent(server.client()).map_err(refused)?;
+            if form.form() != Form::Words {
+                return print(document(&all, &own));
+            }
             if all.is_empty() {
                 return print("no hikyaku was copied to this host\n");
             }
@@ -119,6 +128,19 @@ fn remove_but(client: &Client, kept: usize) -> Result<String> {
         said += &format!("removed {}\n", line(old));
     }
     Ok(said)
+}
+
+/// The programs as a document.
+fn document(all: &[Sent], own: &[Hash]) -> String {
+    let program = |sent: &Sent| {
+        json!({
+            "hash": sent.hash.to_hex().as_str(),
+            "size": sent.size,
+            "modified": sent.time,
+            "is_this_version": own.contains(&sent.hash),
+        })
+    };
+    Document::new(json!({ "programs": all.iter().map(program).collect::<Vec<_>>() })).line()
 }
 
 /// A program as it is listed.

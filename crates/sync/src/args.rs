@@ -17,7 +17,7 @@ use crate::rule_args::RuleArgs;
 use crate::run::usage;
 use anyhow::Result;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Audience, Given, OtherArgs};
+use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::options::silence;
 use hikyaku_reach::settings::Typed;
@@ -69,6 +69,8 @@ pub struct SyncArgs {
     far: Far,
     #[command(flatten)]
     ssh: SshArgs,
+    #[command(flatten)]
+    form: FormArgs,
     #[command(flatten)]
     _others: OtherArgs<Rsync>,
 }
@@ -362,7 +364,8 @@ impl SyncArgs {
 
     /// The reader of the progress.
     pub(crate) const fn audience(&self) -> Audience {
-        if self.what.quiet { Audience::Quiet } else { Audience::Person }
+        let words = if self.what.quiet { Audience::Quiet } else { Audience::Person };
+        self.form.form().audience(words)
     }
 
     /// The service that has buckets, if the user names one.

@@ -6,12 +6,14 @@ use crate::plan::{Plan, Reason, dir_line};
 use crate::side::Kind;
 use crate::walk::{Skipped, Told};
 use anyhow::Result;
-use hikyaku_console::unwritten;
+use hikyaku_console::{Audience, print_event, unwritten};
 use hikyaku_units::counted;
+use serde_json::{Value, json};
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 
 /// Prints names as the user wants them.
 pub(crate) struct Printer {
+    audience: Audience,
     printing: Printing,
     is_quiet: bool,
     escape: Escape,
@@ -32,12 +34,19 @@ pub(crate) enum Ending {
 impl Printer {
     pub(crate) fn new(args: &SyncArgs) -> Self {
         let out = BufWriter::new(stdout());
-        let (is_quiet, ending) = (args.is_quiet(), args.ending());
-        Self { printing: args.printing(), is_quiet, escape: args.escape(), out, ending }
+        let (audience, is_quiet, escape) = (args.audience(), args.is_quiet(), args.escape());
+        let (printing, ending) = match audience.is_program() {
+            true => (Printing::Nothing, Ending::Nothing),
+            false => (args.printing(), args.ending()),
+        };
+        Self { audience, printing, is_quiet, escape, out, ending }
     }
 
     /// Tells what the walk has found.
     pub(crate) fn tell(&mut self, told: &Told<'_>) -> io::Result<()> {
+        if self.audience.is_program() {
+            return print_event(self.audience, &event(told));
+        }
         let line = match (told, self.printing) {
             // What is not copied is told without -v too.
             (Told::Skipped(..), _) if self.is_quiet => return Ok(()),
@@ -69,7 +78,10 @@ impl Printer {
         for doomed in plan.doomed().filter(|doomed| doomed.reason == Reason::Extra) {
             let is_dir = doomed.meta.kind == Kind::Dir;
             let name = if is_dir { dir_line(&doomed.path) } else { doomed.path.clone() };
-            self.line(&[self.deleting(), &name].concat())?;
+            match self.audience.is_program() {
+                true => self.tell(&Told::Deletion(&name)).map_err(unwritten)?,
+                false => self.line(&[self.deleting(), &name].concat())?,
+            }
         }
         self.flush()
     }
@@ -110,5 +122,23 @@ impl Printer {
     /// What was printed is out then.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.out.flush().map_err(unwritten)
+    }
+}
+
+/// For a program.
+fn event(told: &Told<'_>) -> Value {
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    match told {
+        Told::Change(letters, name) => {
+            json!({ "event": "change", "letters": letters, "path": text(name) })
+        }
+        Told::Deletion(name) => json!({ "event": "deletion", "path": text(name) }),
+        Told::Skipped(what, name) => {
+            let kind = match what {
+                Skipped::Directory => "directory",
+                Skipped::NoFile => "special",
+            };
+            json!({ "event": "skipped", "kind": kind, "path": text(name) })
+        }
     }
 }

@@ -20,7 +20,8 @@ use crate::table::TABLE;
 use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
 use hikyaku_console::{
-    ExitCode, Interrupt, Tone, Way as Carried, misuse, say, unwritten, with_remedy,
+    Audience, Counts, ExitCode, Interrupt, Tone, Way as Carried, headline, misuse, print_end,
+    printed, say, unwritten, with_remedy,
 };
 use hikyaku_copy::{By, CopyPlan, OpenSftp};
 use hikyaku_fs::Shown;
@@ -29,6 +30,7 @@ use hikyaku_shell::Link;
 use hikyaku_stores::Location;
 use hikyaku_units::DataSize;
 use std::io::{self, ErrorKind};
+use std::time::Instant;
 
 /// Makes the target like the source. `memory` is what this process may take. Returns rsync's exit code where rsync has one.
 ///
@@ -36,6 +38,24 @@ use std::io::{self, ErrorKind};
 ///
 /// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
 pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<ExitCode> {
+    let (begin, mut counts) = (Instant::now(), Counts::default());
+    let done = make_alike(args, memory, interrupt, &mut counts);
+    let code = match &done {
+        Ok(code) => *code,
+        Err(error) => ExitCode::of(error, &[hikyaku_copy::exit_code]),
+    };
+    let (error, counts) = (done.as_ref().err().map(headline), (&counts, begin.elapsed()));
+    printed(print_end(args.audience(), counts, interrupt.exit(code), error.as_deref()))?;
+    done
+}
+
+/// Does what the arguments say, and counts what there is to copy, and what is copied.
+fn make_alike(
+    args: &SyncArgs,
+    memory: DataSize,
+    interrupt: &Interrupt,
+    counts: &mut Counts,
+) -> Result<ExitCode> {
     let options = args.options();
     let rules = args.rules().map_err(bad_rule)?;
     let rules = with_backups(rules, &options)?;
@@ -129,11 +149,22 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     let server = server.map(|(client, commands)| OpenSftp { client, commands });
     // Where hikyaku cannot be started a copy whose connection is lost makes another one of the same kind.
     let by = if is_by_sftp { By::Sftp } else { By::Auto };
-    let (ends, audience) = ([&from, &to.place], args.audience());
+    let (total_files, total_bytes) = (plan.copied.files, plan.copied.bytes);
+    *counts = Counts { total_files, total_bytes, is_counted: true, ..Counts::default() };
+    let audience = match args.audience() {
+        // A program reads the changes of the plan, and the sums at the end.
+        Audience::Events | Audience::Document => Audience::Quiet,
+        audience => audience,
+    };
+    let ends = [&from, &to.place];
     let copying = Copying { ends, new_name, way, by, endpoint, audience, interrupt, server };
     let scope = interrupt.scope();
     let applying = Applying { target, scope: &scope, failures: Vec::new() };
-    Run { plan, options: &options, source, copying, out }.finish(applying)
+    let code = Run { plan, options: &options, source, copying, out }.finish(applying)?;
+    if matches!(code, ExitCode::Success | ExitCode::Vanished) && !options.is_rehearsal {
+        *counts = Counts { files: total_files, bytes: total_bytes, ..*counts };
+    }
+    Ok(code)
 }
 
 /// The source and the target.

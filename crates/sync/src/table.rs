@@ -64,6 +64,8 @@ const ROWS: &[Row] = &[
     all(("itemize_changes", "-i"), Convenience),
     all(("verbose", "-v"), Convenience),
     all(("quiet", "-q"), Convenience),
+    all(("json", "--json"), Convenience),
+    all(("json_lines", "--json-lines"), Convenience),
     all(("eight_bit", "-8"), Convenience),
     row(("backup", "-b"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R],
         ("files of a bucket cannot be renamed", "leave it out")),

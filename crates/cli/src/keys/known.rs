@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use hikyaku_console::{Folder, Tone, print, say, with_remedy};
+use hikyaku_console::{Document, DocumentArgs, Folder, Form, Tone, print, say, with_remedy};
 use hikyaku_crypto::{KnownPeer, KnownPeers, Peers};
+use serde_json::json;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Known {
     /// List the daemons with their remembered keys and the date of their first use
-    List,
+    List(DocumentArgs),
     /// Forget the remembered key of a daemon; the next connection accepts a new one
     Forget {
         /// The daemon as `list` prints it; without a port, all daemons of the host
@@ -27,7 +28,7 @@ pub(crate) struct KnownPeersArgs {
 /// Runs `hikyaku known-peers`.
 pub(crate) fn run_by_old_name(args: &KnownPeersArgs) -> Result<()> {
     let verb = match args.verb {
-        Known::List => "list",
+        Known::List(_) => "list",
         Known::Forget { .. } => "forget",
     };
     say(Tone::Note, format_args!("known-peers {verb} is now: hikyaku keys {verb}"));
@@ -40,7 +41,16 @@ pub(super) fn run(verb: &Known) -> Result<()> {
     let folder = folder.context("no directory to keep the keys of servers in")?;
     let list = KnownPeers::at(folder.join(KnownPeers::FILE_NAME));
     match verb {
-        Known::List => print(lines(&list)?),
+        Known::List(args) => {
+            let known = list.list().map_err(|error| {
+                let remedy = error.remedy();
+                with_remedy(error.into(), remedy)
+            })?;
+            print(match args.form() {
+                Form::Words => lines(known),
+                Form::Document | Form::Lines => document(known),
+            })
+        }
         Known::Forget { peers } => {
             let forgotten = list.forget(peers)?;
             let line = |name: &String| format!("forgot the key of {name}\n");
@@ -52,14 +62,21 @@ pub(super) fn run(verb: &Known) -> Result<()> {
     }
 }
 
-fn lines(list: &KnownPeers) -> Result<String> {
-    let known = list.list().map_err(|error| {
-        let remedy = error.remedy();
-        with_remedy(error.into(), remedy)
-    })?;
+fn lines(known: Vec<KnownPeer>) -> String {
     if known.is_empty() {
-        return Ok("no key of a server is remembered\n".to_owned());
+        return "no key of a server is remembered\n".to_owned();
     }
     let line = |peer: KnownPeer| format!("{} {} {}\n", peer.name, peer.fingerprint, peer.since);
-    Ok(known.into_iter().map(line).collect())
+    known.into_iter().map(line).collect()
+}
+
+fn document(known: Vec<KnownPeer>) -> String {
+    let key = |peer: KnownPeer| {
+        json!({
+            "server": peer.name,
+            "fingerprint": peer.fingerprint.to_string(),
+            "since": peer.since,
+        })
+    };
+    Document::new(json!({ "keys": known.into_iter().map(key).collect::<Vec<_>>() })).line()
 }

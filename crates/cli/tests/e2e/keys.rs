@@ -221,6 +221,13 @@ fn keys_of_daemons_are_fetched_through_ssh() {
     let changed = client.run(&["keys", "list"]);
     let known = String::from_utf8(changed.stdout).unwrap();
     let address = known.split_whitespace().next().unwrap().to_owned();
+    let document = client.run(&["keys", "list", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&document.stdout).unwrap();
+    assert_eq!(
+        (&document["format"], &document["keys"][0]["server"]),
+        (&1.into(), &address.as_str().into())
+    );
+    assert!(known.contains(document["keys"][0]["fingerprint"].as_str().unwrap()), "{document}");
     let changed = fetch(&address);
     assert!(
         said(&changed).contains(&format!("try: hikyaku keys forget {address}")),

@@ -10,8 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Events that a document lists, and the keys of their lists.
-const LISTS: [(&str, &str); 3] =
-    [("failure", "failures"), ("would", "would"), ("entry", "entries")];
+const LISTS: [(&str, &str); 6] = [
+    ("failure", "failures"),
+    ("would", "would"),
+    ("entry", "entries"),
+    ("change", "changes"),
+    ("deletion", "deletions"),
+    ("skipped", "skipped"),
+];
 
 /// The lists of the document of this process.
 pub(super) static OF_PROCESS: Gathered = Gathered::new();

@@ -63,6 +63,8 @@ fn sync_does_what_is_recorded() {
         add("-ai --delete", Begin::Taken, &["-ai", "--delete"], "from");
         add("-r", Begin::New, &["-r"], "from");
         add("dry run", Begin::New, &["-ain"], "from");
+        add("lines", Begin::New, &["-a", "--json-lines"], "from");
+        add("document", Begin::Taken, &["-a", "--delete", "--json"], "from");
         add("missing source", Begin::New, &["-a"], "nosuch");
         if let Some(call) = call {
             add("-a", Begin::Killed(call), &["-a"], "from");
