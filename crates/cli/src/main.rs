@@ -10,6 +10,7 @@ mod help;
 mod keys;
 mod man;
 mod mount_helper;
+mod native;
 mod serve;
 mod standard;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::alias::Alias;
 use crate::args;
+use crate::native;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use hikyaku_units::ParseUnitError;
@@ -47,7 +48,15 @@ impl Misuse {
         let wrong = of(ContextKind::InvalidArg);
         let (text, remedy) = match error.kind() {
             ErrorKind::UnknownArgument if wrong.starts_with('-') => {
-                (format!("no option {wrong}"), similar_option(command, &wrong))
+                match native::refusal(
+                    path.strip_prefix("hikyaku ").unwrap_or_default(),
+                    flag(&wrong),
+                ) {
+                    Some((why, instead)) => {
+                        (format!("no option {wrong}: {why}"), instead.map(str::to_owned))
+                    }
+                    None => (format!("no option {wrong}"), similar_option(command, &wrong)),
+                }
             }
             ErrorKind::UnknownArgument => (format!("one argument too many: {wrong}"), None),
             ErrorKind::InvalidSubcommand if error.get(ContextKind::InvalidSubcommand).is_some() => {

@@ -22,7 +22,7 @@ use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
     Write,
 };
-use hikyaku_units::{DataSize, Rate, parse_duration};
+use hikyaku_units::{DataSize, Rate, parse_duration, parse_limit};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ struct Scp {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     verbose: u8,
     /// At most this rate, with its unit (300mbit, 10MB); a bare number is kbit/s, as in scp
-    #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
+    #[arg(short = 'l', value_name = "LIMIT", value_parser = limit, conflicts_with = "rate")]
     limit: Option<Rate>,
     /// Never ask for a password
     #[arg(short = 'B')]
@@ -190,6 +190,9 @@ struct Unfinished {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Transport")]
 struct Transport {
+    /// At most this rate (300mbit, 10MB)
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    rate: Option<Rate>,
     /// Cipher of the data: aegis128l, aes128gcm or chacha20poly1305
     #[arg(long, value_name = "NAME", value_parser = cipher)]
     cipher: Option<String>,
@@ -357,7 +360,7 @@ impl CopyArgs {
                     ..self.ssh.options()
                 },
                 typed: Typed {
-                    rate: scp.limit,
+                    rate: self.rate(),
                     cipher: flags.cipher.clone(),
                     policy: flags.policy.clone(),
                     window: flags.window,
@@ -397,6 +400,11 @@ impl CopyArgs {
             Scp { shown: true, .. } => Audience::Lines,
             _ => Audience::Person,
         })
+    }
+
+    /// The limit of the rate, by either name.
+    fn rate(&self) -> Option<Rate> {
+        self.transport.rate.or(self.scp.limit)
     }
 
     /// The number of flags `-v`.

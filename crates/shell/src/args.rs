@@ -10,7 +10,7 @@ use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{limit, ports, silence};
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::{Destination, ScpArgs, SshOptions, WayPlan, is_harmless};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -91,8 +91,11 @@ pub(crate) struct Transfers {
     #[arg(short = 'r')]
     recursive: bool,
     /// At most this rate, with its unit (300mbit, 10MB); a bare number is kbit/s, as in sftp
-    #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
-    pub(crate) limit: Option<Rate>,
+    #[arg(short = 'l', value_name = "LIMIT", value_parser = limit, conflicts_with = "rate")]
+    limit: Option<Rate>,
+    /// At most this rate (300mbit, 10MB)
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    rate: Option<Rate>,
     /// Bytes of a request [default: 32768 through ssh, otherwise 261120]
     #[arg(short = 'B', value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) bytes: Option<DataSize>,
@@ -102,6 +105,13 @@ pub(crate) struct Transfers {
     /// The same as nrequests=COUNT (-R) and buffer=BYTES (-B)
     #[arg(short = 'X', value_name = "OPTION", value_parser = extra)]
     pub(crate) extra: Vec<(Extra, usize)>,
+}
+
+impl Transfers {
+    /// The limit of the rate, by either name.
+    pub(crate) fn limit(&self) -> Option<Rate> {
+        self.rate.or(self.limit)
+    }
 }
 
 /// A setting of `-X`.
@@ -241,7 +251,7 @@ impl SftpArgs {
                 ..ssh
             },
             typed: Typed {
-                rate: self.transfers.limit,
+                rate: self.transfers.limit(),
                 timeout: self.ours.timeout,
                 ports: self.ours.udp_ports.clone(),
                 udp: self.ours.no_udp.then_some(false),

@@ -33,9 +33,8 @@ const OPTIONS: &[Other] = &[
     other(("-T", Some('T')), No, "-T", Idle("each name that the server sends is checked")),
     other(("-O", Some('O')), No, "-O", Refused("", "hikyaku cp")),
     other(("-k", Some('k')), No, "-k", Refused("the host key is always checked", "-o StrictHostKeyChecking=accept-new")),
-    other(("rate", None), One, "--rate", Refused("", "-l 80m, for 10 MB/s")),
-    other(("bwlimit", None), One, "--bwlimit", Refused("", "-l 80m, for 10 MB/s")),
-    other(("limit-rate", None), One, "--limit-rate", Refused("", "-l 80m, for 10 MB/s")),
+    other(("bwlimit", None), One, "--bwlimit", Refused("", "--rate 10MB")),
+    other(("limit-rate", None), One, "--limit-rate", Refused("", "--rate 10MB")),
     also(&["resume"], other(("continue", None), No, "--continue (--resume)", Refused("", "-a"))),
     other(("append-verify", None), No, "--append-verify", Refused("", "-a")),
     other(("partial", None), No, "--partial", Always),
@@ -50,5 +49,4 @@ const OPTIONS: &[Other] = &[
     other(("exclude", None), One, "--exclude", Refused("", "hikyaku cp -r --exclude PATTERN")),
     other(("include", None), One, "--include", Refused("", "hikyaku cp -r --include PATTERN")),
     other(("dry-run", None), No, "--dry-run", Refused("a session changes what its commands say", "hikyaku cp -n")),
-    other(("json", None), No, "--json", Refused("", "hikyaku cp --json")),
 ];

@@ -62,7 +62,7 @@ impl Link {
     pub(crate) fn open(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Self> {
         let notes = TABLE.check(&args.given, &[args.asked()])?;
         let mut link = match &args.session.direct {
-            Some(command) => Self::direct(command, args.transfers.limit, scope)?,
+            Some(command) => Self::direct(command, args.transfers.limit(), scope)?,
             None => {
                 let destination = args.destination.as_deref().unwrap_or_default();
                 let target = Target::of_user(destination.as_bytes())?;

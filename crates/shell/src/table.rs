@@ -32,6 +32,7 @@ const ROWS: &[Row] = &[
     row(("preserve", "-p"), Protects, &[Y, Y, Y], NONE),
     row(("recursive", "-r"), Protects, &[Y, Y, Y], NONE),
     row(("limit", "-l"), Protects, &[Y, Y, Y], NONE),
+    row(("rate", "--rate"), Protects, &[Y, Y, Y], NONE),
     row(("bytes", "-B"), Convenience, &[Y, Y, Y], NONE),
     row(("requests", "-R"), Convenience, &[Y, Y, Y], NONE),
     row(("extra", "-X"), Convenience, &[Y, Y, Y], NONE),

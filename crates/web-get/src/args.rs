@@ -10,7 +10,9 @@ use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
-use hikyaku_units::{ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_timeout};
+use hikyaku_units::{
+    ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_limit, parse_timeout,
+};
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -60,8 +62,11 @@ pub struct GetArgs {
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Adaptive, conflicts_with = "connections")]
     pub(crate) tuner: Rule,
     /// At most this rate for all connections together, as in curl: 500k and 10M are bytes a second, 100mbit is bits
-    #[arg(long, value_name = "RATE", value_parser = limit)]
+    #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with = "rate")]
     pub(crate) limit_rate: Option<Rate>,
+    /// At most this rate for all connections together (300mbit, 10MB)
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    pub(crate) rate: Option<Rate>,
     /// A header for each request, to the servers of the URLs but not to where they redirect; may be repeated
     #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = header)]
     pub(crate) header: Vec<(String, String)>,

@@ -46,7 +46,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let client = Client::new(args.settings()?)?;
     let shows = Show::all(args.audience(), args.jobs as usize);
     let totals = Arc::clone(&shows[0].totals);
-    let command = Command { args, client, limit: Limit::new(args.limit_rate), stop };
+    let command = Command { args, client, limit: Limit::new(args.rate.or(args.limit_rate)), stop };
     let screen = Screen::new(Arc::clone(&totals));
     for note in notes {
         totals.remark(note);

@@ -33,6 +33,7 @@ const ROWS: &[Row] = &[
     row(("max_connections", "--max-connections"), Protects, &[Y, Y], LEAVE),
     row(("tuner", "--tuner"), Convenience, &[Y, N], ONE),
     row(("limit_rate", "--limit-rate"), Protects, &[Y, Y], LEAVE),
+    row(("rate", "--rate"), Protects, &[Y, Y], LEAVE),
     row(("header", "-H"), Protects, &[Y, Y], LEAVE),
     row(("user_agent", "-A"), Protects, &[Y, Y], LEAVE),
     row(("user", "-u"), Protects, &[Y, Y], LEAVE),

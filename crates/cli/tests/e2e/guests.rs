@@ -15,8 +15,8 @@ use Answer::{Idle, Try};
 
 /// A command with the option of another program, and what is answered.
 const CASES: [(&str, Answer); 27] = [
-    ("cp --bwlimit 1000 a b", Try("-l 80m, for 10 MB/s")),
-    ("cp --limit-rate 1m a b", Try("-l 80m, for 10 MB/s")),
+    ("cp --bwlimit 1000 a b", Try("--rate 10MB")),
+    ("cp --limit-rate 1m a b", Try("--rate 10MB")),
     ("cp --delete a b", Try("hikyaku sync -r --delete")),
     ("cp -e ssh a b", Try("-S PROGRAM, -P PORT or -o OPTION")),
     ("sync -aH a b", Try("leave it out")),
@@ -45,7 +45,7 @@ const CASES: [(&str, Answer); 27] = [
     ("proxy -l anna -D 0 nosuch.invalid", Try("USER@HOST")),
     ("cp --nosuch a b", Try("hikyaku help cp")),
     ("cp --excluded=x a b", Try("--exclude")),
-    ("sftp --rat 1m h", Try("hikyaku help sftp")),
+    ("sftp --rat 1m h", Try("--rate")),
     ("lab run --los=1% -- true", Try("--loss")),
     ("doctor --jsn", Try("--json")),
 ];

@@ -88,7 +88,7 @@ impl LimitedBy {
             Self::Link => "limited by the link",
             Self::Source => "limited by the source",
             Self::Target => "limited by the target",
-            Self::Limit => "limited by -l",
+            Self::Limit => "limited by --rate",
         }
     }
 }

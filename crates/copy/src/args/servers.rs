@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Daemons ('hikyaku serve')")]
 pub(crate) struct ServersArgs {
-    /// Each server sends or gets at most this much; -l is for all of them together
+    /// Each server sends or gets at most this much; --rate is for all of them together
     #[arg(long, value_name = "RATE", value_parser = parse_limit)]
     server_rate: Option<Rate>,
     /// Files that go to one server at once, each on a stream of its own, from 1 to 4 (3)
@@ -31,7 +31,7 @@ impl CopyArgs {
         let usual = ClientParameters::default();
         Parameters {
             client: ClientParameters {
-                rate: self.scp.limit,
+                rate: self.rate(),
                 window: self.transport.window,
                 streams: given.streams.map_or(usual.streams, usize::from),
                 pause: given.pause.unwrap_or(usual.pause),

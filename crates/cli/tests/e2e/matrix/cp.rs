@@ -103,7 +103,7 @@ impl Ends for Rig {
 
     fn value(&self, row: &Row) -> &'static str {
         match row.id {
-            "limit" | "server_rate" => "1g",
+            "limit" | "rate" | "server_rate" => "1g",
             "ssh_port" => "22",
             "identity" | "ssh_config" | "files_from" | "remote_path" => "list",
             "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
