@@ -1,5 +1,5 @@
-//! The options that all commands have from one definition, beside those of the programs whose habits they follow. A command
-//! that lacks one of them refuses it with the reason.
+//! The options that all commands have from one definition, beside those of the programs whose habits they follow. A
+//! command that lacks one of them refuses it with the reason.
 
 /// An option of hikyaku's own.
 #[derive(Clone, Copy, Debug)]
