@@ -68,7 +68,7 @@ pub struct Job<'a> {
     pub writing: Writing,
     /// Whether the hashes of the files are wanted.
     pub hashes: Hashes,
-    /// What a file has to be, beside what its server has proven.
+    /// A condition for each file before it gets its name.
     pub expected: Option<&'a dyn Expected>,
     /// What happens to the other files when one fails.
     pub after_failure: AfterFailure,
@@ -80,7 +80,7 @@ pub struct Job<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What a file has to be, such as one with a digest that its user knows.
+/// A condition for files, such as a digest that the user knows.
 pub trait Expected: Sync {
     /// Whether this file, which has come whole, is the expected one. `read` reads bytes of it at an offset. A file that is not
     /// gets no name, and stays for the next run if that continues it.
@@ -144,7 +144,7 @@ pub enum Taking {
     InOrder,
 }
 
-/// What came of it.
+/// The result of a transfer.
 #[derive(Debug, Default)]
 pub struct Fetched {
     /// Files that were fetched and have their names.

@@ -117,7 +117,7 @@ pub(crate) fn fetched_from(
     fetched_over((servers, &[]), census, target, meter, parameters)
 }
 
-/// The same by connections of which a number is used.
+/// The same by pools of connections.
 pub(crate) fn fetched_by(
     servers: &[Arc<dyn Fetcher>],
     pools: &[Pool<'_>],

@@ -16,9 +16,13 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fetcher;
 mod found;
+mod mirrors;
 mod open;
 mod shared;
+mod standing;
 mod store;
 
+pub use mirrors::{Hearing, Mirrors};
 pub use store::{Conduct, HttpStore, OpenError};

@@ -2,14 +2,14 @@
 
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
-use hikyaku_http::{Answer, Attempts, Fault, First, Known, Parts, Proof, Source};
+use hikyaku_http::{Answer, Attempts, Fault, First, Known, Parts, Proof, Source, Stop};
 use hikyaku_store::{ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Bytes that are read at once.
-const BUFFER_BYTES: usize = 256 << 10;
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that is open for reading.
 pub(crate) struct HttpOpen {
@@ -20,10 +20,20 @@ pub(crate) struct HttpOpen {
     found: Found,
     /// The server sends no ranges, or none that are known to be of one version: each answer is the whole file.
     is_whole: AtomicBool,
+    no_ranges: NoRanges,
     /// A caller has bytes of the file.
     is_begun: AtomicBool,
     /// An answer with unread bytes, at first that of the request which opened the file.
     reading: Mutex<Option<Reading>>,
+}
+
+/// The reaction to a whole file in place of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoRanges {
+    /// Each answer is read from its beginning.
+    Skipped,
+    /// The request fails.
+    Refused,
 }
 
 impl HttpOpen {
@@ -34,15 +44,20 @@ impl HttpOpen {
         source: Source,
         first: First,
     ) -> Option<Self> {
-        let total = first.offer.total?;
-        let found = found::file(&first.offer, &source.place.current(), shared.begin);
-        let known = found::known(first.offer);
-        let is_whole = known.offer.parts == Parts::Refused || known.proof == Proof::None;
-        // A part of a file without a version is of use only if it is the whole.
-        let rest = first.range.unwrap_or(0..total);
-        let is_used = !is_whole || rest == (0..total);
-        let connection = first.answer.connection;
-        let reading = is_used.then_some(Reading { connection, rest });
+        let known = found::known(first.offer.clone());
+        Self::of(shared, (path, source), known, (Some(first), NoRanges::Skipped))
+    }
+
+    /// A file that is known, and the server's own first answer. `None`: the size is not known.
+    pub(crate) fn of(
+        shared: &Arc<Shared>,
+        (path, source): (&StorePath, Source),
+        known: Known,
+        (first, no_ranges): (Option<First>, NoRanges),
+    ) -> Option<Self> {
+        let total = known.offer.total?;
+        let found = found::file(&known.offer, &source.place.current(), shared.begin);
+        let is_whole = is_whole(&known);
         let open = Self {
             shared: shared.clone(),
             path: path.clone(),
@@ -50,11 +65,17 @@ impl HttpOpen {
             known,
             found,
             is_whole: AtomicBool::new(is_whole),
+            no_ranges,
             is_begun: AtomicBool::new(false),
             reading: Mutex::default(),
         };
-        if let Some(reading) = reading {
-            open.put_back(reading);
+        if let Some(First { answer, range, .. }) = first {
+            shared.note(&answer.connection);
+            // A part of a file without a version is of use only if it is the whole.
+            let rest = range.unwrap_or(0..total);
+            if !is_whole || rest == (0..total) {
+                open.put_back(Reading { connection: answer.connection, rest });
+            }
         }
         Some(open)
     }
@@ -68,19 +89,19 @@ impl HttpOpen {
         }
     }
 
-    /// Passes the bytes of one answer to `each`, from `at` to `end` or to the end of the answer.
-    fn pass(
+    /// Passes the bytes of one answer to `each`, from `at` to `end` or to the end of the answer, at most `most` at once.
+    pub(crate) fn pass(
         &self,
         at: &mut u64,
         end: u64,
+        (most, stop): (usize, &Stop),
         each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> std::result::Result<ControlFlow<()>, Fault> {
-        let mut reading = self.reading(*at, end)?;
+        let mut reading = self.reading(*at, end, stop)?;
         let end = end.min(reading.rest.end);
-        let mut buffer =
-            vec![0; usize::try_from(end - *at).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES)];
+        let mut buffer = vec![0; usize::try_from(end - *at).unwrap_or(most).min(most)];
         while *at < end {
-            let room = usize::try_from(end - *at).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES);
+            let room = usize::try_from(end - *at).unwrap_or(most).min(most);
             let length = read(&mut reading, &mut buffer[..room])?;
             *at += length as u64;
             self.is_begun.store(true, Ordering::Relaxed);
@@ -97,31 +118,38 @@ impl HttpOpen {
     }
 
     /// An answer whose next byte is that at `at`.
-    fn reading(&self, at: u64, end: u64) -> std::result::Result<Reading, Fault> {
-        let (client, stop) = (&self.shared.client, self.shared.stop());
+    fn reading(&self, at: u64, end: u64, stop: &Stop) -> std::result::Result<Reading, Fault> {
+        let client = &*self.shared.client;
         if !self.is_whole.load(Ordering::Relaxed) {
             let kept = lock(&self.reading).take_if(|reading| reading.rest.start == at);
-            if let Some(reading) = kept {
+            if let Some(mut reading) = kept {
+                reading.connection.end_with(stop);
                 return Ok(reading);
             }
-            let kept = self.shared.kept();
+            let kept = self.shared.kept(stop);
             match self.source.part(client, kept, &(at..end), &self.known, stop) {
-                Err(Fault::NoRanges) => self.is_whole.store(true, Ordering::Relaxed),
+                Err(Fault::NoRanges) if self.no_ranges == NoRanges::Skipped => {
+                    self.is_whole.store(true, Ordering::Relaxed)
+                }
                 part => {
                     let (Answer { connection, .. }, rest) = part?;
+                    self.shared.note(&connection);
                     return Ok(Reading { connection, rest });
                 }
             }
         }
         let kept = lock(&self.reading).take_if(|reading| reading.rest.start <= at);
         let mut reading = match kept {
-            Some(reading) => reading,
+            Some(mut reading) => {
+                reading.connection.end_with(stop);
+                reading
+            }
             // Nothing would show whether another answer has the same version.
             None if self.known.proof == Proof::None && self.is_begun.load(Ordering::Relaxed) => {
                 return Err(Fault::Changed);
             }
             None => {
-                let (answer, offer) = self.source.whole(client, self.shared.kept(), stop)?;
+                let (answer, offer) = self.source.whole(client, self.shared.kept(stop), stop)?;
                 self.known.offer.check_whole(&offer, self.known.proof)?;
                 Reading { connection: answer.connection, rest: 0..self.found.size }
             }
@@ -133,6 +161,11 @@ impl HttpOpen {
         }
         Ok(reading)
     }
+}
+
+/// Whether each answer is the whole file.
+pub(crate) fn is_whole(known: &Known) -> bool {
+    known.offer.parts == Parts::Refused || known.proof == Proof::None
 }
 
 /// Reads the next bytes of an answer.
@@ -172,7 +205,7 @@ impl Open for HttpOpen {
         let mut attempts = Attempts::new(self.shared.conduct.retry);
         while at < end {
             let before = at;
-            let fault = match self.pass(&mut at, end, each) {
+            let fault = match self.pass(&mut at, end, (BUFFER_BYTES, self.shared.stop()), each) {
                 Ok(ControlFlow::Continue(())) => continue,
                 Ok(ControlFlow::Break(())) => break,
                 Err(fault) => fault,

@@ -6,8 +6,8 @@ use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, St
 use hikyaku_store::{ErrorKind, StorePath, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Connections that stay open without a request.
 const IDLE_MAX: usize = 64;
@@ -15,7 +15,7 @@ const IDLE_MAX: usize = 64;
 const PLACES_MAX: usize = 1024;
 
 pub(crate) struct Shared {
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     pub(crate) conduct: Conduct,
     /// The root.
     pub(crate) dir: Url,
@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) begin: Time,
     places: Mutex<BTreeMap<StorePath, Place>>,
     idle: Mutex<Vec<Connection>>,
+    /// The shortest time in which TCP connected.
+    round_trip: Mutex<Option<Duration>>,
 }
 
 /// An answer of which a part has been read.
@@ -36,7 +38,7 @@ pub(crate) struct Reading {
 
 impl Shared {
     pub(crate) fn new(
-        client: Client,
+        client: Arc<Client>,
         conduct: Conduct,
         dir: Url,
         file: (StorePath, Place),
@@ -44,7 +46,8 @@ impl Shared {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let secs = i64::try_from(since.as_secs()).unwrap_or_default();
         let (begin, places, idle) = (Time { secs, nanos: 0 }, Mutex::default(), Mutex::default());
-        Self { client, conduct, dir, file, begin, places, idle }
+        let round_trip = Mutex::default();
+        Self { client, conduct, dir, file, begin, places, idle, round_trip }
     }
 
     pub(crate) const fn stop(&self) -> &Stop {
@@ -68,9 +71,27 @@ impl Shared {
         place
     }
 
-    /// An idle connection.
-    pub(crate) fn kept(&self) -> Option<Connection> {
-        lock(&self.idle).pop()
+    /// An idle connection, whose waits `stop` ends.
+    pub(crate) fn kept(&self, stop: &Stop) -> Option<Connection> {
+        let mut kept = lock(&self.idle).pop()?;
+        kept.end_with(stop);
+        Some(kept)
+    }
+
+    /// Closes an idle connection.
+    pub(crate) fn close_one(&self) {
+        lock(&self.idle).pop();
+    }
+
+    /// Notes the round-trip time of a connection.
+    pub(crate) fn note(&self, connection: &Connection) {
+        let (rtt, mut least) = (connection.rtt(), lock(&self.round_trip));
+        *least = Some(least.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// The shortest round-trip time of its connections.
+    pub(crate) fn round_trip(&self) -> Duration {
+        lock(&self.round_trip).unwrap_or_default()
     }
 
     /// Keeps a connection whose answer has been read to its end.
@@ -97,7 +118,7 @@ impl Shared {
         let source = Source::new(self.place(path));
         let mut attempts = Attempts::new(self.conduct.retry);
         loop {
-            match source.first(&self.client, self.kept(), bytes, self.stop()) {
+            match source.first(&self.client, self.kept(self.stop()), bytes, self.stop()) {
                 Ok(first) => return Ok((source, first)),
                 Err(fault) => self.pause(&mut attempts, &fault)?,
             }

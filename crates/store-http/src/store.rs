@@ -1,14 +1,15 @@
 //! The store, and its operations on names.
 
 use crate::error::kind_of;
+use crate::fetcher::{Answers, Server};
 use crate::found;
 use crate::open::HttpOpen;
 use crate::shared::Shared;
 use hikyaku_http::{Client, Fault, NamedBy, Place, Source, Stop, Url, name};
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Found,
-    Kind, Latency, Make, Open, Page, Replace, Result, Space, Store, StorePath, Token, Versions,
-    Writes, doing,
+    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Fetcher,
+    Found, Kind, Latency, Make, Open, Page, Replace, Result, Space, Store, StorePath, Token,
+    Versions, Writes, doing,
 };
 use hikyaku_units::RetryPolicy;
 use std::ops::ControlFlow;
@@ -22,6 +23,8 @@ const FIRST_BYTES: u64 = 1 << 20;
 pub struct HttpStore {
     shared: Arc<Shared>,
     versions: Versions,
+    /// The connections of fetchers know what became of earlier requests.
+    server: Arc<Server>,
 }
 
 /// The conduct of a store after failures, and at the end of a command.
@@ -73,10 +76,13 @@ impl HttpStore {
         let named = name(first.offer.disposition.as_deref(), &url);
         let path = named.and_then(|name| StorePath::ROOT.join(&name).ok());
         let path = path.ok_or_else(|| OpenError::Nameless(url.clone()))?;
-        let shared = Shared::new(client, conduct, url.dir(), (path.clone(), source.place));
-        let versions = found::versions(&first.offer);
+        let shared =
+            Shared::new(Arc::new(client), conduct, url.dir(), (path.clone(), source.place));
+        let (versions, shared) = (found::versions(&first.offer), Arc::new(shared));
+        let answers = Answers::of(&found::known(first.offer.clone()));
         shared.keep_after(first);
-        Ok((Self { shared: Arc::new(shared), versions }, path))
+        let server = Arc::new(Server::of_store(&shared, answers));
+        Ok((Self { shared, versions, server }, path))
     }
 
     fn find(&self, doing: Doing<'_>) -> Result<Found> {
@@ -172,6 +178,10 @@ impl Store for HttpStore {
 
     fn places(&self, _path: &StorePath) -> Result<Vec<hikyaku_store::Place>> {
         Ok(Vec::new())
+    }
+
+    fn own_fetchers(&self, count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
+        Ok(self.server.fetchers(count))
     }
 
     fn sync(&self, _dirs: &[StorePath]) -> Result<()> {

@@ -93,11 +93,11 @@ pub struct FetcherTraits {
     pub small_bytes: u64,
     /// The cost of cutting a request.
     pub cutting: Cutting,
-    /// Who finds the number of connections to its server.
+    /// The choice of the number of connections to its server.
     pub connections: ConnectionCount,
 }
 
-/// Who finds the number of connections to a server.
+/// The choice of the number of connections to a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionCount {
     /// The channel.

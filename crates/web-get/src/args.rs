@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::fetch::Conduct;
+use crate::download::Conduct;
 use crate::guests::Guests;
 use crate::outcome::logins;
 use anyhow::{Context, Result};

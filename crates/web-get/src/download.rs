@@ -1,36 +1,28 @@
 //! A file, from the first question to its name.
 
-use crate::fetch::{Conduct, Ready, Unfetched};
-use crate::journal::{Attempt, Journal};
 use crate::links::mirrors;
 use crate::metalink::Expect;
 use crate::names::Names;
-use crate::outcome::error_of;
+use crate::outcome::{Damaged, error_of};
 use crate::output::Output;
-use crate::ranges::Board;
 use crate::show::Show;
-use crate::standing::Fate;
-use crate::stream::Streamed;
-use crate::target::{Existing, within};
-use crate::verify::{Verdict, verify};
-use anyhow::{Result, bail};
-use begun::{is_complete, made, open, partial};
+use crate::target::{Existing, Spot};
+use anyhow::{Error, Result, bail};
 use first::{ask, known};
-use hikyaku_console::{At, ExitCode, Kept, with_remedy};
-use hikyaku_fs::{Draft, FilePlace, Name};
-use hikyaku_http::{
-    Answer, Client, Fault, Known, NamedBy, Offer, Place, Proof, Source, Stop, Url, name,
-};
-use hikyaku_transfer::{Limit, missing};
+use hikyaku_console::{At, ExitCode, with_remedy};
+use hikyaku_fs::Name;
+use hikyaku_http::{Client, Fault, NamedBy, Offer, Place, Proof, Source, Stop, Url, name};
+use hikyaku_transfer::Limit;
 use hikyaku_tuner::Tuner;
+use hikyaku_units::RetryPolicy;
+use ranged::Ranged;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-mod begun;
 mod first;
 mod piped;
-mod repair;
+mod ranged;
 
 /// How often a file that changes on its server is begun anew.
 const RESTARTS_MAX: u32 = 3;
@@ -58,8 +50,8 @@ pub(crate) enum Naming {
 
 /// The parts that all downloads of a command share.
 pub(crate) struct Tools<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) limit: &'a Limit,
+    pub(crate) client: &'a Arc<Client>,
+    pub(crate) limit: &'a Arc<Limit>,
     pub(crate) show: &'a Show,
     pub(crate) conduct: Conduct,
     pub(crate) existing: Existing,
@@ -92,6 +84,15 @@ impl Tools<'_> {
         });
     }
 
+    /// Corrects the bytes of the file that an earlier attempt has left.
+    fn set_kept(&self, bytes: u64) {
+        let before = self.added.get();
+        self.added.set(Added { kept_bytes: bytes, ..before });
+        self.show.count(|counts| {
+            counts.kept_bytes = counts.kept_bytes.saturating_sub(before.kept_bytes) + bytes;
+        });
+    }
+
     /// The file is begun anew.
     fn subtract_all(&self) {
         let less = self.added.take();
@@ -111,17 +112,26 @@ enum How {
     AsStream,
 }
 
-/// A download by ranges.
-struct Ranged<'a> {
-    tools: &'a Tools<'a>,
-    sources: &'a [Source],
-    known: &'a Known,
-    expect: &'a Expect,
-    draft: &'a Draft,
-    journal: &'a Journal,
-    fates: Vec<Fate>,
-    board: Board,
-    tuner: Tuner,
+/// Why a file was not fetched.
+#[derive(Debug)]
+pub(crate) enum Unfetched {
+    /// No server is left that gives the rest.
+    Fault(Fault),
+    /// This end cannot go on.
+    Local(Error),
+}
+
+/// How a download behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conduct {
+    /// Connections at most.
+    pub(crate) cap: u32,
+    /// Failures of a source in a row before it is given up.
+    pub(crate) retries: u32,
+    /// The same of a port where nobody listens, if that is the first that is heard of a server.
+    pub(crate) retries_of_closed_port: u32,
+    /// The waits between two attempts that no server has asked for.
+    pub(crate) retry: RetryPolicy,
 }
 
 /// Fetches a file.
@@ -164,83 +174,32 @@ pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
 fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let local = Unfetched::Local;
     let mut sources = job.sources();
-    let mut fates = vec![Fate::Used; sources.len()];
-    let (source, first) = ask(tools, &sources, &mut fates, &job.expect)?;
+    let mut used = vec![true; sources.len()];
+    let (source, first) = ask(tools, &sources, &mut used, &job.expect)?;
     let spot = spot(job, &first.offer, &sources[source].place.first).map_err(local)?;
-    let _taken = tools.names.take(&spot.name).map_err(local)?;
-    let journal = Journal::of(&spot).map_err(local)?;
+    let _taken = tools.names.take(&spot.place.name).map_err(local)?;
     let (known, expect) = known(&first.offer, &job.expect);
-    if is_complete(tools, &spot, &journal, (&known, &expect)).map_err(local)? {
-        journal.remove().map_err(local)?;
-        tools.show.count(|counts| counts.files += 1);
-        return Ok(());
-    }
-    tools.existing.check(&spot).map_err(local)?;
     if !expect.digests.is_empty() {
         let more = mirrors(&first.answer.head, &job.urls);
-        fates.extend(more.iter().map(|_| Fate::Used));
+        used.extend(more.iter().map(|_| true));
         sources.extend(more.into_iter().map(|url| Source::new(Place::new(url, NamedBy::Other))));
     }
-    let urls: Vec<Url> = sources.iter().map(|source| source.place.first.clone()).collect();
-    let is_in_parts = how == How::InParts && known.proof != Proof::None;
-    match (first.range.clone(), known.offer.total.filter(|_| is_in_parts)) {
-        (Some(range), Some(total)) => {
-            let (draft, have) =
-                open(tools, &spot, &journal, &urls, (&known, total)).map_err(local)?;
-            let ranges: Vec<_> = have.iter().map(|piece| piece.range.clone()).collect();
-            let left = missing(0..total, &ranges);
-            let bytes: u64 = left.iter().map(|range| range.end - range.start).sum();
-            tools.add(Added { total_bytes: total, kept_bytes: total - bytes });
-            let mut ranged = Ranged {
-                tools,
-                sources: &sources,
-                known: &known,
-                expect: &expect,
-                draft: &draft,
-                journal: &journal,
-                fates,
-                board: Board::new(left, have),
-                tuner: (tools.tuner)(),
-            };
-            let ready = Ready { answer: first.answer, range, source };
-            let done = ranged.run(ready, total);
-            let done =
-                done.and_then(|()| draft.set_length(total).map_err(|error| local(error.into())));
-            if let Err(error) = done {
-                if is_useless(&error) {
-                    draft.discard();
-                    let _ = journal.remove();
-                }
-                return Err(match error {
-                    Unfetched::Fault(Fault::Stopped) if ranged.is_resumable() => {
-                        local(Kept::Everything.into())
-                    }
-                    error => error,
-                });
-            }
-            tools.existing.finish(&spot, &draft, &journal).map_err(local)?;
+    let is_in_parts = how == How::InParts && known.proof != Proof::None && first.range.is_some();
+    // A small file comes with the first answer. It is asked for again only if there are other servers to ask.
+    let is_there = |total: u64| sources.len() == 1 && first.range == Some(0..total);
+    match known.offer.total.filter(|total| is_in_parts && !is_there(*total)) {
+        Some(total) => {
+            let what = (&known, &expect, total);
+            Ranged::new(tools, &spot, (sources, &used), what, (source, first))
+                .map_err(local)?
+                .run()?;
         }
-        (range, _) => {
-            let source = &sources[source];
-            let is_whole = range.is_none_or(|range| Some(range.end) == first.offer.total);
-            // The server does not tell the size, or not which version of the file a part is of.
-            let answer = is_whole.then_some((first.answer, first.offer.total));
-            stream(tools, &spot, &journal, (source, answer), &expect)?;
+        None => {
+            piped::stream(tools, &spot, (&sources[source], first), (&known, &expect))?;
         }
     }
-    journal.remove().map_err(local)?;
     tools.show.count(|counts| counts.files += 1);
     Ok(())
-}
-
-/// Whether what was fetched is of no use for a later attempt.
-fn is_useless(error: &Unfetched) -> bool {
-    match error {
-        Unfetched::Fault(fault) => {
-            matches!(fault, Fault::Changed | Fault::Unrecognised | Fault::NoRanges)
-        }
-        Unfetched::Local(error) => error.chain().any(|link| link.is::<crate::outcome::Damaged>()),
-    }
 }
 
 impl Job {
@@ -251,17 +210,9 @@ impl Job {
     }
 }
 
-impl Ranged<'_> {
-    /// Whether a later attempt can resume this one.
-    fn is_resumable(&self) -> bool {
-        let has_version = self.known.offer.version.if_range.is_some();
-        (has_version || self.known.proof == Proof::Digest) && !self.board.there().is_empty()
-    }
-}
-
-fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<FilePlace> {
+fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
     match &job.naming {
-        Naming::Path(path) => Ok(FilePlace::of(path)?),
+        Naming::Path(path) => Spot::of(path),
         Naming::Output(_) => bail!("an output has no name"),
         Naming::Within(dir, told) => {
             let name = told.clone().or_else(|| name(offer.disposition.as_deref(), url));
@@ -269,59 +220,26 @@ fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<FilePlace> {
                 let text = format!("{url} has no name that a file could have");
                 with_remedy(ExitCode::WillFail.error(text), Some("-o FILE"))
             })?;
-            within(dir, name)
+            Spot::within(dir, name)
         }
     }
 }
 
-/// Fetches a file from a server that gives no parts. Nothing of it can be kept for a later attempt.
-fn stream(
-    tools: &Tools<'_>,
-    spot: &FilePlace,
-    journal: &Journal,
-    (source, answer): (&Source, Option<(Answer, Option<u64>)>),
-    expect: &Expect,
-) -> Result<(), Unfetched> {
-    let total = source.offer().and_then(|offer| offer.total);
-    let prepare = || -> Result<Draft> {
-        if let Some(earlier) = journal.earlier()
-            && let Some(draft) = spot.take_up(&earlier.partial)?
-        {
-            draft.discard();
+/// The error for a file that no server has as it should be. `fate`: what became of the bytes.
+fn damaged(expect: &Expect, fate: &str) -> Damaged {
+    let function = expect.digests.first().map(|digest| format!(" {}", digest.function));
+    Damaged(format!(
+        "what was fetched does not have the{} that it should have; it was {fate}",
+        function.unwrap_or_else(|| " digests of its pieces".to_owned())
+    ))
+}
+
+/// Whether a file has the size that it should have.
+fn check_size(size: u64, expect: &Expect) -> Result<()> {
+    match expect.size {
+        Some(expected) if expected != size => {
+            Err(Damaged(format!("the file has {size} bytes in place of {expected}")).into())
         }
-        let name = partial(spot, None)?;
-        let version = source.offer().and_then(|offer| offer.version.if_range);
-        let attempt = Attempt { version, partial: name.as_bytes().to_vec(), ..Attempt::default() };
-        made(spot, journal, (attempt, name), None)
-    };
-    let draft = prepare().map_err(Unfetched::Local)?;
-    tools.add(Added { total_bytes: total.unwrap_or(0), kept_bytes: 0 });
-    let streamed = Streamed {
-        client: tools.client,
-        source,
-        draft: &draft,
-        limit: tools.limit,
-        show: tools.show,
-        conduct: tools.conduct,
-        stop: tools.interrupted,
-    };
-    let done = streamed.run(answer).and_then(|size| {
-        if total.is_none() {
-            tools.add(Added { total_bytes: size, kept_bytes: 0 });
-        }
-        let check = || -> Result<()> {
-            draft.set_length(size)?;
-            repair::check_size(size, expect)?;
-            match verify(&draft, size, expect)? {
-                Verdict::Right => tools.existing.finish(spot, &draft, journal),
-                _ => Err(repair::damaged(expect, "removed").into()),
-            }
-        };
-        check().map_err(Unfetched::Local)
-    });
-    if done.is_err() {
-        draft.discard();
-        let _ = journal.remove();
+        _ => Ok(()),
     }
-    done
 }

@@ -43,10 +43,11 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     check(args, output.as_deref())?;
     let way = if output.is_some() { Way::WebToOutput } else { Way::FromWeb };
     let notes = TABLE.check(&args.given, &[way])?;
-    let client = Client::new(args.settings()?)?;
+    let client = Arc::new(Client::new(args.settings()?)?);
     let shows = Show::all(args.audience(), args.jobs as usize);
     let totals = Arc::clone(&shows[0].totals);
-    let command = Command { args, client, limit: Limit::new(args.rate.or(args.limit_rate)), stop };
+    let command =
+        Command { args, client, limit: Arc::new(Limit::new(args.rate.or(args.limit_rate))), stop };
     let screen = Screen::new(Arc::clone(&totals));
     for note in notes {
         totals.remark(note);
@@ -81,8 +82,8 @@ fn check(args: &GetArgs, output: Option<&Output>) -> Result<()> {
 /// The parts that all downloads of a command share.
 struct Command<'a> {
     args: &'a GetArgs,
-    client: Client,
-    limit: Limit,
+    client: Arc<Client>,
+    limit: Arc<Limit>,
     stop: Stop,
 }
 

@@ -1,18 +1,10 @@
 //! Whether a file that is complete is the right one, and which parts of it to fetch again.
-//!
-//! With digests of pieces, the pieces that are wrong are known, and a mirror is known to have lied if all of a wrong
-//! piece came from it. With a digest of the whole file only, one mirror after the other is left out: what came from it
-//! is fetched from the others. If one mirror lied, this ends with the right file.
 
 use crate::metalink::{Expect, Pieces};
-use crate::ranges::Piece;
 use aws_lc_rs::digest::Context;
-use hikyaku_fs::{Draft, FsError};
 use hikyaku_http::Digest;
+use std::collections::BTreeSet;
 use std::ops::Range;
-
-/// Bytes that are read at once.
-const READ_BYTES: usize = 1 << 20;
 
 /// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,26 +15,6 @@ pub(crate) enum Verdict {
     Wrong(Vec<Range<u64>>),
     /// The whole has another digest than this one.
     Differs(Digest),
-}
-
-/// Checks a file of `size` bytes.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn verify(draft: &Draft, size: u64, expect: &Expect) -> Result<Verdict, FsError> {
-    let mut sums = Sums::new(Some(size), expect);
-    if sums.is_empty() {
-        return Ok(Verdict::Right);
-    }
-    let mut buffer = vec![0; READ_BYTES];
-    let mut at = 0;
-    while at < size {
-        let length = (size - at).min(READ_BYTES as u64) as usize;
-        draft.read_exact_at(at, &mut buffer[..length])?;
-        sums.update(&buffer[..length]);
-        at += length as u64;
-    }
-    Ok(sums.verdict(size))
 }
 
 /// The digests of a file that is read from its beginning to its end.
@@ -60,7 +32,8 @@ impl<'a> Sums<'a> {
         Self { whole, pieces }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether nothing is expected.
+    pub(crate) fn is_empty(&self) -> bool {
         self.whole.is_empty() && self.pieces.is_none()
     }
 
@@ -134,18 +107,12 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The sources that a wrong part is known to come from: all of it came from one.
-pub(crate) fn liars(wrong: &[Range<u64>], there: &[Piece]) -> Vec<usize> {
-    let source = |part: &Range<u64>| {
-        let is_in = |piece: &&Piece| piece.range.start < part.end && piece.range.end > part.start;
-        let mut sources = there.iter().filter(is_in).map(|piece| piece.source);
-        let first = sources.next()?;
-        sources.all(|other| other == first).then_some(first)
-    };
-    let mut liars: Vec<usize> = wrong.iter().filter_map(source).collect();
-    liars.sort_unstable();
-    liars.dedup();
-    liars
+/// The sources of wrong parts. `origin` returns the source of a whole part, if it has only one.
+pub(crate) fn liars(
+    wrong: &[Range<u64>],
+    origin: impl Fn(&Range<u64>) -> Option<usize>,
+) -> BTreeSet<usize> {
+    wrong.iter().filter_map(origin).collect()
 }
 
 /// Which of `count` sources to use in further attempts, one attempt after the other: all but one each, then one alone.
@@ -166,17 +133,6 @@ pub(crate) fn attempts(count: usize) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
     use hikyaku_http::Function;
-
-    #[test]
-    fn a_piece_that_came_from_one_source_tells_who_lied() {
-        let there = [
-            Piece { range: 0..15, source: 0 },
-            Piece { range: 15..30, source: 1 },
-            Piece { range: 30..40, source: 2 },
-        ];
-        assert_eq!(liars(&[0..10, 10..20, 20..30], &there), [0, 1]);
-        assert!(liars(&[10..20], &there).is_empty());
-    }
 
     #[test]
     fn one_liar_is_left_out_and_then_each_is_tried_alone() {

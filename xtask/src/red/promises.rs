@@ -135,16 +135,6 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "files_of_the_kernel_have_no_size_and_empty_files_have",
     ),
     weak(
-        "journals, of get",
-        "crates/web-get/src/journal.rs",
-        (
-            "trust(&file, Owners::User, Others::Read).ok()?;",
-            "let _ = trust(&file, Owners::User, Others::Read);",
-        ),
-        GET,
-        "a_journal_that_others_may_have_written_is_not_believed",
-    ),
-    weak(
         "changes of a mount, a name",
         CHANGES,
         ("at.under_way == 0 && at.name <= sent;", "at.under_way == 0 || at.name <= sent;"),

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
@@ -82,8 +82,13 @@ fn client(folder: &Path, port: u16) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
     let url = format!("http://127.0.0.1:{port}/f");
     command.args(["get", "--json-lines", "-n", "1", "-o", "f", &url]).current_dir(folder);
-    command.env("XDG_STATE_HOME", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("XDG_STATE_HOME", state_of(folder)).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
+}
+
+/// The state folder of the downloads in a folder.
+fn state_of(folder: &Path) -> PathBuf {
+    folder.with_extension("state")
 }
 
 /// The bytes of an earlier download that the same command uses.
@@ -137,6 +142,7 @@ fn what_is_said_after_a_signal_is_true() {
             let end: serde_json::Value = serde_json::from_str(end).unwrap();
             assert_eq!(end["exit_code"], 128 + signal.as_raw(), "{end}");
             assert_eq!(kept_bytes(&folder, port) > 0, is_kept, "{says:?}: {said}");
+            let _ = fs::remove_dir_all(state_of(&folder));
             let _ = fs::remove_dir_all(&folder);
         }
     }

@@ -190,7 +190,8 @@ fn a_file_of_a_web_server() {
             command
         };
         let files = [(name, bytes.clone())];
-        judge(command, &Wanted { got: &got, files: &files, state: &[] });
+        let state = [folder.join("state/hikyaku/copies"), folder.join("state/hikyaku/begun")];
+        judge(command, &Wanted { got: &got, files: &files, state: &state });
     }
     fs::remove_dir_all(&folder).unwrap();
 }

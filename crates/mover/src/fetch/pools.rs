@@ -24,25 +24,25 @@ const EPOCH_ROUND_TRIPS: u32 = 6;
 /// Connections spend more than this share of their time in writing: the target limits.
 const WRITING_SHARE: f64 = 0.5;
 
-/// Fetchers of a job that are connections to one server, and the rule that says how many of them are used.
+/// Connections to one server, which are fetchers of a job, and the rule for their number.
 pub struct Pool<'a> {
     /// The connections, in the order in which they are used. A fetcher is in one pool at most.
     pub servers: Vec<ServerId>,
     /// The rule, which has measured nothing.
     pub tuner: Tuner,
-    /// Hears of each epoch.
+    /// Called after each epoch.
     pub on_epoch: &'a (dyn Fn(&Epoch) + Sync),
 }
 
 impl Pool<'_> {
-    /// Of so many connections, which are all servers of a job, as many are used as bring more.
+    /// A pool of all servers of a job. The number in use grows while goodput grows.
     pub fn tuned(servers: usize) -> Self {
         let cap = u32::try_from(servers).unwrap_or(u32::MAX);
         let options = AdaptiveOptions { cap, ..AdaptiveOptions::default() };
         Self::of_all(servers, Tuner::Adaptive(Adaptive::new(&options)))
     }
 
-    /// All of so many connections are used, as far as their server grants them.
+    /// A pool of all servers of a job, which are all in use, except for those that their server refuses.
     pub fn fixed(servers: usize) -> Self {
         let count = u32::try_from(servers).unwrap_or(u32::MAX);
         Self::of_all(servers, Tuner::Fixed(Fixed::new(count)))
@@ -56,7 +56,7 @@ impl Pool<'_> {
 /// The measurement of one epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// What was measured.
+    /// The bytes, the time and the number of connections.
     pub sample: Sample,
     /// The phase of the tuner that asked for it.
     pub phase: Phase,
@@ -206,7 +206,7 @@ impl Run<'_> {
         }
     }
 
-    /// Measures the pools, and wakes as many connections as their tuners say.
+    /// Measures the pools, and sets the numbers of their connections in use.
     pub(super) fn steer(&self, state: &mut State<'_>) {
         let (now, writing) = (self.now(), self.time_of_writes());
         let State { pools, servers, spread, .. } = state;

@@ -2,6 +2,7 @@
 
 use super::{Fetched, Job};
 use crate::census::File;
+use crate::plan::Plan;
 use crate::target::{Left, Memo, Others, Target, can_be_continued, is_in_place, made_version};
 use hikyaku_job::{Opened, Same};
 use hikyaku_store::{Draft, Found, Store, StorePath, Token, Versions};
@@ -92,6 +93,13 @@ fn discard(store: &dyn Store, path: &StorePath, record: &FileRecord) {
         && let Ok(draft) = store.take_up(path, &token)
     {
         draft.discard();
+    }
+}
+
+impl Plan {
+    /// The version under which the file of this number is recorded in a journal; `None` if it is not.
+    pub fn version_of(&self, file: usize) -> Option<Version> {
+        version(self.files.get(file)?, self.versions)
     }
 }
 

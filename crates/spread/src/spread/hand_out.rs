@@ -152,8 +152,11 @@ impl Spread {
     fn range_bytes(&self, group: usize, first: DataSize, rate: f64) -> u64 {
         let most = first.bytes().max((rate * RANGE_TIME.as_secs_f64()) as u64);
         let group = &self.stock.groups()[group];
-        // Ever smaller shares of what is left keep all of them busy to the end.
-        let share = group.free_bytes() / (2 * u64::from(group.replicas().common(&self.up)).max(1));
+        // Ever smaller shares of what is left keep several connections busy to the end.
+        let share = match u64::from(group.replicas().common(&self.up)) {
+            0 | 1 => group.free_bytes(),
+            several => group.free_bytes() / (2 * several),
+        };
         share.clamp(SEGMENT_BYTES, most.max(SEGMENT_BYTES))
     }
 

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::Instant;
 
-/// What a member that rests sends in this time is not taken back: another request for it would take about as long.
+/// A member that rests keeps the work of this time: another request for the same bytes would take about as long.
 const REST_TIME: Duration = Duration::from_secs(1);
 
 /// Servers of which a number is awake.

@@ -1,16 +1,13 @@
 //! The first answer of a file: the server that gives it, and its offer.
 
-use super::Tools;
-use crate::fetch::Unfetched;
+use super::{Tools, Unfetched};
 use crate::metalink::Expect;
-use crate::standing::Fate;
-use crate::worker::tell_dropped;
-use hikyaku_console::causes;
+use hikyaku_console::{causes, causes_of};
 use hikyaku_http::{Attempts, Fault, First, Known, Offer, Proof, Source};
 use std::time::Duration;
 
-/// Bytes of the first range: enough to be worth a round trip, and few enough that its connection serves again soon.
-const FIRST_BYTES: u64 = 4 << 20;
+/// Bytes of the first range: a small file comes with it, and the first part of any other file.
+const FIRST_BYTES: u64 = 1 << 20;
 
 /// The offer of the server, and the digests and the size that the user expects.
 pub(crate) fn known(offer: &Offer, expect: &Expect) -> (Known, Expect) {
@@ -26,7 +23,7 @@ pub(crate) fn known(offer: &Offer, expect: &Expect) -> (Known, Expect) {
 pub(crate) fn ask(
     tools: &Tools<'_>,
     sources: &[Source],
-    fates: &mut [Fate],
+    used: &mut [bool],
     expect: &Expect,
 ) -> Result<(usize, First), Unfetched> {
     let mut attempts = Attempts::new(tools.conduct.retry);
@@ -34,7 +31,7 @@ pub(crate) fn ask(
         let mut last = Fault::Stopped;
         let mut whole = None;
         for (at, source) in sources.iter().enumerate() {
-            if fates[at] != Fate::Used {
+            if !used[at] {
                 continue;
             }
             match ask_one(tools, source, expect) {
@@ -48,11 +45,11 @@ pub(crate) fn ask(
                 }
                 Err(Fault::Stopped) => return Err(Unfetched::Fault(Fault::Stopped)),
                 Err(fault) => {
-                    let others = fates.iter().filter(|fate| **fate == Fate::Used).count();
+                    let others = used.iter().filter(|is_used| **is_used).count();
                     if !fault.may_pass() && others > 1 {
-                        fates[at] = Fate::Dropped;
-                        let place = source.place.first.to_string();
-                        tell_dropped(tools.show, &place, &fault.into());
+                        used[at] = false;
+                        let (place, why) = (&source.place.first, causes_of(&fault));
+                        tools.show.remark(format!("{place} is not used any more: {why}"));
                     } else {
                         last = fault;
                     }

@@ -1,10 +1,8 @@
-//! Servers that do not say which version of a file they send, and files of other users.
+//! Servers that do not say which version of a file they send.
 
 use crate::server::{Body, Reply, Request, Server};
-use crate::{Folder, check, exists, get, got, payload, sha256};
-use hikyaku_console::ExitCode;
+use crate::{Folder, check, got, payload, sha256};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 const MIB: usize = 1 << 20;
 const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -109,33 +107,4 @@ fn a_file_that_became_shorter_is_begun_anew() {
         got(&folder, &format!("-n 2 -o DIR/a {}", server.url("/a")));
         check(&folder, "a", &new);
     }
-}
-
-#[test]
-fn a_journal_that_others_may_have_written_is_not_believed() {
-    let (folder, content) = (Folder::new(), payload(7, 20 * MIB));
-    let data = content.clone();
-    let server = Server::start(move |request| match request.number {
-        0 => Reply::honest(request, &data, "\"a\""),
-        1 => Reply::honest(request, &data, "\"a\"").body(|bytes| Body::Cut(bytes, MIB)),
-        _ => Reply::status(404),
-    });
-    let line = format!("-n 1 --retries 0 -o DIR/a {}", server.url("/a"));
-    let (code, _) = get(&folder, &line);
-    assert_ne!(code, ExitCode::Success);
-    let journal = folder.path(".a.hikyaku-get");
-    assert!(exists(&journal), "{:?}", folder.names());
-    // What it lists is wrong by now, and anybody may have changed it.
-    let text = fs::read_to_string(&journal).unwrap();
-    let head: Vec<&str> = text.lines().take(5).collect();
-    let planted = format!("{}\n0 {} 0\n", head.join("\n"), content.len());
-    fs::write(&journal, planted).unwrap();
-    fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).unwrap();
-    let again = Server::start({
-        let data = content.clone();
-        move |request| Reply::honest(request, &data, "\"a\"")
-    });
-    got(&folder, &format!("-n 1 -o DIR/a {}", again.url("/a")));
-    let found = fs::read(folder.path("a")).unwrap();
-    assert!(found == content, "what the journal says is not there");
 }

@@ -16,7 +16,7 @@ struct Server {
     rested: AtomicUsize,
 }
 
-/// A connection to a server that accepts so many requests at once.
+/// A connection to a server that accepts a number of requests at once.
 struct Connection {
     fetcher: Arc<dyn Fetcher>,
     server: Arc<Server>,
@@ -44,7 +44,7 @@ impl Fetcher for Connection {
             Err(Unfetched::Full)
         } else {
             server.most.fetch_max(busy, Ordering::SeqCst);
-            // So long that others are asked meanwhile.
+            // Other connections get requests meanwhile.
             thread::sleep(Duration::from_millis(5));
             self.fetcher.ranges(file, ranges, cut, arrived, each)
         };
@@ -83,7 +83,7 @@ impl Fetcher for Connection {
     }
 }
 
-/// Fetches a file of so many MiB by a pool of 8 connections with this rule.
+/// Fetches a file by a pool of 8 connections with this rule. Its size is in MiB.
 fn pooled(mib: usize, tuner: Tuner, accepted: usize, on_epoch: &(dyn Fn(&Epoch) + Sync)) -> Server {
     let (source, target) = (Memory::default(), Arc::new(Memory::default()));
     let bytes = random(1, (mib << 20) + 17);

@@ -14,9 +14,7 @@ pub(crate) struct Standing {
     pub(crate) not_before: Instant,
     /// The time that it has asked for since its last byte.
     pub(crate) waited: Waited,
-    /// Workers that use it.
-    pub(crate) workers: usize,
-    /// Those of them to which bytes flow.
+    /// Connections over which bytes come.
     pub(crate) flowing: usize,
 }
 
@@ -24,16 +22,14 @@ pub(crate) struct Standing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Used,
-    /// For this time: another attempt with other sources is under way.
-    Excluded,
     /// It failed or lied.
     Dropped,
 }
 
 impl Standing {
-    pub(crate) fn new(fate: Fate, now: Instant) -> Self {
-        let (waited, workers, flowing) = (Waited::default(), 0, 0);
-        Self { fate, failures: 0, failed: now, not_before: now, waited, workers, flowing }
+    pub(crate) fn new(now: Instant) -> Self {
+        let (fate, waited) = (Fate::Used, Waited::default());
+        Self { fate, failures: 0, failed: now, not_before: now, waited, flowing: 0 }
     }
 
     /// A request that was begun at this instant failed, and the next one may be sent after `wait` of the number of
@@ -66,7 +62,7 @@ mod tests {
     fn failures_beside_each_other_are_one() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
-        let mut standing = Standing::new(Fate::Used, begin);
+        let mut standing = Standing::new(begin);
         let wait = |failures| RetryPolicy::of_web(Duration::from_secs(1)).wait(failures);
         for _ in 0..10 {
             standing.fail(at(1), at(2), wait);
