@@ -115,7 +115,7 @@ struct Outcome {
     recorder: Option<Arc<Recorder>>,
     /// Files and bytes that earlier attempts have copied.
     earlier: Counts,
-    /// What was kept if the copy ended here.
+    /// The part of the copy that is kept if it ends now.
     kept: Option<Kept>,
     /// Failures that another connection may mend, if one is tried.
     held: Option<Vec<Failed>>,

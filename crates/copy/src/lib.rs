@@ -19,6 +19,7 @@ mod unfinished;
 
 pub use args::CopyArgs;
 pub use hikyaku_job::Patterns;
+pub use hikyaku_mover::{Same, Times};
 pub use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
     Write,
@@ -26,7 +27,7 @@ pub use hikyaku_transfer::{
 pub use memory::available as available_memory;
 pub use names::Names;
 pub use outcome::exit_code;
-pub use plan::{By, CopyPlan, FarNames, Report, Selection, Transport};
+pub use plan::{By, CopyPlan, FarNames, Report, Selection, StoredRules, Transport};
 pub use run::{copy, run, ways};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};

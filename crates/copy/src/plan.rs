@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
 use hikyaku_job::{Allowed, Patterns};
-use hikyaku_mover::Parameters;
+use hikyaku_mover::{Parameters, Same, Times};
 use hikyaku_pair::{Options, SERVICE};
 use hikyaku_reach::bootstrap::Notes;
 use hikyaku_reach::dial::Via;
@@ -32,12 +32,29 @@ pub struct CopyPlan {
     pub rules: Rules,
     /// The choice of files.
     pub selection: Selection,
+    /// The rules of a copy with a storage beside those of all copies.
+    pub stored: StoredRules,
     /// How data go.
     pub transport: Transport,
     /// The output, and the log.
     pub report: Report,
     /// The options that were typed; none where no user has typed any.
     pub(crate) given: Given,
+}
+
+/// Rules of a copy with a storage. By default files of equal size and time count as copied, and files keep their times.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredRules {
+    /// When a file of the same name counts as copied already.
+    pub same: Same,
+    /// Which modification times files get.
+    pub times: Times,
+}
+
+impl Default for StoredRules {
+    fn default() -> Self {
+        Self { same: Same::SizeAndTime, times: Times::Kept }
+    }
 }
 
 /// The choice of files.
@@ -143,7 +160,8 @@ impl CopyPlan {
         };
         let (rules, selection) = (Rules::default(), Selection::default());
         let (transport, given) = (Transport::default(), Given::default());
-        Self { sources, target, rules, selection, transport, report, given }
+        let stored = StoredRules::default();
+        Self { sources, target, rules, selection, stored, transport, report, given }
     }
 
     /// The options of both ends. This call reads a list of names, which may come through a pipe and can then be read once only.

@@ -1,6 +1,7 @@
 //! What of the sources is copied, and what becomes of a file whose name is taken at the target. Downloads and uploads of
 //! daemons, Gfarm file systems and buckets decide both here.
 
+use crate::dress::Times;
 use crate::fetch::{Hashes, Writing};
 use crate::layout::Meant;
 use crate::session::Origin;
@@ -10,7 +11,7 @@ pub use hikyaku_job::Same;
 use hikyaku_job::{Content, Taken, file_action, link_action};
 pub(crate) use hikyaku_job::{FileAction as Action, LinkAction};
 use hikyaku_remote::Seen;
-use hikyaku_store::{Found, Last, StorePath, Time};
+use hikyaku_store::{Clock, Found, Last, StorePath, Time};
 use hikyaku_transfer::{Depth, Durable, Existing, Links, Pass, Resume, Verify, Write};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,6 +36,10 @@ pub struct Choice<'a> {
     pub links: Links,
     /// What happens to files of the same name at the target.
     pub existing: Existing,
+    /// When a file of the same name counts as copied already.
+    pub same: Same,
+    /// Which modification times files get.
+    pub times: Times,
     /// Whether anything is written.
     pub pass: Pass,
     /// The use of what an earlier run has left; `None` if no run leaves anything unfinished.
@@ -82,6 +87,8 @@ impl Choice<'_> {
         named_links: Links::Followed,
         links: Links::Kept,
         existing: Existing::Replaced,
+        same: Same::SizeAndTime,
+        times: Times::Kept,
         pass: Pass::Copy,
         resume: None,
         writing: Writing { write: Write::Beside, durable: Durable::Disk, verify: Verify::Arrived },
@@ -111,9 +118,15 @@ pub struct Link {
     pub modified: Time,
 }
 
-/// Decides what becomes of a file where `found` has its name.
-pub(crate) fn action(new: Seen, found: Option<&Found>, rules: (Existing, Same)) -> Action {
-    let new = Content { size: new.size, modified: new.modified };
+/// Decides what becomes of a file where `found` has its name, in a store with this clock.
+pub(crate) fn action(
+    new: Seen,
+    found: Option<&Found>,
+    rules: (Existing, Same),
+    clock: Clock,
+) -> Action {
+    let modified = clock.kept(new.modified).unwrap_or(new.modified);
+    let new = Content { size: new.size, modified };
     file_action(new, found.map(Taken::from), rules)
 }
 

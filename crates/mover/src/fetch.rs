@@ -326,11 +326,8 @@ fn decide<'a>(
     changes: &mut Vec<(StorePath, Change)>,
 ) -> Result<Fate<'a>, FetchError> {
     let found = found?;
-    // The time of a file at the target is one that the store can set.
     let clock = job.store.abilities().clock;
-    let modified = clock.kept(file.seen.modified).unwrap_or(file.seen.modified);
-    let seen = Seen { modified, ..file.seen };
-    match action(seen, found.as_ref(), (job.existing, job.same)) {
+    match action(file.seen, found.as_ref(), (job.existing, job.same), clock) {
         Action::Write if job.pass == Pass::DryRun => Ok(Fate::Told),
         Action::Write if resume::is_whole(job, file, found.as_ref()) => Ok(Fate::Same),
         Action::Write => {

@@ -20,6 +20,7 @@ mod turns;
 pub use source::{Counted, Source};
 
 use crate::census::ServerId;
+use crate::choice::Same;
 use crate::dress::{Dress, Times};
 use crate::fetch::Fetched;
 use crate::losses;
@@ -44,6 +45,10 @@ pub struct UploadJob<'a> {
     pub plan: &'a Plan,
     /// What happens to files of the same name at the servers.
     pub existing: Existing,
+    /// When a file of the same name counts as copied already.
+    pub same: Same,
+    /// Which modification times files get.
+    pub times: Times,
     /// Whether anything is written.
     pub pass: Pass,
     /// Which permission bits files and directories get.

@@ -267,11 +267,11 @@ pub fn offer<'a>(
     offer_on(connection, stream, services, patience)
 }
 
-/// The same on the first stream of the client, which has come.
+/// As [`offer`], on the first stream of the client, which is open.
 ///
 /// # Errors
 ///
-/// As [`offer`].
+/// Those of [`offer`].
 pub fn offer_on<'a>(
     connection: &Connection,
     stream: Stream,

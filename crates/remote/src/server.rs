@@ -191,8 +191,8 @@ impl Server {
         Self { processes: Some((processes, party)), ..self }
     }
 
-    /// The same for a user of this machine, whose paths begin in this directory of the store. Without it the client's question
-    /// for it is refused.
+    /// This server, for a user of this machine whose paths begin in this directory of the store. Without a directory the request
+    /// `Home` is refused.
     #[must_use]
     pub fn with_home(self, home: Option<Vec<u8>>) -> Self {
         Self { home, ..self }

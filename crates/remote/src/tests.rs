@@ -488,10 +488,10 @@ fn a_server_of_one_user_knows_where_paths_begin() {
     let (ours, theirs) = connections();
     thread::scope(|scope| {
         let server = Server::new(Arc::new(Memory::default()), Limits::default());
-        let server = server.with_home(Some(b"/home/ann".to_vec()));
+        let server = server.with_home(Some(b"/users/ann".to_vec()));
         scope.spawn(move || server.attend(theirs).unwrap());
         let client = Client::new(ours).unwrap();
-        assert_eq!(client.home().unwrap(), b"/home/ann");
+        assert_eq!(client.home().unwrap(), b"/users/ann");
         client.connection().close(hikyaku_net::code::DONE, "");
     });
     with(Arc::new(Memory::default()), |client| {

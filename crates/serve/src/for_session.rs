@@ -1,4 +1,4 @@
-//! Servers that ssh has started for a user who has logged in: what this user may read and write is served. [`attend`] serves
+//! Servers that ssh has started for a user who has logged in. They serve all files that this user may use. [`attend`] serves
 //! one session of `hikyaku serve --stdio`. [`run_for_session`] is a daemon: it lets the client in whose key is the first line of
 //! its standard input, and ends with its standard input.
 
@@ -39,14 +39,14 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Ports that are tried before any that is free is taken.
 const TRIES: usize = 8;
 
-/// Time for the last answers when the session has ended: ssh carries what is queued.
+/// Time for the last answers when the session has ended: ssh carries queued messages.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// Serves all files of this machine to one near side that has come through ssh, until its connection ends.
 ///
 /// # Errors
 ///
-/// The root cannot be opened, or the near side asks for nothing that is served.
+/// The root cannot be opened, or the near side requests another service.
 pub fn attend(arrival: Arrival) -> Result<()> {
     let store = open(Path::new(ROOT))?;
     let home = env::current_dir().context("the directory of the session is unknown")?;

@@ -259,12 +259,14 @@ impl Location {
 }
 
 impl Location {
-    /// This storage with another path, which has no slash at its ends.
+    /// This storage with another path, which has no slash at its ends and begins at the root.
     #[must_use]
     pub fn with_path(&self, path: Vec<u8>, ending: Ending) -> Self {
         match self {
             Self::Local(_) => Self::Local(OsString::from_vec(path).into()),
             Self::Remote(Remote { login, .. }) => {
+                let slash: &[u8] = if ending == Ending::Name { b"" } else { b"/" };
+                let path = [b"/", &path[..], slash].concat();
                 Self::Remote(Remote { login: login.clone(), path })
             }
             Self::Servers(servers) => Self::Servers(Servers { path, ending, ..servers.clone() }),

@@ -1,10 +1,10 @@
 //! Contents are copied as by `hikyaku cp` with a list of names.
 
 use crate::ends::Place;
-use crate::options::{Copied as Kept, Options};
+use crate::options::{Copied as Kept, Options, Quick};
 use anyhow::Result;
 use hikyaku_console::{Audience, ExitCode, Interrupt};
-use hikyaku_copy::{By, CopyPlan, Depth, Names, OpenSftp, Preserve};
+use hikyaku_copy::{By, CopyPlan, Depth, Names, OpenSftp, Preserve, Same, StoredRules, Times};
 use hikyaku_reach::WayPlan;
 use hikyaku_reach::bootstrap::{Asking, Notes};
 
@@ -102,6 +102,14 @@ impl Copying<'_> {
         (plan.transport.way, plan.transport.by) = (way, self.by);
         plan.transport.endpoint.clone_from(&self.endpoint);
         plan.report.audience = self.audience;
+        plan.stored = StoredRules {
+            // All names of the list have to be copied. A repeated copy leaves out files that an earlier attempt has copied.
+            same: match options.quick {
+                Quick::SizeAndTime | Quick::Size if options.keeps_times => Same::SizeAndTime,
+                _ => Same::Never,
+            },
+            times: if options.keeps_times { Times::Kept } else { Times::New },
+        };
         plan
     }
 }

@@ -2,7 +2,7 @@
 
 mod end;
 
-pub(crate) use end::{End, Reaching};
+pub(crate) use end::{End, Hosts, Reaching};
 
 use crate::side::Side;
 use anyhow::{Result, ensure};
@@ -13,30 +13,13 @@ use hikyaku_stores::Location;
 ///
 /// # Errors
 ///
-/// One is a server of FTP or HTTP, or a host behind ssh is beside a storage.
+/// One is a web server.
 pub(crate) fn check_ends(ends: [&Location; 2]) -> Result<()> {
-    for end in ends {
-        match end {
-            Location::Web(_) => {
-                let text = format!("'{end}': a web server lists no directories to compare");
-                return Err(misuse(text, "hikyaku get URL, which downloads a file"));
-            }
-            Location::Ftp(_) => {
-                let text = format!("'{end}': trees on GridFTP and FTP servers are not compared");
-                return Err(misuse(text, "hikyaku cp -r, which copies them"));
-            }
-            _ => {}
+    match ends.into_iter().find(|end| matches!(end, Location::Web(_))) {
+        Some(end) => {
+            let text = format!("'{end}': a web server lists no directories to compare");
+            Err(misuse(text, "hikyaku get URL, which downloads a file"))
         }
-    }
-    let host = ends.iter().find(|end| matches!(end, Location::Remote(_)));
-    let is_storage = |end: &&Location| !matches!(end, Location::Remote(_) | Location::Local(_));
-    match host.filter(|_| ends.into_iter().any(|end| is_storage(&end))) {
-        Some(host) => Err(misuse(
-            format!(
-                "'{host}': a host that is reached through ssh cannot be synchronized with a storage"
-            ),
-            "hikyaku cp -r, which copies trees; or hikyaku serve on the host",
-        )),
         None => Ok(()),
     }
 }

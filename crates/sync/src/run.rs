@@ -4,8 +4,8 @@ use crate::apply::Applying;
 use crate::args::{Hosts, SyncArgs};
 use crate::contents::{Copied, Copying, What};
 use crate::ends::{
-    End, Making, Meaning, Reaching, Root, SourceKind, Target as TargetRoot, check_ends,
-    source_root, target_root,
+    End, Hosts as EndHosts, Making, Meaning, Reaching, Root, SourceKind, Target as TargetRoot,
+    check_ends, source_root, target_root,
 };
 use crate::filter::{BadRule, Rules};
 use crate::item::Way;
@@ -64,15 +64,11 @@ fn make_alike(
     let ways = hikyaku_copy::ways(&CopyPlan::new(vec![source.clone()], target.clone()))?;
     let notes = TABLE.check(&args.given, &ways)?;
     let far = [&source, &target].into_iter().filter(|at| matches!(at, Location::Remote(_))).count();
-    check_far(far, &options)?;
+    let hosts = EndHosts::of([&source, &target]);
+    check_far((far, hosts), &options)?;
     let list = args.names()?;
     let way = args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
-    // The copies of contents go over the login of the session.
-    let login = match [&source, &target] {
-        [Location::Remote(host), Location::Local(_)]
-        | [Location::Local(_), Location::Remote(host)] => SharedLogin::new(&way.ssh, &host.login),
-        _ => None,
-    };
+    let login = shared_login(&way, [&source, &target]);
     let ssh = login.as_ref().map_or_else(|| way.ssh.clone(), |login| login.of(&way.ssh));
     let way = &WayPlan { ssh, ..way };
     let (endpoint, is_quiet, scope) = (args.endpoint(), args.is_quiet(), interrupt.scope());
@@ -82,10 +78,11 @@ fn make_alike(
         }
     };
     notes.iter().for_each(note);
-    let reaching = Reaching { way, endpoint: endpoint.clone(), is_quiet, memory, scope };
+    let reaching = Reaching { way, hosts, endpoint: endpoint.clone(), is_quiet, memory, scope };
     let from_end = &End::open(source, &reaching)?;
     let to_end = &End::open(target, &reaching)?;
     let ends = [from_end, to_end];
+    check_window(ends, &options)?;
     let is_by_sftp = ends.iter().any(|end| end.way() == Carried::Sftp);
     let later = match is_by_sftp {
         true => TABLE.check(&args.given, &[Carried::Sftp])?,
@@ -185,15 +182,35 @@ fn locations(args: &SyncArgs) -> Result<[Location; 2]> {
     Ok(ends)
 }
 
-/// Refuses options that the SFTP servers of hosts cannot follow. `far` is the number of such hosts.
-fn check_far(far: usize, options: &Options) -> Result<()> {
-    if far > 0 && options.window == Window::Exact {
-        return Err(misuse(
-            "--modify-window -1 compares nanoseconds, and a far side tells whole seconds",
-            "leave it out, or -I, which copies all files",
-        ));
+/// Refuses options that the SFTP servers of hosts cannot follow, before they are contacted. `far` is the number of such hosts.
+fn check_far((far, hosts): (usize, EndHosts), options: &Options) -> Result<()> {
+    let is_by_sftp = far > 0 && hosts == EndHosts::BySftp;
+    if is_by_sftp && options.window == Window::Exact { Err(no_nanoseconds()) } else { Ok(()) }
+}
+
+/// The login of the session with a single host, which the copies of contents use as well.
+fn shared_login(way: &WayPlan, ends: [&Location; 2]) -> Option<SharedLogin> {
+    match ends {
+        [Location::Remote(_), Location::Remote(_)] => None,
+        [Location::Remote(host), _] | [_, Location::Remote(host)] => {
+            SharedLogin::new(&way.ssh, &host.login)
+        }
+        _ => None,
     }
-    Ok(())
+}
+
+/// Refuses to compare nanoseconds where an end does not have them.
+fn check_window(ends: [&End; 2], options: &Options) -> Result<()> {
+    let is_exact = options.window == Window::Exact;
+    let has_all = ends.into_iter().all(End::has_nanoseconds);
+    if is_exact && !has_all { Err(no_nanoseconds()) } else { Ok(()) }
+}
+
+fn no_nanoseconds() -> Error {
+    misuse(
+        "--modify-window -1 compares nanoseconds, and a far side tells whole seconds",
+        "leave it out, or -I, which copies all files",
+    )
 }
 
 /// The error of a rule: a mistake of the command line, or a file that cannot be read.

@@ -21,6 +21,11 @@ pub const TABLE: Table = Table {
         Way::ToGfarm,
         Way::FromBucket,
         Way::ToBucket,
+        Way::FromFtp,
+        Way::ToFtp,
+        Way::FromGridFtp,
+        Way::ToGridFtp,
+        Way::Host,
     ],
     rows: ROWS,
     others: Rsync::OPTIONS,
@@ -31,12 +36,17 @@ const NONE: (&str, &str) = ("", "leave it out");
 
 /// An option that is honoured on every way.
 const fn all(names: (&'static str, &'static str), class: Class) -> Row {
-    row(names, class, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], NONE)
+    row(names, class, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], NONE)
 }
 
 /// An option about hosts behind ssh.
 const fn ssh(names: (&'static str, &'static str), class: Class) -> Row {
-    row(names, class, &[N, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out: ssh is not used"))
+    row(
+        names,
+        class,
+        &[N, Y, Y, Y, N, N, N, N, N, N, N, N, N, N, Y],
+        ("", "leave it out: ssh is not used"),
+    )
 }
 
 const DELETING: Effect = HonouredWith(&["delete", "delete_excluded"]);
@@ -46,17 +56,24 @@ const BUCKET: Effect =
 const MODES: Effect = InPart("permission bits are not kept in a bucket");
 const TIMES: Effect = InPart("times of directories are not kept in a bucket");
 
+const FTP: Effect = InPart(
+    "permission bits and times are kept as far as the FTP server sets them, symbolic links are not",
+);
+const FTP_MODES: Effect = InPart("permission bits are kept as far as the FTP server sets them");
+const FTP_TIMES: Effect = InPart("times are kept as far as the FTP server sets them");
+
 /// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
-/// Gfarm, from and into a bucket. A far side is known to have no hikyaku only when one was looked for, so `--remote-path` and
+/// Gfarm, from and into a bucket, from and to a server of `ftp://`, from and to one of `gsiftp://`, and between a host by ssh and a
+/// storage. A far side is known to have no hikyaku only when one was looked for, so `--remote-path` and
 /// `--bootstrap` are honoured there, too.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row(("archive", "-a"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, BUCKET, BUCKET], NONE),
+    row(("archive", "-a"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, BUCKET, BUCKET, FTP, FTP, FTP, FTP, Y], NONE),
     all(("recursive", "-r"), Protects),
-    row(("links", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R],
-        ("a bucket has no symbolic links", "leave it out")),
-    row(("perms", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], NONE),
-    row(("times", "-t"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, TIMES, TIMES], NONE),
+    row(("links", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, R, Y, R, Y],
+        ("the target has no symbolic links", "leave it out")),
+    row(("perms", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES, FTP_MODES, FTP_MODES, FTP_MODES, FTP_MODES, Y], NONE),
+    row(("times", "-t"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, TIMES, TIMES, FTP_TIMES, FTP_TIMES, FTP_TIMES, FTP_TIMES, Y], NONE),
     all(("no_perms", "--no-perms"), Metadata),
     all(("no_times", "--no-times"), Metadata),
     all(("no_links", "--no-links"), Protects),
@@ -67,18 +84,17 @@ const ROWS: &[Row] = &[
     all(("json", "--json"), Convenience),
     all(("json_lines", "--json-lines"), Convenience),
     all(("eight_bit", "-8"), Convenience),
-    row(("backup", "-b"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R],
+    row(("backup", "-b"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, Y, Y, Y, Y],
         ("files of a bucket cannot be renamed", "leave it out")),
     row(("suffix", "--suffix"), Convenience,
-        &[KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, N],
+        &[KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, N, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING],
         ("nothing is kept without -b", "leave it out")),
     all(("update", "-u"), Protects),
     all(("existing", "--existing"), Protects),
     all(("ignore_existing", "--ignore-existing"), Protects),
     all(("size_only", "--size-only"), Protects),
-    row(("ignore_times", "-I"), Protects, &[Y, Y, Y, Y, R, R, R, R, R, R],
-        ("a copy with a storage leaves out files of equal size and time", "leave it out")),
-    row(("checksum", "-c"), Protects, &[Y, R, R, R, R, R, R, R, R, R],
+    all(("ignore_times", "-I"), Protects),
+    row(("checksum", "-c"), Protects, &[Y, R, R, R, R, R, R, R, R, R, R, R, R, R, R],
         ("contents are compared on this machine only", "-I, which copies all files")),
     all(("files_from", "--files-from"), Protects),
     all(("from0", "-0"), Protects),
@@ -95,7 +111,7 @@ const ROWS: &[Row] = &[
     // A limit of deletions holds where nothing is deleted.
     all(("max_delete", "--max-delete"), Protects),
     row(("delete_all", "--delete-all"), Protects,
-        &[DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING],
+        &[DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING],
         ("nothing is deleted without --delete", "--delete --delete-all")),
     all(("remove_source_files", "--remove-source-files"), Protects),
     ssh(("rsh", "-e"), Convenience),
@@ -111,6 +127,6 @@ const ROWS: &[Row] = &[
     all(("no_udp", "--no-udp"), Protects),
     all(("rate", "--rate"), Protects),
     all(("bwlimit", "--bwlimit"), Protects),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], NONE),
-    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y], NONE),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, Y], NONE),
+    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N], NONE),
 ];

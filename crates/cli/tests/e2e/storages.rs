@@ -351,14 +351,14 @@ fn hikyaku_on_a_host_serves_its_files_to_storages() {
     copies(&["--via", "ssh", "-r", &sshd.far("run7"), &format!("{}/by-ssh", ftp.url())]);
     let tree = crate::common::listing(&sshd.at("run7"));
     assert!(crate::common::listing(&rig.at("served/by-ssh")) == tree);
-    // What stands before '..' is followed, and a path without a slash begins in the home directory.
+    // Links before '..' are followed, and a path without a slash begins in the home directory.
     let above = format!("far:{}/link/../b", sshd.at("").display());
     copies(&[&above, &rig.two("above")]);
     assert!(fs::read(rig.at("two/above")).unwrap() == bytes(70_000, 70_000));
     let x = rig.one("x");
     let missing = [&options[..], &["far:none/of/this name", &x]].concat();
     rig.fails(&missing, 6, &["none/of/this name", "no such file"]);
-    // A file of the kernel has no size that a server could tell.
+    // A server cannot know the size of a file of the kernel.
     rig.fails(&[&options[..], &["far:/proc/cpuinfo", &x]].concat(), 6, &["/proc"]);
     assert!(!rig.at("one/x").exists());
     let listing = ["ls", "--ssh-config", &config, options[2], options[3], &sshd.far("run7")];

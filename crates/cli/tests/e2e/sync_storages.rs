@@ -2,14 +2,15 @@
 //! rsync makes of equal trees on this machine, and the second run has nothing to do.
 
 use crate::common::daemon::{Client, Daemon, said};
-use crate::common::{Sshd, listing, random};
+use crate::common::{Sshd, listing, random, wait_until};
 use crate::sftp::trees::{Entry, state};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use xtask::servers::ftp::{PlainFtp, Style};
 
 /// An end of a synchronization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,6 +164,8 @@ fn trees_become_alike_between_any_two_ends_as_by_rsync() {
         (Kind::One, Kind::Here),
         (Kind::One, Kind::Two),
         (Kind::Two, Kind::Two),
+        (Kind::Ssh, Kind::One),
+        (Kind::One, Kind::Ssh),
         (Kind::Ssh, Kind::Ssh),
     ];
     for (number, (from, to)) in pairs.into_iter().enumerate() {
@@ -265,6 +268,69 @@ fn what_a_daemon_cannot_do_is_refused_before_anything_is_written() {
     let both = format!("hikyaku://{},{}/a", one.address, two.address);
     rig.fails(&["-a"], [&both, &here], (1, &["one server at an end", "try: "]));
     rig.fails(&["-ac"], [&outer, &here], (1, &["-c is not possible", "try: "]));
-    rig.fails(&["-a"], [&outer, "far:x"], (1, &["reached through ssh", "try: "]));
     assert!(!rig.client.at("new").exists());
+}
+
+#[test]
+fn trees_become_alike_with_a_server_of_ftp() {
+    let rig = Rig::up("sync-storages-ftp");
+    let server = PlainFtp::start(&rig.client.at("served"), Style::Facts).unwrap();
+    let from = rig.at(Kind::Here, "from");
+    fill(&from);
+    fs::remove_file(from.join("link")).unwrap();
+    fs::remove_file(from.join("deep/dangling")).unwrap();
+    settle(&from, 1_400_000_000);
+    let typed = rig.typed(Kind::Here, "from/");
+    let url = format!("{}/copy", server.url());
+    let back = rig.typed(Kind::One, "back");
+    for (source, target, made) in [
+        (&typed, &url, rig.client.at("served/copy")),
+        (&format!("{url}/"), &back, rig.at(Kind::One, "back")),
+    ] {
+        assert!(!rig.lines(&["-rti"], [source, target]).is_empty());
+        assert!(listing(&made) == listing(&from), "{target}");
+        // Directories of the server have no times of their own that could be set.
+        let again = rig.lines(&["-rti"], [source, target]);
+        assert!(again.lines().all(|line| line.starts_with(".d")), "{target}: {again}");
+    }
+    // Names that the source has lost are deleted on the server, and changed files are copied.
+    fs::remove_dir_all(from.join("late")).unwrap();
+    write(&from.join("a"), b"longer than before", 1_300_000_000, 0o644);
+    let told = rig.lines(&["-rti", "--delete"], [&typed, &url]);
+    assert!(told.contains("*deleting   late/x") && told.contains("<f.st...... a"), "{told}");
+    assert!(listing(&rig.client.at("served/copy")) == listing(&from));
+}
+
+#[test]
+fn an_interrupted_run_is_continued_and_sends_no_whole_file_twice() {
+    let rig = Rig::up("sync-storages-killed");
+    let from = rig.at(Kind::Here, "from");
+    fs::create_dir_all(&from).unwrap();
+    for number in 0..20 {
+        let bytes = random(number, 1 << 20);
+        write(&from.join(number.to_string()), &bytes, 1_000_000_000, 0o644);
+    }
+    let made = rig.at(Kind::One, "to");
+    let ends = [rig.typed(Kind::Here, "from/"), rig.typed(Kind::One, "to")];
+    let mut command = rig.client.command(&["sync", "-a", "--rate", "16m", &ends[0], &ends[1]]);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let complete = || -> Vec<_> {
+        let all = fs::read_dir(&made).into_iter().flatten().flatten();
+        let all = all.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+        all.map(|entry| (entry.file_name(), entry.metadata().unwrap().ino())).collect()
+    };
+    wait_until("some complete files", || complete().len() > 4);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = complete();
+    assert!(kept.len() < 20, "the run was over before it was killed");
+    let told = rig.lines(&["-ai"], [&ends[0], &ends[1]]);
+    let sent = told.lines().filter(|line| line.starts_with("<f")).count();
+    assert!(sent <= 20 - kept.len(), "{} were complete: {told}", kept.len());
+    for number in 0..20 {
+        let read = |dir: &Path| fs::read(dir.join(number.to_string())).unwrap();
+        assert!(read(&made) == read(&from), "{number}");
+    }
+    let after = complete();
+    assert!(kept.iter().all(|file| after.contains(file)), "a complete file was replaced");
 }

@@ -63,7 +63,7 @@ fn retries(order: &Order<'_>, transfer: &Transfer) -> Result<Option<RetryPolicy>
     order.plan.retries(host, &settings::of_user()?).map(Some)
 }
 
-/// Tells the failures that no other connection has mended.
+/// Reports the failures that no other connection has mended.
 fn tell(outcome: &mut Outcome) {
     let held = outcome.held.take().unwrap_or_default();
     let messages: Vec<_> = held.iter().filter_map(|failed| outcome.add(failed)).collect();

@@ -4,9 +4,7 @@
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_job::Opened;
-use hikyaku_mover::{
-    Direction, Done, Job, Modes, Plan, Pool, Same, ServerId, Session, Taking, Times, fetch,
-};
+use hikyaku_mover::{Direction, Done, Job, Modes, Plan, Pool, ServerId, Session, Taking, fetch};
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,8 +64,8 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             store: what.store.clone(),
             patience: GONE_MAX,
             dress: what.modes.dress(),
-            times: Times::Kept,
-            same: Same::SizeAndTime,
+            times: order.plan.stored.times,
+            same: order.plan.stored.same,
             taking: what.taking,
             journal: what.journal,
             writing: order.writing(),

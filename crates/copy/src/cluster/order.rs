@@ -127,6 +127,8 @@ impl<'a> Order<'a> {
             named_links: self.options.rules.links,
             links: self.options.rules.links,
             existing: self.options.rules.existing,
+            same: self.plan.stored.same,
+            times: self.plan.stored.times,
             pass: self.options.rules.pass,
             resume: Some(self.options.rules.resume),
             writing: self.writing(),

@@ -79,6 +79,8 @@ pub(super) fn choice<'a>(
         named_links: rules.links,
         links: rules.links,
         existing: rules.existing,
+        same: Same::Never,
+        times: if rules.preserve.times() { Times::Kept } else { Times::New },
         pass: rules.pass,
         resume: Some(rules.resume),
         writing: rules.into(),

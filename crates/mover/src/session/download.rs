@@ -4,8 +4,7 @@ use super::landed::{Landed, Listed};
 use super::led::behind_link;
 use super::{Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
 use crate::census::{Behind, Census, ServerId, census};
-use crate::choice::{Choice, Same};
-use crate::dress::Times;
+use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
@@ -131,9 +130,9 @@ impl Session {
             store,
             patience: GONE_MAX,
             dress: download.modes.dress(),
-            times: Times::Kept,
-            same: Same::SizeAndTime,
-            taking,
+            times: choice.times,
+            same: choice.same,
+            taking: taking,
             existing: choice.existing,
             pass: choice.pass,
             journal: journal.as_ref(),

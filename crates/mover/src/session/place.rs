@@ -33,6 +33,8 @@ impl Several {
             source: Source { channels: job.servers, redial: job.redial, counted: Counted::Source },
             plan: job.plan,
             existing: job.existing,
+            same: job.same,
+            times: job.times,
             pass: job.pass,
             dress: job.dress,
             parameters: job.parameters,

@@ -93,6 +93,8 @@ impl Session {
             source: Source { channels: &channels, redial: &|_| None, counted: Counted::Target },
             plan: &plan,
             existing: what.choice.existing,
+            same: what.choice.same,
+            times: what.choice.times,
             pass: what.choice.pass,
             dress: what.modes.dress(),
             parameters: self.parameters,

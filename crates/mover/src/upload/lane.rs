@@ -3,6 +3,7 @@
 use super::relay::{GROUP_BYTES, GROUP_MAX};
 use super::run::{At, Attempt, Event, LOOK, Run};
 use crate::census::File;
+use crate::dress::Times;
 use crate::fetch::FetchError;
 use hikyaku_remote::{Client, NewFile, RemoteError, RequestId, SMALL_BYTES_MAX, Taken, Uploads};
 use std::ops::Range;
@@ -109,7 +110,7 @@ impl Run<'_> {
             path: file.to.as_bytes().to_vec(),
             size: file.seen.size,
             mode: Some(self.job.dress.file(file.mode, self.there.found(way.at.server, &file.to))),
-            modified: Some(file.seen.modified),
+            modified: (self.job.times == Times::Kept).then_some(file.seen.modified),
             taken: Taken::Replaced,
         }
     }

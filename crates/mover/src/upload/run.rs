@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
             if there.blocked.is_above(&file.to) {
                 continue;
             }
-            let at = match there.wish(file, job.existing) {
+            let at = match there.wish(file, (job.existing, job.same)) {
                 Wish::Kept => {
                     uploaded.kept += 1;
                     job.meter.add_kept(size);

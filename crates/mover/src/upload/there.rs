@@ -7,14 +7,14 @@ use crate::choice::{Action, InTheWay, Link, LinkAction, Same, action, action_of_
 use crate::fetch::{FetchError, Fetched};
 use crate::plan::Plan;
 use hikyaku_remote::{Client, Entry, RemoteError};
-use hikyaku_store::{Change, Found, Kind, StorePath};
+use hikyaku_store::{Change, Clock, Found, Kind, StorePath};
 use hikyaku_transfer::Existing;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::thread;
 
-/// When a file counts as uploaded already.
-const SAME: Same = Same::SizeAndTime;
+/// The clock of daemons.
+const CLOCK: Clock = Clock::Nanoseconds;
 
 /// Names that a server has and that are in the plan, and servers that are lost.
 #[derive(Default)]
@@ -122,18 +122,18 @@ impl There {
         file: &File,
     ) -> Option<Change> {
         let found = self.found(server, &file.to)?;
-        let is_same = action(file.seen, Some(found), (job.existing, SAME)) == Action::Same;
+        let is_same =
+            action(file.seen, Some(found), (job.existing, job.same), CLOCK) == Action::Same;
         job.dress.same_file(file.mode, found).filter(|_| is_same)
     }
 
     /// What is to happen to a file.
-    pub(super) fn wish(&self, file: &File, existing: Existing) -> Wish {
+    pub(super) fn wish(&self, file: &File, rules: (Existing, Same)) -> Wish {
         let (mut others, mut has_it) = (Vec::new(), false);
         for (server, entry) in self.at(&file.to) {
             // What cannot be looked at is told by the server once it is written to.
             let found = entry.found.as_ref().ok();
-            match found
-                .map_or(Action::Write, |found| action(file.seen, Some(found), (existing, SAME)))
+            match found.map_or(Action::Write, |found| action(file.seen, Some(found), rules, CLOCK))
             {
                 Action::Stay | Action::Same => has_it = true,
                 Action::Write => others.push(*server),
@@ -173,7 +173,7 @@ pub(super) fn rehearse(job: &UploadJob<'_>) -> Fetched {
     }
     for file in job.plan.files.iter().filter(|file| !there.blocked.is_above(&file.to)) {
         let path = file.to.as_bytes().to_vec();
-        match there.wish(file, job.existing) {
+        match there.wish(file, (job.existing, job.same)) {
             Wish::Kept => {
                 told.kept += 1;
                 job.meter.add_kept(file.seen.size);

@@ -65,7 +65,7 @@ pub(super) struct Far {
     _side: Mutex<FarSide>,
 }
 
-/// Time within which the far side says what it offers, once it is connected.
+/// Time within which the far side answers the request for its service.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Time for the last messages of a session to a far side behind a pipe.
 const LAST_WORD: Duration = Duration::from_secs(1);
@@ -167,8 +167,8 @@ impl Session {
         })
     }
 
-    /// The path of a location from the root of the host on. A relative one begins at the user's home directory, and what stands
-    /// before `..` is followed as the host's kernel does it.
+    /// The path of a location from the root of the host on. A relative one begins at the user's home directory. Links before `..`
+    /// are followed, as the host's kernel follows them.
     pub(super) fn path_of(
         &self,
         holder: &Holder,

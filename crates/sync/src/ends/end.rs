@@ -9,8 +9,10 @@ use hikyaku_reach::WayPlan;
 use hikyaku_session::ConnectArgs;
 use hikyaku_sftp::{Attributes, Failed, Kind, Request, Status};
 use hikyaku_shell::{Link, Opening as LinkOpening};
-use hikyaku_store::{ErrorKind as StoreErrorKind, Last, StoreError, StorePath};
-use hikyaku_stores::{Ending, Holder, Location, OpenError, Opening, Remote, code_of, open};
+use hikyaku_store::{Clock, ErrorKind as StoreErrorKind, Last, StoreError, StorePath};
+use hikyaku_stores::{
+    Ending, Holder, HostOptions, Location, OpenError, Opening, Remote, Storage, code_of,
+};
 use hikyaku_units::DataSize;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -23,6 +25,8 @@ use std::sync::Arc;
 pub(crate) struct Reaching<'a> {
     /// How hosts behind ssh are reached.
     pub(crate) way: &'a WayPlan,
+    /// Whether hosts behind ssh are opened by SFTP, or as storages.
+    pub(crate) hosts: Hosts,
     /// The service that has buckets.
     pub(crate) endpoint: Option<String>,
     /// Whether hints for a faster connection are left out.
@@ -31,6 +35,23 @@ pub(crate) struct Reaching<'a> {
     pub(crate) memory: DataSize,
     /// Ends ssh while it logs in.
     pub(crate) scope: Scope,
+}
+
+/// How a host behind ssh is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hosts {
+    /// By a session of SFTP, whose names are copied by both programs.
+    BySftp,
+    /// As a storage: the other end is one.
+    AsStorages,
+}
+
+impl Hosts {
+    /// How hosts among these ends are opened.
+    pub(crate) fn of(ends: [&Location; 2]) -> Self {
+        let is_storage = |end: &Location| !matches!(end, Location::Remote(_) | Location::Local(_));
+        if ends.into_iter().any(is_storage) { Self::AsStorages } else { Self::BySftp }
+    }
 }
 
 /// One end.
@@ -59,7 +80,7 @@ impl End {
     pub(crate) fn open(location: Location, reaching: &Reaching<'_>) -> Result<Self> {
         let ground = match &location {
             Location::Local(_) => Ground::Here,
-            Location::Remote(remote) => {
+            Location::Remote(remote) if reaching.hosts == Hosts::BySftp => {
                 let opening = LinkOpening::new(remote.login.clone(), reaching.way.clone());
                 let link = Link::connect(&opening, reaching.memory, &reaching.scope)?;
                 if let Some(advice) = link.advice().filter(|_| !reaching.is_quiet) {
@@ -89,8 +110,15 @@ impl End {
             _ => None,
         };
         let endpoint = reaching.endpoint.clone();
-        let opening = Opening { client, endpoint, ..Opening::default() };
-        let opened = open(location, &opening).map_err(OpenError::explained)?;
+        let (way, memory, scope) = (reaching.way.clone(), reaching.memory, reaching.scope.clone());
+        let hosts = HostOptions { way, memory, scope, ..HostOptions::default() };
+        let opening = Opening { client, endpoint, hosts, ..Opening::default() };
+        let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
+        if !reaching.is_quiet {
+            storage.advice().iter().for_each(|advice| say(Tone::Note, advice));
+            storage.warning().iter().for_each(|warning| say(Tone::Warning, warning));
+        }
+        let opened = storage.at(location).map_err(OpenError::explained)?;
         let slash: &[u8] = if opened.ending == Ending::Name { b"" } else { b"/" };
         let path = match opened.path.as_bytes() {
             b"" => Vec::new(),
@@ -99,6 +127,15 @@ impl End {
         let holder = opened.holders.into_iter().next();
         let holder = holder.ok_or_else(|| Error::msg(format!("{location}: it has no storage")))?;
         Ok(Ground::Storage(Arc::new(holder), path))
+    }
+
+    /// Whether its times have nanoseconds.
+    pub(crate) fn has_nanoseconds(&self) -> bool {
+        match &self.ground {
+            Ground::Here => true,
+            Ground::Host(_) => false,
+            Ground::Storage(holder, _) => holder.store.abilities().clock == Clock::Nanoseconds,
+        }
     }
 
     /// The session with the host behind ssh, if it is one.
@@ -129,7 +166,7 @@ impl End {
     pub(super) fn path(&self) -> Vec<u8> {
         match (&self.location, &self.ground) {
             (_, Ground::Storage(_, path)) => path.clone(),
-            (Location::Remote(remote), _) => match &remote.path[..] {
+            (Location::Remote(remote), Ground::Host(_)) => match &remote.path[..] {
                 b"" | b"~" | b"~/" => b"./".to_vec(),
                 path => path.strip_prefix(b"~/").unwrap_or(path).to_vec(),
             },
@@ -239,7 +276,7 @@ impl End {
     /// How the user makes a directory.
     pub(super) fn make_it(&self, path: &[u8]) -> String {
         match (&self.location, &self.ground) {
-            (Location::Remote(remote), _) => {
+            (Location::Remote(remote), Ground::Host(_)) => {
                 format!("try: ssh {} mkdir -p {}", remote.login, Shown::new(path))
             }
             (_, Ground::Storage(..)) => {
@@ -252,7 +289,9 @@ impl End {
     /// A path of the end, for messages: with the host, if it is another one.
     fn shown(&self, path: &[u8]) -> String {
         match (&self.location, &self.ground) {
-            (Location::Remote(remote), _) => format!("{}:{}", remote.login, Shown::new(path)),
+            (Location::Remote(remote), Ground::Host(_)) => {
+                format!("{}:{}", remote.login, Shown::new(path))
+            }
             (location, Ground::Storage(..)) => {
                 location.with_path(inner(path), Ending::Name).to_string()
             }

@@ -14,6 +14,8 @@ fn passed_on(target: &Cluster, channels: &[Arc<dyn Fetcher>], plan: &Plan) -> (F
         source: Source { channels, redial: &|_| None, counted: Counted::Source },
         plan,
         existing: Existing::Replaced,
+        same: Same::SizeAndTime,
+        times: Times::Kept,
         pass: Pass::Copy,
         dress: crate::Dress::Usual { umask: 0o022 },
         parameters: Parameters::default(),
