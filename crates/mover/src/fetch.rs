@@ -26,7 +26,7 @@ use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
-use hikyaku_remote::{RemoteError, Seen};
+use hikyaku_remote::RemoteError;
 use hikyaku_store::{Change, Fetcher, Found, Kind, Op, Store, StoreError, StorePath};
 use hikyaku_transfer::{Durable, Existing, FileHash, Pass, Rules, Verify, Write};
 pub use pools::{Epoch, Pool};
