@@ -10,7 +10,7 @@ use hikyaku_gridftp::{Facts, FtpError, Server, Transferred};
 use hikyaku_job::exit_code_of;
 use hikyaku_mover::{
     AfterFailure, DirMeta, Expected, FetchError, File, Hashes, Job, Kind, Meter, Modes, Origin,
-    Parameters, Plan, Same, Seen, ServerId, Taking, Times, Writing, fetch, local_target,
+    Parameters, Plan, ReadAt, Same, Seen, ServerId, Taking, Times, Writing, fetch, local_target,
 };
 use hikyaku_store::{ErrorKind, StoreError, StorePath, Time, Versions};
 use hikyaku_store_ftp::{Ftp, Observer, Parts, Reading};
@@ -167,11 +167,7 @@ struct Compared<'a> {
 
 impl Expected for Compared<'_> {
     /// A file that differs is an error, so that it is not kept.
-    fn is_met(
-        &self,
-        file: &File,
-        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
-    ) -> Result<bool, StoreError> {
+    fn is_met(&self, file: &File, read: &ReadAt<'_>) -> Result<bool, StoreError> {
         let Some(how) = self.fetching.args.cksm.filter(|_| file.seen.size > 0) else {
             return Ok(true);
         };
@@ -189,7 +185,7 @@ impl Compared<'_> {
         &self,
         how: Checksum,
         (path, size): (&StorePath, u64),
-        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
+        read: &ReadAt<'_>,
     ) -> Result<()> {
         let Fetching { ftp, server, parts, .. } = *self.fetching;
         let theirs = ftp.checksum(path, how.name(), size);

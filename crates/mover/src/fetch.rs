@@ -80,6 +80,9 @@ pub struct Job<'a> {
     pub stop: &'a AtomicBool,
 }
 
+/// Reads bytes of a file at an offset.
+pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError> + 'a;
+
 /// A condition for files, such as a digest that the user knows.
 pub trait Expected: Sync {
     /// Whether this file, which has come whole, is the expected one. `read` reads bytes of it at an offset. A file that is not
@@ -88,11 +91,7 @@ pub trait Expected: Sync {
     /// # Errors
     ///
     /// It cannot be read or compared. It is not kept.
-    fn is_met(
-        &self,
-        file: &File,
-        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
-    ) -> Result<bool, StoreError>;
+    fn is_met(&self, file: &File, read: &ReadAt<'_>) -> Result<bool, StoreError>;
 }
 
 /// What happens to the other files when one fails.

@@ -42,7 +42,8 @@ pub use census::{
 pub use choice::{Choice, InTheWay, Link, Same};
 pub use dress::{DirMeta, DirState, Dress, Times};
 pub use fetch::{
-    AfterFailure, Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, Taking, Writing, fetch,
+    AfterFailure, Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, ReadAt, Taking, Writing,
+    fetch,
 };
 pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};

@@ -235,12 +235,12 @@ fn of_file(shown: &str, kind: ErrorKind) -> Error {
     failed(kind.into(), format!("{shown}: {kind}"))
 }
 
+/// Channels to a storage, and the pools of those that are one connection each.
+type Connections = (Vec<Arc<dyn Fetcher>>, Vec<Pool<'static>>);
+
 impl Order<'_> {
     /// Channels to a storage. If each is one connection, and the user has set no number, as many are used as bring more.
-    fn connections(
-        &self,
-        store: &Arc<dyn Store>,
-    ) -> Result<(Vec<Arc<dyn Fetcher>>, Vec<Pool<'static>>), StoreError> {
+    fn connections(&self, store: &Arc<dyn Store>) -> Result<Connections, StoreError> {
         let mut servers = fetchers(store, self.requests(CONNECTIONS_MAX) as usize)?;
         let is_tuned = |one: &Arc<dyn Fetcher>| one.traits().connections == ConnectionCount::Tuned;
         let pool = match self.plan.transport.way.pipes {

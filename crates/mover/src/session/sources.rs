@@ -246,7 +246,7 @@ fn real_path(path: &Path, choice: &Choice<'_>) -> std::io::Result<PathBuf> {
     match (choice.named_links, path.file_name()) {
         (Links::Kept, Some(name)) if !is_dir => {
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-            Ok(std::fs::canonicalize(dir.unwrap_or(Path::new(".")))?.join(name))
+            Ok(std::fs::canonicalize(dir.unwrap_or_else(|| Path::new(".")))?.join(name))
         }
         _ => std::fs::canonicalize(path),
     }

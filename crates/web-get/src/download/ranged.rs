@@ -16,7 +16,7 @@ use hikyaku_http::{Fault, First, Function, Known, Source, Url};
 use hikyaku_job::{Meter as Progress, Opened};
 use hikyaku_mover::{
     AfterFailure, Epoch, Expected, FetchError, Fetched, File, Hashes, Job, Meter, Modes,
-    Parameters, Pass, Plan, Pool, Same, Seen, ServerId, Taking, Times, Writing, fetch,
+    Parameters, Pass, Plan, Pool, ReadAt, Same, Seen, ServerId, Taking, Times, Writing, fetch,
 };
 use hikyaku_store::{
     ContentToken, ErrorKind, Fetcher, Store, StoreError, StorePath, Time, Versions,
@@ -429,11 +429,7 @@ struct Check<'a> {
 const READ_BYTES: usize = 1 << 20;
 
 impl Expected for Check<'_> {
-    fn is_met(
-        &self,
-        _: &File,
-        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
-    ) -> Result<bool, StoreError> {
+    fn is_met(&self, _: &File, read: &ReadAt<'_>) -> Result<bool, StoreError> {
         let mut sums = Sums::new(Some(self.total), self.expect);
         // Not every file system can refuse to replace a file in the renaming itself.
         if self.place.0.check(self.place.1).is_err() {

@@ -4,7 +4,7 @@ use super::{filled, get, put, random, same_names};
 use crate::census::store_census;
 use crate::{
     AfterFailure, Dress, Expected, FetchError, Fetched, File, Hashes, Job, Meter, Parameters,
-    Taking, Writing, fetch,
+    ReadAt, Taking, Writing, fetch,
 };
 use hikyaku_store::{
     ErrorKind, Fault, Faulty, Memory, Operation, Store, StoreError, StorePath, When, fetchers,
@@ -75,11 +75,7 @@ fn a_file_that_reads_back_differently_gets_no_name() {
 struct OtherThan;
 
 impl Expected for OtherThan {
-    fn is_met(
-        &self,
-        file: &File,
-        read: &dyn Fn(u64, &mut [u8]) -> Result<usize, StoreError>,
-    ) -> Result<bool, StoreError> {
+    fn is_met(&self, file: &File, read: &ReadAt<'_>) -> Result<bool, StoreError> {
         let mut first = [0];
         assert_eq!(read(0, &mut first)?, file.seen.size.min(1) as usize);
         let path = StorePath::from(file.path.clone());
