@@ -72,7 +72,7 @@ pub(crate) fn counts(sources: &[Source], uses: &Uses<'_>) -> Vec<Count> {
         count("session-set-ups", 1, sessions::set_ups(&all)),
         count("back-offs", 1, sessions::back_offs(&all)),
         count("ssh-flag-sets", 1, flags::sets(&all)),
-        count("file-replacements", 3, writes::replacements(&all)),
+        count("file-replacements", 4, writes::replacements(&all)),
     ]
 }
 

@@ -84,15 +84,10 @@ fn make_alike(
     let ends = [from_end, to_end];
     check_window(ends, &options)?;
     let is_by_sftp = ends.iter().any(|end| end.way() == Carried::Sftp);
-    let later = match is_by_sftp {
-        true => TABLE.check(&args.given, &[Carried::Sftp])?,
-        false => Vec::new(),
-    };
-    if is_by_sftp && far > 1 {
-        let text = "between two other machines, hikyaku is needed on both";
-        return Err(misuse(text, "install it on both, or the same command on one of the two"));
+    if is_by_sftp {
+        let later = of_sftp(args, far)?;
+        later.iter().filter(|note| !notes.contains(*note)).for_each(note);
     }
-    later.iter().filter(|note| !notes.contains(*note)).for_each(note);
     let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
     let source = source_root(from_end, meaning)?;
     let list = list.or_else(|| source.only.clone().map(Names::one));
@@ -134,12 +129,7 @@ fn make_alike(
         names: list.as_ref(),
         plan_max: memory.bytes() / 2,
     };
-    let root = match to.root {
-        Root::There => Target::There,
-        Root::Made => Target::New,
-        Root::Absent => Target::Absent,
-    };
-    let plan = walk.plan(root, &mut |told| out.tell(&told)).map_err(no_plan)?;
+    let plan = walk.plan(planned(to.root), &mut |told| out.tell(&told)).map_err(no_plan)?;
     out.flush()?;
     let new_name = to.new_name.as_deref();
     let server = ends.iter().find_map(|end| end.link().and_then(Link::only_way));
@@ -162,6 +152,24 @@ fn make_alike(
         *counts = Counts { files: total_files, bytes: total_bytes, ..*counts };
     }
     Ok(code)
+}
+
+/// The notes of a synchronization by SFTP, which one of the two hosts may need.
+fn of_sftp(args: &SyncArgs, far: usize) -> Result<Vec<String>> {
+    if far > 1 {
+        let text = "between two other machines, hikyaku is needed on both";
+        return Err(misuse(text, "install it on both, or the same command on one of the two"));
+    }
+    TABLE.check(&args.given, &[Carried::Sftp])
+}
+
+/// What a plan knows of the target's root.
+fn planned(root: Root) -> Target {
+    match root {
+        Root::There => Target::There,
+        Root::Made => Target::New,
+        Root::Absent => Target::Absent,
+    }
 }
 
 /// The source and the target.

@@ -1,7 +1,7 @@
 //! Files that are replaced as a whole: code that writes a new file and gives it the name of the old one.
 //!
 //! `fs/whole.rs` does it for paths of the user, and `crypto/private_file.rs`, which stands on the same floor, for keys.
-//! `mount/notes.rs` names its file when it has locked it.
+//! `mount/notes.rs` names its file when it has locked it, and `run-log/file.rs` gives a full log another name.
 
 use super::Place;
 use super::code::Code;

@@ -132,7 +132,7 @@ impl Session {
             dress: download.modes.dress(),
             times: choice.times,
             same: choice.same,
-            taking: taking,
+            taking,
             existing: choice.existing,
             pass: choice.pass,
             journal: journal.as_ref(),
