@@ -15,7 +15,7 @@ pub(crate) struct Native {
 struct Lacking {
     verbs: &'static [&'static str],
     why: &'static str,
-    /// What comes nearest; empty if nothing does.
+    /// The nearest equivalent; empty if none exists.
     instead: &'static str,
 }
 

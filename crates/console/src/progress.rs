@@ -291,7 +291,7 @@ impl Streams {
     }
 }
 
-/// Tells a program an event of a command that has no board: it is printed, or stands in the document.
+/// Reports an event of a command that has no board to a program: it is printed, or stands in the document.
 ///
 /// # Errors
 /// Standard output cannot be written.

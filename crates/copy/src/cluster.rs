@@ -194,7 +194,7 @@ impl Outcome {
         }
     }
 
-    /// The counters of a transfer from or to so many servers.
+    /// The counters of a transfer from or to this number of servers.
     fn meter(&self, servers: usize, watch: Option<&Watch>) -> Meter {
         Meter::over(servers, self.progress.clone()).heard_by(watch.map(Watch::on_file))
     }
@@ -227,7 +227,7 @@ impl Outcome {
         *self.id.get_or_insert_with(|| self.board.add(None, now))
     }
 
-    /// Shows how far the copy is, and tells these messages.
+    /// Shows how far the copy is, and prints these messages.
     fn update(&mut self, messages: &[Message]) {
         let now = Instant::now();
         let id = self.id(now);
@@ -235,7 +235,7 @@ impl Outcome {
         self.board.update(id, figures, messages, now);
     }
 
-    /// Tells once that another process makes the same copy.
+    /// Reports once that another process makes the same copy.
     fn note_beside(&mut self, meter: &Meter, is_quiet: bool) {
         if meter.is_beside() && !is_quiet && !std::mem::replace(&mut self.is_beside, true) {
             self.board.remark(BESIDE);
@@ -248,7 +248,7 @@ impl Outcome {
         self.board.pause();
     }
 
-    /// Tells what could not be copied of a source.
+    /// Reports the parts of a source that could not be copied.
     fn end(&mut self, done: Done, direction: Direction) {
         for (address, error) in &done.lost {
             let rest = match direction {

@@ -24,7 +24,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes, 0o666 & !umask()).map_err(of_system)
 }
 
-/// The same for a file that only its owner may read, if it is new.
+/// Writes a file as [`write_whole`] does, but only its owner may read it if it is new.
 ///
 /// # Errors
 ///

@@ -64,7 +64,7 @@ pub enum Attempt {
     Beside,
 }
 
-/// What is done while another process has the journal.
+/// How the copy proceeds while another process has the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum IfHeld {
     /// It is asked to give way, and waited for: it may not have noticed yet that its peer is lost.

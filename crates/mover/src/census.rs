@@ -113,7 +113,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The same for a link that could not be followed.
+    /// The reason for a link that could not be followed.
     pub(crate) const fn of_link(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Link => Self::Away,

@@ -70,7 +70,7 @@ pub struct Job<'a> {
     pub hashes: Hashes,
     /// A condition for each file before it gets its name.
     pub expected: Option<&'a dyn Expected>,
-    /// What happens to the other files when one fails.
+    /// The effect of a failed file on the other files.
     pub after_failure: AfterFailure,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
@@ -94,7 +94,7 @@ pub trait Expected: Sync {
     fn is_met(&self, file: &File, read: &ReadAt<'_>) -> Result<bool, StoreError>;
 }
 
-/// What happens to the other files when one fails.
+/// The effect of a failed file on the other files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AfterFailure {
     /// They are fetched.

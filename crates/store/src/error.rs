@@ -203,7 +203,7 @@ impl<'a> Doing<'a> {
     }
 }
 
-/// The kind that programs are told.
+/// The kind of a failure in reports to programs.
 impl From<ErrorKind> for FailureKind {
     fn from(kind: ErrorKind) -> Self {
         match kind {

@@ -49,7 +49,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
     done
 }
 
-/// Does what the arguments say, and counts what there is to copy, and what is copied.
+/// Runs the sync of these arguments, and counts what there is to copy, and what is copied.
 fn make_alike(
     args: &SyncArgs,
     memory: DataSize,

@@ -268,7 +268,7 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
         fs::create_dir(sshd.at(name)).unwrap();
         let arguments = ["--via", "sftp", "-r", "-l", "16m", &from, &to];
         let mut child = sshd.cp(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
-        // A draft may have its whole length at once, so its contents tell how far it is.
+        // A draft may have its whole length at once, so its contents show the progress.
         wait_until("progress", || {
             assert!(child.try_wait().unwrap().is_none(), "{name}: it has ended");
             let into = sshd.at(name).join("run7");
@@ -443,7 +443,7 @@ fn a_tree_goes_between_two_hosts_of_which_one_has_no_hikyaku_or_both() {
         assert!(output.status.success(), "{options:?}: {said}\n{}", sshd.log());
         assert!(said.contains(words), "{options:?}: {said}");
         assert!(listing(&sshd.at("run7")) == listing(&sshd.at(&name)), "{options:?}");
-        // What protects something and cannot hold is refused, and nothing is written.
+        // An option that protects data and cannot take effect is refused, and nothing is written.
         let target = sshd.far("refused").replacen("far:", "other:", 1);
         let refused = [options, &["--verify", "-r", &far, &target]].concat();
         let (output, said) = run(&mut sshd.cp(&refused));

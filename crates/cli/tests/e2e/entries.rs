@@ -45,7 +45,7 @@ const WAYS: [(End, End); 15] = [
     (End::Daemon, End::Ftp),
 ];
 
-/// The same with Gfarm and buckets, which may be missing.
+/// Pairs with Gfarm and buckets, which may be missing.
 const OTHERS: [(End, End); 4] = [
     (End::Here, End::Gfarm),
     (End::Daemon, End::Gfarm),
@@ -53,7 +53,7 @@ const OTHERS: [(End, End); 4] = [
     (End::Daemon, End::Bucket),
 ];
 
-/// What is below the source, with the text of each link, or the content of each file.
+/// The entries below the source, with the text of each link, or the content of each file.
 const TREE: [(&str, Kind); 12] = [
     ("file", Kind::File),
     ("dir/inner", Kind::File),
@@ -78,7 +78,7 @@ enum Kind {
     Fifo,
 }
 
-/// Files that arrive without `-a`, whoever holds the tree.
+/// Files that arrive without `-a`, whichever end holds the tree.
 const FOLLOWED: [&str; 11] = [
     "beside/b",
     "dir/inner",

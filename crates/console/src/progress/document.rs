@@ -1,4 +1,4 @@
-//! The document of a command that moves files: the figures of its last event, and lists of what its other events said.
+//! The document of a command that moves files: the figures of its last event, and lists of its other events.
 //!
 //! A process has one standard output and prints one document on it, so all boards of a command gather in one place.
 
@@ -22,7 +22,7 @@ const LISTS: [(&str, &str); 6] = [
 /// The lists of the document of this process.
 pub(super) static OF_PROCESS: Gathered = Gathered::new();
 
-/// What was said so far: lists by their keys.
+/// The gathered events: lists by their keys.
 #[derive(Debug)]
 pub(super) struct Gathered(Mutex<Lists>);
 

@@ -46,7 +46,7 @@ struct Follow {
 struct Follower<'a, 'b> {
     /// The source, and what links have led to.
     trees: Vec<Tree>,
-    /// What the names of links get.
+    /// The entries that are added under the names of links.
     added: Census,
     entries: usize,
     selection: Selection<'a>,
@@ -135,7 +135,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// What is at a place, and the number of the tree that has it. An unknown tree is asked for.
+    /// The entry at a place, and the number of the tree that has it. An unknown tree is requested.
     fn find(&mut self, real: &StorePath) -> Result<(usize, At), Why> {
         let mut known = self.trees.iter().map(|tree| tree.at(real)).enumerate();
         if let Some((number, at)) = known.find_map(|(number, at)| Some((number, at?))) {
@@ -209,7 +209,7 @@ impl Follower<'_, '_> {
 }
 
 impl Tree {
-    /// What is at a place; `None` if the tree does not have it.
+    /// The entry at a place; `None` if the tree does not have it.
     fn at(&self, place: &StorePath) -> Option<Result<At, Why>> {
         let path = place.as_bytes();
         if *place == StorePath::ROOT && self.root == StorePath::ROOT {

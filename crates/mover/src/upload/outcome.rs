@@ -1,4 +1,4 @@
-//! What became of the files of an upload: their results, and the bytes that count as sent.
+//! The outcome of an upload: the results of its files, and the bytes that count as sent.
 
 use super::queue::{GivenBack, Judged, Sending, TaskId, Turn};
 use super::run::{At, Attempt, Run};
@@ -109,7 +109,7 @@ impl Run<'_> {
         }
     }
 
-    /// What was written by a sending does not count any more.
+    /// The bytes that a sending has written do not count any more.
     pub(super) fn uncount(&self, state: &mut State, id: TaskId, sending: Sending) {
         state.links[sending.server.0].backlog -= sending.left;
         let written = state.queue.task(id).size - sending.left;
@@ -119,7 +119,7 @@ impl Run<'_> {
         }
     }
 
-    /// What was written by a trial counts from now on.
+    /// The bytes that a trial has written count from now on.
     pub(super) fn count(&self, state: &State, id: TaskId, sending: Sending) {
         let written = state.queue.task(id).size - sending.left;
         self.job.meter.add_written(written);

@@ -51,7 +51,7 @@ impl Run<'_> {
                 let named = thread::Builder::new().name("mover-redial".to_owned());
                 named.spawn_scoped(scope, move || {
                     let client = (self.job.redial)(server);
-                    // Nobody listens any more if all is over.
+                    // After the end of the upload the receiver may be closed, so `send` may fail.
                     let _ = say.send(Event::Tried { server, client });
                 })?;
             }

@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         self.changed.notify_all();
     }
 
-    /// Waits until so many bytes may go to a server, or until the upload has ended.
+    /// Waits until this number of bytes may go to a server, or until the upload has ended.
     pub(super) fn pace(&self, server: ServerId, bytes: u64) {
         self.limit.wait(bytes, || self.is_ended());
         self.limits[server.0].wait(bytes, || self.is_ended());

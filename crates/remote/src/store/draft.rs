@@ -131,7 +131,7 @@ impl RemoteDraft {
     fn begin(&self) -> std::result::Result<Sent, ErrorKind> {
         let (uploads, place) = (self.store.uploads()?, self.store.inner.drafts.place()?);
         let id = if self.store.client().has(UNSIZED_UPLOADS) {
-            // What the server reserves would fill holes.
+            // Space that the server reserves would fill holes.
             let expected = self.make.size.filter(|_| !self.make.has_holes());
             uploads.begin_unsized(&self.path, expected, self.note())
         } else {
