@@ -50,6 +50,7 @@ mod rates;
 mod reach;
 mod recorded;
 mod reports;
+mod resumed;
 #[cfg(feature = "s3")]
 mod s3;
 mod secrets;
