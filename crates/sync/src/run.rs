@@ -138,11 +138,7 @@ fn make_alike(
     let by = if is_by_sftp { By::Sftp } else { By::Auto };
     let (total_files, total_bytes) = (plan.copied.files, plan.copied.bytes);
     *counts = Counts { total_files, total_bytes, is_counted: true, ..Counts::default() };
-    let audience = match args.audience() {
-        // A program reads the changes of the plan, and the sums at the end.
-        Audience::Events | Audience::Document => Audience::Quiet,
-        audience => audience,
-    };
+    let audience = of_copies(args.audience());
     let ends = [&from, &to.place];
     let copying = Copying { ends, new_name, way, by, endpoint, audience, interrupt, server };
     let scope = interrupt.scope();
@@ -154,7 +150,7 @@ fn make_alike(
     Ok(code)
 }
 
-/// The notes of a synchronization by SFTP, which one of the two hosts may need.
+/// The notes on options that SFTP does not have.
 fn of_sftp(args: &SyncArgs, far: usize) -> Result<Vec<String>> {
     if far > 1 {
         let text = "between two other machines, hikyaku is needed on both";
@@ -163,7 +159,15 @@ fn of_sftp(args: &SyncArgs, far: usize) -> Result<Vec<String>> {
     TABLE.check(&args.given, &[Carried::Sftp])
 }
 
-/// What a plan knows of the target's root.
+/// The output of the copies. For a program it is the changes of the plan, and the sums at the end.
+fn of_copies(audience: Audience) -> Audience {
+    match audience {
+        Audience::Events | Audience::Document => Audience::Quiet,
+        audience => audience,
+    }
+}
+
+/// The state of the target's root in a plan.
 fn planned(root: Root) -> Target {
     match root {
         Root::There => Target::There,
