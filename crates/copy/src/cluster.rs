@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use beside::beside;
 use hikyaku_console::{
     Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures, UPDATE_EVERY,
-    headline, print_end, printed, unwritten,
+    causes, print_end, printed, unwritten,
 };
 use hikyaku_fs::Shown;
 use hikyaku_job::Meter as Progress;
@@ -64,7 +64,7 @@ pub(crate) fn run(
     if let Some(recorder) = &outcome.recorder {
         crate::log::end(recorder, code, counts.files, counts.sent());
     }
-    let (error, exit) = (done.as_ref().err().map(headline), interrupt.exit(code));
+    let (error, exit) = (done.as_ref().err().map(causes), interrupt.exit(code));
     let counts = (&counts, begin.elapsed());
     printed(print_end(plan.report.audience, counts, exit, error.as_deref()))?;
     match (done, outcome.board.into_lost()) {

@@ -17,7 +17,7 @@ use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, headline, misuse,
+    Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, causes, headline, misuse,
     print_end, printed, say, unwritten, with_remedy,
 };
 use hikyaku_fs::descriptor_number;
@@ -101,7 +101,7 @@ pub fn copy(
     if let Some(recorder) = &sum.recorder {
         log::end(recorder, code, sum.tally.files, sum.tally.sent());
     }
-    let (error, exit) = (done.as_ref().err().map(headline), interrupt.exit(code));
+    let (error, exit) = (done.as_ref().err().map(causes), interrupt.exit(code));
     let counts = (&counts(&sum.tally), begin.elapsed());
     if let Err(error) = print_end(plan.report.audience, counts, exit, error.as_deref()) {
         sum.lost.get_or_insert(error);
@@ -168,7 +168,7 @@ fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec
 fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
     let exit = ExitCode::of(&error, &[exit_code]).into();
     let counts = (&Counts::default(), Duration::ZERO);
-    printed(print_end(audience, counts, exit, Some(&headline(&error))))?;
+    printed(print_end(audience, counts, exit, Some(&causes(&error))))?;
     Err(error)
 }
 

@@ -22,8 +22,8 @@ use crate::upload::Manner;
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, causes, headline,
-    misuse, print_end, printed, with_remedy,
+    ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, causes, misuse,
+    print_end, printed, with_remedy,
 };
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Credentials, FtpError, Guard, Kind, Login, Server};
@@ -60,7 +60,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         None => copy_pairs(args, &pairs, (&scope, &show)),
     };
     let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
-    let error = done.as_ref().err().map(headline);
+    let error = done.as_ref().err().map(causes);
     let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
     let counts = (&show.counts(), show.elapsed());
     printed(print_end(args.audience(), counts, exit, error.as_deref()))?;

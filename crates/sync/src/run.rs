@@ -20,7 +20,7 @@ use crate::table::TABLE;
 use crate::walk::{NoPlan, Skipped, Target, Told, Walk};
 use anyhow::{Error, Result};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, Tone, Way as Carried, headline, misuse, print_end,
+    Audience, Counts, ExitCode, Interrupt, Tone, Way as Carried, causes, misuse, print_end,
     printed, say, unwritten, with_remedy,
 };
 use hikyaku_copy::{By, CopyPlan, OpenSftp};
@@ -44,7 +44,7 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<E
         Ok(code) => *code,
         Err(error) => ExitCode::of(error, &[hikyaku_copy::exit_code]),
     };
-    let (error, counts) = (done.as_ref().err().map(headline), (&counts, begin.elapsed()));
+    let (error, counts) = (done.as_ref().err().map(causes), (&counts, begin.elapsed()));
     printed(print_end(args.audience(), counts, interrupt.exit(code), error.as_deref()))?;
     done
 }

@@ -11,8 +11,8 @@ use crate::table::TABLE;
 use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
-    At, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, headline, host_by_ssh,
-    misuse, print_end, printed, remedy_for_scheme,
+    At, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, host_by_ssh, misuse,
+    print_end, printed, remedy_for_scheme,
 };
 use hikyaku_http::{Client, NamedBy, Place, Stop, Url, usable};
 use hikyaku_transfer::Limit;
@@ -56,7 +56,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         .and_then(|jobs| command.fetch_all(&shows, &jobs));
     screen.finish();
     let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
-    let error = done.as_ref().err().map(headline);
+    let error = done.as_ref().err().map(causes);
     let exit = interrupt.exit(code.unwrap_or(ExitCode::Success));
     let counts = (&totals.counts(), begin.elapsed());
     printed(print_end(args.audience(), counts, exit, error.as_deref()))?;

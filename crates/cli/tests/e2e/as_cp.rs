@@ -154,7 +154,8 @@ fn a_link_that_is_named_is_followed() {
         assert_eq!(named.unwrap(), "text", "{source}");
     }
     rig.done(&["-r", &rig.far("dir"), &rig.here("into")]);
-    assert!(into.join("dir/e").is_dir() && into.join("dir/back").is_symlink());
+    assert!(into.join("dir/e").is_dir() && !into.join("dir/back").is_symlink());
+    assert_eq!(fs::read_to_string(into.join("dir/back")).unwrap(), "text");
     rig.done(&["-a", &rig.far("file"), &rig.here("kept")]);
     assert_eq!(fs::read_link(rig.client.at("kept")).unwrap(), PathBuf::from("d/f"));
     rig.refused(&[&rig.far("dir"), &rig.here("into")], "-r was not given");

@@ -210,3 +210,24 @@ fn errors_keep_their_codes_without_standard_error() {
         assert_eq!(status.unwrap().code(), Some(code), "{line}");
     }
 }
+
+#[test]
+fn the_error_of_a_document_has_its_cause() {
+    let target = STATE.join("never").display().to_string();
+    for line in [
+        "cp --json hikyaku://127.0.0.1:1/x",
+        "sync --json -r hikyaku://127.0.0.1:1/x",
+        "get --json http://127.0.0.1:1/x -o",
+        "guc -json ftp://127.0.0.1:1/x",
+    ] {
+        let ended = run(&format!("{line} {target}"), Stdio::piped());
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let error = document["error"].as_str().unwrap_or_default();
+        assert!(
+            error.contains("efused"),
+            "{line}: {text}{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+    }
+}

@@ -22,7 +22,7 @@ impl Destination<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`Landing::new`] and [`Landing::in_store`].
+    /// The target is not one for these sources, or it cannot be used.
     pub fn landing(
         &self,
         source: (&StorePath, &StorePath),

@@ -46,7 +46,7 @@ const RSYNC: Section = &[
 const RCLONE: Section = &[
     ("hikyaku cp -r d/. host:d", Copies("d", "")),
     ("hikyaku sync -rt --delete d/ host:d", Copies("d", "")),
-    ("hikyaku cp -l 84mbit -r d/. host:d", Copies("d", "")),
+    ("hikyaku cp --rate 10MiB -r d/. host:d", Copies("d", "")),
     ("hikyaku cp -r --exclude '*.tmp' d/. host:d", Copies("d", "t.tmp")),
     ("hikyaku cp -n -r d/. host:d", ListsOnly),
     ("hikyaku cp -r s3://bucket/run7 .", Elsewhere("needs a build with the feature s3")),
