@@ -53,8 +53,8 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "modes of servers, a file that is replaced",
         DRESS,
         (
-            "(Self::Usual { .. }, Some(found)) => found.mode,",
-            "(Self::Usual { umask }, Some(_)) => mode & !umask,",
+            "(Self::Usual { .. } | Self::OfStore, Some(found)) => found.mode,",
+            "(Self::Usual { umask }, Some(_)) => mode & !umask,\n(Self::OfStore, Some(found)) => found.mode,",
         ),
         MOVER,
         "a_file_that_is_replaced_keeps_its_bits_unless_those_of_the_source_are_kept",
