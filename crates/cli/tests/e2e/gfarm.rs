@@ -280,16 +280,17 @@ fn what_a_killed_copy_has_left_is_no_part_of_a_tree() {
 fn the_next_copy_removes_what_a_killed_one_has_left() {
     let Some(rig) = Rig::up("swept", 1) else { return };
     rig.gfarm.run("gfmkdir", &["/d"]).unwrap();
-    let big = fs::File::create(rig.at("big")).unwrap();
-    big.set_len(2_000_000_000).unwrap();
+    // A hole would be there at once, whatever the limit is.
+    fs::write(rig.at("big"), vec![7; 100_000_000]).unwrap();
     fs::write(rig.at("small"), "x").unwrap();
     let drafts = || {
         let listed = rig.gfarm.run("gfls", &["-a", "/d"]).unwrap();
         listed.split_whitespace().filter(|name| name.ends_with(".hikyaku")).count()
     };
     let begin = || {
-        let copy = rig.command(&["-l", "8m", "big", "gfarm:///d/big"]).spawn().unwrap();
+        let mut copy = rig.command(&["-l", "8m", "big", "gfarm:///d/big"]).spawn().unwrap();
         while drafts() == 0 {
+            assert!(copy.try_wait().unwrap().is_none(), "it ended without an unfinished file");
             thread::sleep(Duration::from_millis(20));
         }
         copy
