@@ -11,7 +11,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -22,7 +21,7 @@ use xtask::servers::gridftp::{self, GridFtp};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What an unfinished file has when its download is ended. The next run compares the last 4 MiB and keeps the others.
+/// The length of an unfinished file when its download is ended. The next run compares the last 4 MiB and keeps the others.
 const DRAFT_BYTES: u64 = 64_000_000;
 
 /// A server, and a folder for its client. Both end with it.
@@ -283,7 +282,7 @@ fn interrupted(stage: &Stage, words: [&str; 2], signal: Signal) -> (Value, Optio
             || drafts
                 .filter(|entry| entry.file_name().to_str().is_some_and(is_draft))
                 .filter_map(|entry| entry.metadata().ok())
-                .any(|draft| draft.blocks() * 512 > DRAFT_BYTES)
+                .any(|draft| draft.len() > DRAFT_BYTES)
     };
     let until = Instant::now() + PATIENCE;
     while !is_recorded() {
