@@ -190,7 +190,6 @@ fn files_of_proc_and_sys_are_copied_completely() {
         (&[][..], "/proc/filesystems", &sshd.far("copy")),
         (&[], "far:/proc/filesystems", &copy),
         (&[], "/proc/filesystems", &copy),
-        (&["--via", "sftp"], "/proc/filesystems", &sshd.far("copy")),
         (&["--via", "sftp"], "far:/proc/filesystems", &copy),
     ] {
         let _ = fs::remove_file(&copy);
@@ -198,4 +197,10 @@ fn files_of_proc_and_sys_are_copied_completely() {
         assert!(output.status.success(), "{from} {to}: {said}");
         assert!(fs::read(&copy).unwrap() == wanted, "{from} {to}");
     }
+    // An upload by SFTP needs the size beforehand: the file is refused, and no empty one is made.
+    fs::remove_file(&copy).unwrap();
+    let up = ["--via", "sftp", "/proc/filesystems", &sshd.far("copy")];
+    let (output, said) = run(&mut sshd.cp(&up), b"");
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("/proc/filesystems: ") && !Path::new(&copy).exists(), "{said}");
 }

@@ -64,7 +64,7 @@ const ROWS: [Row; 14] = [
 ];
 
 /// Options with a test of their own: `a_limit_holds`, and those of daemons on the nodes of Gfarm in `gfarm`.
-const ELSEWHERE: [&str; 4] = ["limit", "rate", "via", "server_rate"];
+const ELSEWHERE: [&str; 6] = ["limit", "rate", "via", "server_rate", "v4", "v6"];
 
 impl Rig {
     /// Tells what is not run where the storage of this way is missing.
