@@ -233,7 +233,7 @@ fn drafts(at: &Path) -> usize {
 
 /// Starts an upload that takes some seconds, and waits until it is under way at each server.
 fn begin(client: &Client, servers: &Servers, source: &Path) -> Child {
-    let arguments = ["cp", "-r", "-l", "50m", text(source), &servers.at("")];
+    let arguments = ["cp", "-a", "-l", "50m", text(source), &servers.at("")];
     let child = client.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
     let is_under_way = |root: &PathBuf| root.join("run7/deep").is_dir() && drafts(root) > 0;
     wait("the upload begins", || servers.roots.iter().all(is_under_way));
@@ -255,7 +255,7 @@ fn a_daemon_that_is_killed_is_replaced_by_the_others() {
     let root = servers.roots[1].clone();
     servers.daemons[1] = Daemon::start_with(&client, &root, &servers.keys, &["--writable"]);
     let back = client.at("back");
-    let copied = cp(&client, &["-r", &servers.at("run7"), text(&back)]);
+    let copied = cp(&client, &["-a", &servers.at("run7"), text(&back)]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
     assert!(found(&back) == found(&source));
 }
@@ -279,10 +279,10 @@ fn an_upload_that_is_stopped_leaves_nothing_half_made() {
         let part = found(&root.join("run7"));
         assert!(part.iter().all(|(path, what)| wanted.get(path) == Some(what)));
     }
-    let copied = cp(&client, &["-r", text(&source), &servers.at("")]);
+    let copied = cp(&client, &["-a", text(&source), &servers.at("")]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
     let back = client.at("back");
-    let copied = cp(&client, &["-r", &servers.at("run7"), text(&back)]);
+    let copied = cp(&client, &["-a", &servers.at("run7"), text(&back)]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
     assert!(found(&back) == wanted);
 }
