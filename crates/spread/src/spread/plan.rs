@@ -148,20 +148,29 @@ impl Spread {
 
     fn divide_ceiling(&mut self, now: Instant) {
         let since = self.plan.divided.map_or(PLAN_EVERY, |divided| now - divided);
-        if since < PLAN_EVERY && self.client.ceiling.is_some() {
+        let is_due = since >= PLAN_EVERY || self.client.ceiling.is_none();
+        let up: Vec<usize> = self.up.iter().collect();
+        // A server without a share of the ceiling gets one at once: until then it may send at any rate.
+        if !is_due && up.iter().all(|&server| self.servers[server].cap.is_some()) {
             return;
         }
-        self.plan.divided = Some(now);
-        let up: Vec<usize> = self.up.iter().collect();
-        let demand = |&server: &usize| Demand {
-            used: Rate::of(DataSize::from_bytes(self.servers[server].arrived), since),
-            cap: self.servers[server].cap,
+        let demand = |&server: &usize| {
+            let Server { arrived, cap, .. } = self.servers[server];
+            // Before it is due little is known of what the others use. Each counts as one that uses up its share.
+            let used =
+                if is_due { Some(Rate::of(DataSize::from_bytes(arrived), since)) } else { cap };
+            Demand { used: used.unwrap_or(Rate::ZERO), cap }
         };
         let demands: Vec<Demand> = up.iter().map(demand).collect();
         let limits = self.client.ceiling.map(|ceiling| divide(ceiling, &demands));
+        if is_due {
+            self.plan.divided = Some(now);
+        }
         for (at, &server) in up.iter().enumerate() {
             let found = &mut self.servers[server];
-            found.arrived = 0;
+            if is_due {
+                found.arrived = 0;
+            }
             let new = limits.as_ref().map(|limits| limits[at]);
             if differ(found.cap, new) {
                 found.cap = new;

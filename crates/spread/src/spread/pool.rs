@@ -95,6 +95,8 @@ impl Spread {
             Duty::Resting => {
                 self.up.remove(server);
                 found.current = None;
+                // Others get its share of the ceiling; awake again, it gets another one.
+                found.cap = None;
                 let kept = (found.rate(now) * REST_TIME.as_secs_f64()) as u64;
                 let amount =
                     Amount { bytes: found.left.saturating_sub(kept), reach: Reach::Untouched, now };

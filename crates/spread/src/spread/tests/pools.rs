@@ -50,6 +50,29 @@ fn only_members_that_are_awake_get_work_and_one_range_at_a_time() {
 }
 
 #[test]
+fn members_that_are_woken_get_a_share_of_the_ceiling_at_once() {
+    let (mut script, pool) = pool(&[2_000; 6], &[1_000]);
+    let ceiling = Rate::from_bits_per_sec(80_000_000);
+    script.spread.handle_ceiling(Some(ceiling));
+    let mut shares = [None; 6];
+    for awake in [2, 5, 1, 6] {
+        script.wake(pool, awake);
+        for (_, command) in script.said.drain(..) {
+            match command {
+                Command::Cap { server, rate } => shares[usize::from(server.0)] = rate,
+                Command::Rest { server } => shares[usize::from(server.0)] = None,
+                _ => {}
+            }
+        }
+        let given: Vec<u64> = shares.iter().flatten().map(|rate| rate.bits_per_sec()).collect();
+        assert_eq!(given.len(), awake, "{shares:?}");
+        assert!(given.iter().sum::<u64>() <= ceiling.bits_per_sec(), "{shares:?}");
+        script.pass(100);
+        script.said.clear();
+    }
+}
+
+#[test]
 fn a_range_is_at_most_what_a_connection_sends_in_four_seconds_and_a_share_of_the_rest() {
     let (mut script, pool) = pool(&[10_000; 2], &[1_000]);
     script.wake(pool, 2);
