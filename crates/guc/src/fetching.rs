@@ -9,12 +9,12 @@ use hikyaku_console::{ExitCode, Kept, Scope, Totals};
 use hikyaku_gridftp::{Facts, FtpError, Server, Transferred};
 use hikyaku_job::exit_code_of;
 use hikyaku_mover::{
-    AfterFailure, DirMeta, Expected, FetchError, File, Hashes, Job, Kind, Meter, Modes, Origin,
-    Parameters, Plan, ReadAt, Same, Seen, ServerId, Taking, Times, Writing, fetch, local_target,
+    AfterFailure, DirMeta, Expected, FetchError, File, Job, Kind, Meter, Origin, Plan, ReadAt,
+    Seen, Writing, fetch, local_target,
 };
 use hikyaku_store::{ErrorKind, StoreError, StorePath, Time, Versions};
 use hikyaku_store_ftp::{Ftp, Observer, Parts, Reading};
-use hikyaku_transfer::{Existing, Links, Pass, Resume, Write};
+use hikyaku_transfer::{Links, Resume, Write};
 use hikyaku_tuner::Decision;
 use std::collections::HashMap;
 use std::io;
@@ -117,29 +117,14 @@ impl Fetching<'_> {
         let meter = Meter::new(servers.len());
         let write = if self.args.inplace { Write::InPlace } else { Write::Beside };
         let job = Job {
-            servers: &servers,
-            pools: &[],
-            redial: &|_: ServerId| None,
-            plan: self.plan,
-            store,
-            patience: Duration::ZERO,
-            dress: Modes::Usual.dress(),
-            times: Times::New,
-            same: Same::Never,
-            taking: Taking::AnyOrder,
-            existing: Existing::Replaced,
-            pass: Pass::Copy,
             journal: journal.as_ref(),
             writing: Writing { write, ..Writing::default() },
-            hashes: Hashes::Dropped,
             expected: self.args.cksm.is_some().then_some(&compared as &dyn Expected),
             after_failure: match self.args.continue_on_error {
                 true => AfterFailure::GoOn,
                 false => AfterFailure::Stop,
             },
-            parameters: Parameters::default(),
-            meter: &meter,
-            stop: &self.stop,
+            ..Job::new(&servers, self.plan, store, (&meter, &self.stop))
         };
         let fetched = shown(self.show, &meter, || fetch(&job)).context("cannot start a thread")?;
         // Complete files of an earlier run.

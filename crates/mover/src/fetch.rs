@@ -22,7 +22,7 @@ use crate::losses::{self, Loss};
 use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
-use crate::session::Parameters;
+use crate::session::{Modes, Parameters};
 use crate::target::Target;
 use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
@@ -78,6 +78,40 @@ pub struct Job<'a> {
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set.
     pub stop: &'a AtomicBool,
+}
+
+impl<'a> Job<'a> {
+    /// Fetches the files of a plan as new ones: with the bits of the source less those of the umask, with the time of the
+    /// copy, whatever has their names, and without a journal. Servers that are lost stay so, and nothing is waited for.
+    pub fn new(
+        servers: &'a [Arc<dyn Fetcher>],
+        plan: &'a Plan,
+        store: Arc<dyn Store>,
+        (meter, stop): (&'a Meter, &'a AtomicBool),
+    ) -> Self {
+        Self {
+            servers,
+            pools: &[],
+            redial: &|_| None,
+            plan,
+            store,
+            patience: Duration::ZERO,
+            dress: Modes::Usual.dress(),
+            times: Times::New,
+            same: Same::Never,
+            taking: Taking::AnyOrder,
+            existing: Existing::Replaced,
+            pass: Pass::Copy,
+            journal: None,
+            writing: Writing::default(),
+            hashes: Hashes::Dropped,
+            expected: None,
+            after_failure: AfterFailure::GoOn,
+            parameters: Parameters::default(),
+            meter,
+            stop,
+        }
+    }
 }
 
 /// Reads bytes of a file at an offset.

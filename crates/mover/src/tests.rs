@@ -135,29 +135,21 @@ fn fetched_over(
     meter: &Meter,
     parameters: Parameters,
 ) -> Fetched {
-    let job = Job {
-        servers,
+    let fetched = fetch(&Job {
         pools,
-        redial: &|_| None,
-        plan: &same_names(census.clone()),
-        store: target.clone(),
         dress: crate::Dress::Usual { umask: 0 },
         times: crate::Times::Kept,
         same: crate::Same::SizeAndTime,
-        taking: crate::Taking::AnyOrder,
-        existing: Existing::Replaced,
-        pass: Pass::Copy,
         patience: Duration::from_millis(300),
-        journal: None,
-        writing: crate::Writing::default(),
-        hashes: crate::Hashes::Dropped,
-        expected: None,
-        after_failure: crate::AfterFailure::GoOn,
         parameters,
-        meter,
-        stop: &AtomicBool::new(false),
-    };
-    fetch(&job).unwrap()
+        ..Job::new(
+            servers,
+            &same_names(census.clone()),
+            target.clone(),
+            (meter, &AtomicBool::new(false)),
+        )
+    });
+    fetched.unwrap()
 }
 
 /// Names of files and their contents.

@@ -57,11 +57,8 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     meter.set_found();
     let fetched = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         fetch(&Job {
-            servers: what.servers,
             pools: what.pools,
             redial: what.redial,
-            plan: what.plan,
-            store: what.store.clone(),
             patience: GONE_MAX,
             dress: what.modes.dress(),
             times: order.plan.stored.times,
@@ -70,13 +67,10 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             journal: what.journal,
             writing: order.writing(),
             hashes: order.hashes(),
-            after_failure: hikyaku_mover::AfterFailure::GoOn,
             existing: order.existing(),
             pass: order.pass(),
-            expected: None,
             parameters: order.parameters,
-            meter: &meter,
-            stop,
+            ..Job::new(what.servers, what.plan, what.store.clone(), (&meter, stop))
         })
     })?;
     let fetched = fetched.context("cannot start a thread")?;

@@ -18,7 +18,6 @@ use hikyaku_transfer::{Failure, FailureKind, Pass};
 use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// The text of a connection that was lost while sources or target were looked at.
 pub(super) const LOST: &str = "the connection is lost";
@@ -130,26 +129,15 @@ pub(super) fn carry(
     parameters.client.rate = limit.map(Rate::from_bits_per_sec);
     let modes = if rules.preserve.modes() { Modes::Kept } else { Modes::Usual };
     let fetched = fetch(&Job {
-        servers,
-        pools: &[],
-        redial: &|_| None,
-        plan: &plan,
-        store: store.clone(),
-        patience: Duration::ZERO,
         dress: modes.dress(),
         times: if rules.preserve.times() { Times::Kept } else { Times::New },
-        same: Same::Never,
         taking,
         journal: journal.as_ref(),
         writing: rules.into(),
-        hashes: Hashes::Dropped,
         existing: rules.existing,
         pass: rules.pass,
-        expected: None,
-        after_failure: hikyaku_mover::AfterFailure::GoOn,
         parameters,
-        meter: &meter,
-        stop: &watched.stop,
+        ..Job::new(servers, &plan, store.clone(), (&meter, &watched.stop))
     });
     let fetched = fetched.context("cannot start a thread")?;
     if run.is_stopped() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::choice::{Choice, InTheWay, Selection};
-use crate::{FetchError, Fetched, Job, Meter, Parameters, Same, Taking, Times, fetch};
+use crate::{FetchError, Fetched, Job, Meter, Same, Times, fetch};
 use hikyaku_store::{Access, ErrorKind, Finish, Kind, Make, Memory, Naming, Store, Time, fetchers};
 use hikyaku_transfer::{Existing, Pass};
 use std::sync::Arc;
@@ -65,26 +65,13 @@ fn run_by(
     let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
     let servers = fetchers(source, 4).unwrap();
     let fetched = fetch(&Job {
-        servers: &servers,
-        pools: &[],
-        redial: &|_| None,
-        plan,
-        store: Arc::new(store.clone()),
         patience: Duration::from_millis(300),
-        journal: None,
-        writing: crate::Writing::default(),
-        hashes: crate::Hashes::Dropped,
-        after_failure: crate::AfterFailure::GoOn,
         dress: crate::Dress::Usual { umask: 0o022 },
         times,
         same,
-        taking: Taking::AnyOrder,
         existing,
         pass,
-        expected: None,
-        parameters: Parameters::default(),
-        meter: &meter,
-        stop: &stop,
+        ..Job::new(&servers, plan, Arc::new(store.clone()), (&meter, &stop))
     });
     (fetched.unwrap(), meter)
 }

@@ -123,11 +123,7 @@ impl Session {
         let begin = Instant::now();
         let again = |server| self.again(server).map(fetcher);
         let fetched = fetch(&Job {
-            servers: &servers,
-            pools: &[],
             redial: &again,
-            plan: &plan,
-            store,
             patience: GONE_MAX,
             dress: download.modes.dress(),
             times: choice.times,
@@ -138,11 +134,8 @@ impl Session {
             journal: journal.as_ref(),
             writing: choice.writing,
             hashes: choice.hashes,
-            expected: None,
-            after_failure: crate::fetch::AfterFailure::GoOn,
             parameters: self.parameters,
-            meter,
-            stop: download.stop,
+            ..Job::new(&servers, &plan, store, (meter, download.stop))
         })?;
         if download.stop.load(Ordering::Relaxed) {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));

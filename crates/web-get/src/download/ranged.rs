@@ -15,8 +15,8 @@ use hikyaku_fs::{FilePlace, PeerPath};
 use hikyaku_http::{Fault, First, Function, Known, Source, Url};
 use hikyaku_job::{Meter as Progress, Opened};
 use hikyaku_mover::{
-    AfterFailure, Epoch, Expected, FetchError, Fetched, File, Hashes, Job, Meter, Modes,
-    Parameters, Pass, Plan, Pool, ReadAt, Same, Seen, ServerId, Taking, Times, Writing, fetch,
+    Epoch, Expected, FetchError, Fetched, File, Job, Meter, Plan, Pool, ReadAt, Seen, ServerId,
+    fetch,
 };
 use hikyaku_store::{
     ContentToken, ErrorKind, Fetcher, Store, StoreError, StorePath, Time, Versions,
@@ -316,27 +316,11 @@ impl<'a> Ranged<'a> {
             on_epoch: &on_epoch,
         };
         let job = Job {
-            servers: run.fetchers,
             pools: &[pool],
-            redial: &|_| None,
-            plan: run.plan,
-            store: run.store.clone(),
-            // A connection waits by itself for a server that is the only one left.
-            patience: Duration::ZERO,
-            dress: Modes::Usual.dress(),
-            times: Times::New,
-            same: Same::Never,
-            taking: Taking::AnyOrder,
-            existing: hikyaku_mover::Existing::Replaced,
-            pass: Pass::Copy,
             journal: Some(run.opened),
-            writing: Writing::default(),
-            hashes: Hashes::Dropped,
             expected: Some(expected),
-            after_failure: AfterFailure::GoOn,
-            parameters: Parameters::default(),
-            meter: &meter,
-            stop: &stop,
+            // A connection waits by itself for a server that is the only one left.
+            ..Job::new(run.fetchers, run.plan, run.store.clone(), (&meter, &stop))
         };
         let begin = tools.show.sent();
         let mut shown = Shown { begin, kept: 0 };

@@ -2,13 +2,13 @@
 
 use super::{get, put, random, same_names};
 use crate::census::store_census;
-use crate::{Dress, FetchError, Fetched, Job, Meter, Parameters, Same, Taking, fetch};
+use crate::{Dress, FetchError, Fetched, Job, Meter, Same, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
     Access, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
     Operation, Segment, Store, StorePath, Versions, Wanted, fetchers,
 };
-use hikyaku_transfer::{Existing, Pass, SEGMENT, Write};
+use hikyaku_transfer::{SEGMENT, Write};
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,26 +148,13 @@ impl Scene {
         }
         let meter = Meter::new(1);
         let fetched = fetch(&Job {
-            servers: &servers,
-            pools: &[],
-            redial: &|_| None,
-            plan: &plan,
-            store: target,
             dress: Dress::Usual { umask: 0 },
             times: crate::Times::Kept,
             same,
-            taking: Taking::AnyOrder,
-            existing: Existing::Replaced,
-            pass: Pass::Copy,
             patience: Duration::from_millis(300),
             journal: Some(&opened),
             writing: crate::Writing { write: self.write, ..crate::Writing::default() },
-            hashes: crate::Hashes::Dropped,
-            expected: None,
-            after_failure: crate::AfterFailure::GoOn,
-            parameters: Parameters::default(),
-            meter: &meter,
-            stop: &stop,
+            ..Job::new(&servers, &plan, target, (&meter, &stop))
         });
         (fetched.unwrap(), counted.bytes.load(Ordering::SeqCst), meter)
     }

@@ -3,15 +3,13 @@
 use super::{filled, get, put, random, same_names};
 use crate::census::store_census;
 use crate::{
-    AfterFailure, Dress, Expected, FetchError, Fetched, File, Hashes, Job, Meter, Parameters,
-    ReadAt, Taking, Writing, fetch,
+    AfterFailure, Dress, Expected, FetchError, Fetched, File, Hashes, Job, Meter, ReadAt, Writing,
+    fetch,
 };
 use hikyaku_store::{
     ErrorKind, Fault, Faulty, Memory, Operation, Store, StoreError, StorePath, When, fetchers,
 };
-use hikyaku_transfer::{
-    Durable, Existing, FileHash, Geometry, Pass, SegmentHash, SegmentIndex, Verify, Write,
-};
+use hikyaku_transfer::{Durable, FileHash, Geometry, SegmentHash, SegmentIndex, Verify, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -31,26 +29,20 @@ fn run_checked(
     let source: Arc<dyn Store> = Arc::new(source);
     let servers = fetchers(&source, 2).unwrap();
     let fetched = fetch(&Job {
-        servers: &servers,
-        pools: &[],
-        redial: &|_| None,
-        plan: &same_names(store_census(&all, 2)),
-        store: Arc::new(target.clone()),
         dress: Dress::Usual { umask: 0 },
-        taking: Taking::AnyOrder,
-        existing: Existing::Replaced,
         same: crate::Same::SizeAndTime,
         times: crate::Times::Kept,
-        pass: Pass::Copy,
         patience: Duration::from_millis(300),
-        journal: None,
         writing,
         hashes: Hashes::Listed,
         expected,
         after_failure,
-        parameters: Parameters::default(),
-        meter: &Meter::new(2),
-        stop: &AtomicBool::new(false),
+        ..Job::new(
+            &servers,
+            &same_names(store_census(&all, 2)),
+            Arc::new(target.clone()),
+            (&Meter::new(2), &AtomicBool::new(false)),
+        )
     });
     fetched.unwrap()
 }
