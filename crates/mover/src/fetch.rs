@@ -36,6 +36,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Connects again to a server whose connection was lost.
+pub type Redial<'a> = &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync);
+
 /// What is to be fetched, and whereto.
 pub struct Job<'a> {
     /// The servers, by their numbers in the plan.
@@ -43,7 +46,7 @@ pub struct Job<'a> {
     /// Servers that are connections to one machine, of which a number is used. A server in no pool is always used.
     pub pools: &'a [Pool<'a>],
     /// Connects to a server again whose connection was lost.
-    pub redial: &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync),
+    pub redial: Redial<'a>,
     /// What is fetched, and the names that it gets.
     pub plan: &'a Plan,
     /// Where the files go.

@@ -42,8 +42,8 @@ pub use census::{
 pub use choice::{Choice, InTheWay, Link, Same};
 pub use dress::{DirMeta, DirState, Dress, Times};
 pub use fetch::{
-    AfterFailure, Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, ReadAt, Taking, Writing,
-    fetch,
+    AfterFailure, Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, ReadAt, Redial, Taking,
+    Writing, fetch,
 };
 pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};
@@ -53,10 +53,10 @@ pub use losses::Loss;
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use plan::Plan;
 pub use session::{
-    ClientParameters, Destination, Done, Download, Failed, Held, HostError, HostState, HostStatus,
-    Landed, Listed, Met, Modes, NamedSource, Origin, Parameters, ServerParameters, Session,
-    SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload, local_target,
-    named, remote_path,
+    ClientParameters, Destination, Done, Download, Failed, GONE_MAX, Held, HostError, HostState,
+    HostStatus, Landed, Listed, Met, Modes, NamedSource, Origin, Parameters, ServerParameters,
+    Session, SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload,
+    local_target, named, remote_path,
 };
 pub use upload::{Counted, Source, UploadJob, upload};
 pub use watch::{Direction, Watch};

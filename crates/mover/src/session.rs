@@ -60,6 +60,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// Files whose servers are all gone are waited for so long. A download tries a server again after 5 and 15 s, an upload after
+/// 2, 4 and 8 s.
+pub const GONE_MAX: Duration = Duration::from_secs(20);
 /// How long a server that was connected before may take to answer: a transfer waits for it.
 const ANSWER_TIME_AGAIN: Duration = Duration::from_secs(3);
 /// It is looked this often whether the user has stopped a call.

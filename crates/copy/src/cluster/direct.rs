@@ -4,13 +4,11 @@
 use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_job::Opened;
-use hikyaku_mover::{Direction, Done, Job, Modes, Plan, Pool, ServerId, Session, Taking, fetch};
+use hikyaku_mover::{
+    Direction, Done, GONE_MAX, Job, Modes, Plan, Pool, Redial, ServerId, Session, Taking, fetch,
+};
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
-const GONE_MAX: Duration = Duration::from_secs(20);
 
 /// Files to fetch.
 pub(super) struct Fetching<'a> {
@@ -37,7 +35,7 @@ pub(super) struct Fetching<'a> {
     /// Which permission bits they get.
     pub(super) modes: Modes,
     /// Connects again to one that was lost.
-    pub(super) redial: &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync),
+    pub(super) redial: Redial<'a>,
     /// The remark about a server that was lost.
     pub(super) after_loss: &'a str,
     /// Remarks for the end of the copy.

@@ -2,7 +2,7 @@
 
 use super::landed::{Landed, Listed};
 use super::led::behind_link;
-use super::{Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
+use super::{Destination, Done, Failed, GONE_MAX, Modes, Session, SessionError, Streams, Together};
 use crate::census::{Behind, Census, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
@@ -13,10 +13,7 @@ use hikyaku_remote::RemoteError;
 use hikyaku_store::{Fetcher, StorePath};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
-
-/// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
-const GONE_MAX: Duration = Duration::from_secs(20);
+use std::time::Instant;
 
 /// What is to be downloaded, and whereto.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Uploads of a session.
 
-use super::{Done, Modes, Session, SessionError, Sources, Target, Together};
+use super::{Done, GONE_MAX, Modes, Session, SessionError, Sources, Target, Together};
 use crate::choice::Choice;
 use crate::kind::Kind;
 use crate::layout::{Renamed, Written};
@@ -13,10 +13,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// Files wait so long for a server when all are gone. A lost server is tried again after 2, 4 and 8 s.
-const GONE_MAX: Duration = Duration::from_secs(20);
+use std::time::Instant;
 
 /// What is to be uploaded, and whereto.
 #[derive(Clone, Copy)]

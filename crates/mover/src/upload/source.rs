@@ -1,7 +1,7 @@
 //! Where the bytes of an upload come from.
 
 use crate::census::{File, ServerId};
-use crate::fetch::FetchError;
+use crate::fetch::{FetchError, Redial};
 use hikyaku_store::{ErrorKind, Fetcher, FetcherTraits, StoreError, StorePath};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,9 +25,6 @@ pub enum Counted {
     /// Those of the target, by the bytes that they have written.
     Target,
 }
-
-/// Connects again to a channel of the source whose connection was lost.
-pub(super) type Redial<'a> = &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync);
 
 /// Why a file cannot be read.
 pub(super) fn unreadable(file: &File, kind: ErrorKind) -> FetchError {
