@@ -114,14 +114,6 @@ impl<'a> Steered<'a> {
         (self.asked.n as usize).min(self.granted).max(1)
     }
 
-    /// The server grants no further connection than those that carry bytes. If none does, half of those that were tried are
-    /// tried again.
-    fn limit(&mut self) {
-        let tried = self.awake.div_ceil(2);
-        let granted = if self.flowing.is_empty() { tried } else { self.flowing.len() };
-        self.granted = self.granted.min(granted).max(1);
-    }
-
     /// Looks at what has come. Returns the epoch that is over.
     fn look(&mut self, round_trip: Duration, writing: Duration) -> Option<Epoch> {
         let (now, flowing) = (Instant::now(), self.flowing.len());
@@ -195,15 +187,21 @@ impl<'a> State<'a> {
 }
 
 impl Run<'_> {
-    /// A connection was refused because the server has enough of them. One of no pool is tried again later.
+    /// A connection was refused because the server has enough of them. Its pool has one less, and it is asked for nothing before
+    /// its next retry: the others of the pool may be the ones that the server has granted.
     pub(super) fn is_full(&self, state: &mut State<'_>, server: ServerId) {
-        match state.pool_of(server) {
-            Some(pool) => {
-                pool.flowing.remove(&server);
-                pool.limit();
-            }
-            None => self.lose(state, server, Trouble::Full.to_string()),
+        if state.pool_of(server).is_none() {
+            return self.lose(state, server, Trouble::Full.to_string());
         }
+        state.stands(server);
+        state.servers[server.0].rest();
+        let now = self.now();
+        state.spread.handle_lost(server_id(server), now);
+        let Some(pool) = state.pool_of(server) else { return };
+        pool.granted = pool.granted.min(pool.awake.saturating_sub(1)).max(1);
+        pool.awake = pool.wanted();
+        let (id, awake) = (pool.id, pool.awake);
+        state.spread.wake(id, awake, now);
     }
 
     /// Measures the pools, and sets the numbers of their connections in use.
