@@ -5,7 +5,7 @@
 //! would be done with it first. So a slow server gets no file that would hold up the end, and small files are left for the
 //! end, where they even out what the large ones left uneven.
 //!
-//! A server whose rate is not known, and for which no file is left, gets a trial: it takes a large file that another server
+//! A server whose rate is not known, and for which no file is left or one that the end of the transfer waits for, gets a trial: it takes a large file that another server
 //! is sending, until its rate is known. Then the server that is done sooner keeps the file, and the other one removes its
 //! draft. So a few large files reach the fastest of many servers, whichever got them at the begin.
 
@@ -19,7 +19,7 @@ mod trial;
 pub(super) use rate::Load;
 use rate::{end, seconds};
 pub(super) use trial::Judged;
-use trial::TRIAL_BYTES_MAX;
+use trial::{Against, TRIAL_BYTES_MAX};
 
 /// The number of a task: to bring one file to one server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -180,6 +180,13 @@ impl Queue {
         if let Some(id) = self.only[server.0].pop() {
             return Some(self.give(id, server));
         }
+        // What a slow server has of the file that the end waits for is lost: who might be faster tries it first.
+        if own.pace == Pace::Rising
+            && own.backlog == 0
+            && let Some(given) = self.on_trial(server, own, loads, Against::WhatIsLeft)
+        {
+            return Some(given);
+        }
         if let Some(place) = self.best(server, loads) {
             let id = self.free.remove(place);
             self.free_bytes -= self.tasks[id.0].size;
@@ -190,7 +197,7 @@ impl Queue {
         }
         match own.pace {
             Pace::Settled => self.taken_over(server, own, loads).map(|id| self.give(id, server)),
-            Pace::Rising => self.on_trial(server, own, loads),
+            Pace::Rising => self.on_trial(server, own, loads, Against::Idling),
         }
     }
 

@@ -24,6 +24,17 @@ pub(super) const TRIAL_BYTES_MAX: u64 = 64 << 20;
 /// A file that its server will have sent within this time is no trial for another one.
 const TRIAL_SECONDS_MIN: f64 = 4.0;
 
+/// What a server would do if it began no trial.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Against {
+    /// Nothing.
+    Idling,
+    /// It would send other files that are left. It tries a file only if the end waits for that one.
+    WhatIsLeft,
+}
+/// The end waits for a file that is this many times as large as the share of one server.
+const HOLDING_UP_SHARES: u64 = 2;
+
 impl Queue {
     /// Begins a trial with the file that most of its server's time is left for, and that the fewest others try.
     pub(super) fn on_trial(
@@ -31,7 +42,15 @@ impl Queue {
         server: ServerId,
         own: Load,
         loads: &[Option<Load>],
+        against: Against,
     ) -> Option<Given> {
+        let there = || loads.iter().flatten();
+        let all = there().map(|load| load.backlog).sum::<u64>() + self.free_bytes;
+        let share = all / there().count().max(1) as u64;
+        let left_min = match against {
+            Against::Idling => TRIAL_BYTES_MAX,
+            Against::WhatIsLeft => TRIAL_BYTES_MAX.max(share * HOLDING_UP_SHARES),
+        };
         let rank = |id: &TaskId| {
             let task = &self.tasks[id.0];
             let Stage::At(main) = task.stage else { return None };
@@ -41,8 +60,7 @@ impl Queue {
                 task.only.is_none() && (TRIAL_FILE_BYTES_MIN..own.full_from).contains(&task.size);
             let there = loads.get(main.server.0).copied().flatten();
             let left = there.and_then(|load| Some(load.backlog as f64 / load.rate?.max(1.0)));
-            let is_long =
-                main.left > TRIAL_BYTES_MAX && left.is_none_or(|left| left > TRIAL_SECONDS_MIN);
+            let is_long = main.left > left_min && left.is_none_or(|left| left > TRIAL_SECONDS_MIN);
             let is_trial = fits
                 && main.handed == Handed::Part
                 && is_long

@@ -263,3 +263,18 @@ fn so_they_do_where_packets_are_lost() {
     assert!(ratios[ratios.len() * 9 / 10] < 1.2, "{ratios:.2?}");
     assert!(ratios[ratios.len() - 1] < 1.5, "{ratios:.2?}");
 }
+
+/// If small files went first, the fastest servers would begin with the large ones later.
+#[test]
+fn the_file_that_the_end_waits_for_is_tried_before_small_ones_are_sent() {
+    const MBIT_PER_SEC: [u32; 13] = [100, 40, 240, 60, 400, 50, 140, 320, 70, 180, 80, 260, 120];
+    const ROUND_TRIPS_MS: [u32; 13] = [45, 200, 100, 150, 60, 80, 120, 180, 90, 140, 70, 160, 110];
+    let line = |(rate, round_trip): (u32, u32)| {
+        let (rate, round_trip) = (f64::from(rate) * 125_000.0, f64::from(round_trip) / 1000.0);
+        Line { rate, round_trip, losses: 0.0 }
+    };
+    let lines: Vec<Line> = MBIT_PER_SEC.into_iter().zip(ROUND_TRIPS_MS).map(line).collect();
+    let sizes = [vec![1000 * MB; 4], vec![MB; 100]].concat();
+    let ratio = upload(&sizes, &lines) / least(1000 * MB, 4, 100 * MB, &lines);
+    assert!(ratio < 1.03, "{ratio:.3}");
+}
