@@ -9,6 +9,7 @@ mod replies;
 mod stream;
 mod upload;
 
+use crate::bell::Bell;
 use crate::command::Command;
 use crate::control::{Control, refused};
 use crate::data::Data;
@@ -42,6 +43,8 @@ pub struct Channel {
     mode: Mode,
     settings: Settings,
     pool: Pool,
+    /// Wakes this end when a data connection has nothing more to do.
+    bell: Arc<Bell>,
     pub(crate) names: Names,
     odd: Odd,
     storing: Storing,
@@ -126,8 +129,20 @@ impl Channel {
         let (settings, pool, nodes) = (settings.clone(), Pool::Empty, Vec::new());
         let (names, odd, storing) = (Names::default(), Odd::default(), Storing::default());
         let listing = Listing::default();
-        let mut channel =
-            Self { control, features, mode, settings, pool, names, odd, storing, listing, nodes };
+        let bell = Arc::new(Bell::new().map_err(FtpError::Control)?);
+        let mut channel = Self {
+            control,
+            features,
+            mode,
+            settings,
+            pool,
+            bell,
+            names,
+            odd,
+            storing,
+            listing,
+            nodes,
+        };
         if mode == Mode::Extended && channel.settings.stripes == Stripes::All {
             let addresses = channel.nodes_listen()?;
             channel.nodes = addresses.iter().map(SocketAddr::ip).collect();

@@ -18,6 +18,7 @@
 
 mod address;
 mod base64;
+mod bell;
 mod block;
 mod channel;
 mod command;

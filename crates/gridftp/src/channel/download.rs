@@ -195,20 +195,23 @@ impl Channel {
             }
             _ => Vec::new(),
         };
-        let settings = self.settings.clone();
+        let (settings, bell) = (self.settings.clone(), Arc::clone(&self.bell));
+        let bell = &*bell;
         let (flow, receipt) = (&Flow::new(&settings, counted), &Receipt::new(expected, stripes));
         let (store, before) = (&*store, counted.load(Ordering::Relaxed));
         let kept = thread::scope(|scope| {
             let guard = settings.guard.as_ref();
             let start = |data: Result<Data, (TcpStream, usize)>| {
                 scope.spawn(move || {
-                    match data.or_else(|stream| Data::accepted(stream, guard, flow)) {
+                    let ended = match data.or_else(|stream| Data::accepted(stream, guard, flow)) {
                         Ok(data) => get::receive(data, flow, receipt, store),
                         Err(error) => {
                             flow.fail(error);
                             Ended::Closed
                         }
-                    }
+                    };
+                    bell.ring();
+                    ended
                 })
             };
             let mut threads: Vec<_> = warm.into_iter().map(Ok).map(start).collect();
@@ -234,10 +237,14 @@ impl Channel {
                 if threads.is_empty() && begin.elapsed() > REACH_TIMEOUT {
                     break Err(FtpError::NotReached(REACH_TIMEOUT));
                 }
-                let mut fds = vec![PollFd::new(&self.control, PollFlags::IN)];
+                let mut fds = vec![
+                    PollFd::new(&self.control, PollFlags::IN),
+                    PollFd::new(bell, PollFlags::IN),
+                ];
                 let listening = listeners.iter().map(TcpListener::as_fd);
                 fds.extend(listening.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
                 wait_for(&mut fds, LOOK_EVERY);
+                bell.stop();
             };
             if let Err(error) = result {
                 flow.fail(error);
