@@ -22,7 +22,7 @@ use crate::settings::{Settings, Stripes};
 use crate::times;
 use crate::transfer::{Flow, Watch};
 use look::Listing;
-pub(crate) use look::quoted;
+pub(crate) use look::{entries_of, quoted};
 pub use rename::Rename;
 use replies::Replies;
 use std::cell::Cell;

@@ -31,6 +31,8 @@ pub(crate) struct Control {
     rtt: RttMean,
     /// Commands whose last reply has not come.
     due: u32,
+    /// When bytes came last.
+    heard: Instant,
 }
 
 impl Control {
@@ -38,7 +40,7 @@ impl Control {
         stream.set_nonblocking(true).map_err(FtpError::Control)?;
         stream.set_nodelay(true).map_err(FtpError::Control)?;
         let (reader, rtt) = (ReplyReader::new(), RttMean::new());
-        Ok(Self { stream, reader, settings, shield: None, rtt, due: 0 })
+        Ok(Self { stream, reader, settings, shield: None, rtt, due: 0, heard: Instant::now() })
     }
 
     /// Ends its waits when `stop` is set.
@@ -102,7 +104,10 @@ impl Control {
             let mut bytes = [0; READ_BYTES];
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(FtpError::Control(ErrorKind::UnexpectedEof.into())),
-                Ok(read) => self.reader.handle_bytes(&bytes[..read]),
+                Ok(read) => {
+                    self.heard = Instant::now();
+                    self.reader.handle_bytes(&bytes[..read]);
+                }
                 Err(error) if is_pause(error.kind()) => return Ok(None),
                 Err(error) => return Err(FtpError::Control(error)),
             }
@@ -130,12 +135,27 @@ impl Control {
 
     /// Waits for a reply that is not preliminary.
     pub(crate) fn reply(&mut self) -> Result<Reply, FtpError> {
-        let until = Instant::now() + self.settings.patience;
+        self.replies(|_| Ok(()))
+    }
+
+    /// The same. `preliminary` is called with each preliminary reply before it.
+    ///
+    /// # Errors
+    /// Also that of `preliminary`.
+    pub(crate) fn replies(
+        &mut self,
+        mut preliminary: impl FnMut(&Reply) -> Result<(), FtpError>,
+    ) -> Result<Reply, FtpError> {
+        let begin = Instant::now();
         loop {
             match self.poll_reply()? {
                 Some(reply) if !reply.is_preliminary() => return Ok(reply),
-                Some(_) => {}
-                None => self.wait(PollFlags::IN, until)?,
+                Some(reply) => preliminary(&reply)?,
+                // A long reply takes its time.
+                None => {
+                    let until = begin.max(self.heard) + self.settings.patience;
+                    self.wait(PollFlags::IN, until)?;
+                }
             }
         }
     }

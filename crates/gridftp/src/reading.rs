@@ -3,7 +3,7 @@
 use crate::address::{extended_passive, passive, striped_passive};
 use crate::base64::decode;
 use crate::block::Block;
-use crate::channel::quoted;
+use crate::channel::{entries_of, quoted};
 use crate::facts::{listing, parse};
 use crate::features::Features;
 use crate::reply::ReplyReader;
@@ -27,6 +27,7 @@ pub fn read_anything(bytes: &[u8]) {
                 striped_passive(&reply),
                 extended_passive(&reply),
                 quoted(&reply),
+                entries_of(&reply),
                 Features::of(&reply),
                 reply.text(),
             );

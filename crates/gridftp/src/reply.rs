@@ -5,8 +5,8 @@ mod tests;
 
 /// Bytes of a line, without its end. The longest are those of a handshake, with the names of all authorities.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Bytes of all lines of a reply.
-const REPLY_BYTES_MAX: usize = 256 << 10;
+/// Bytes of all lines of a reply. The longest are those of listings: some 1000 names.
+const REPLY_BYTES_MAX: usize = 1 << 20;
 
 /// A complete reply.
 #[derive(Clone, PartialEq, Eq, Debug)]

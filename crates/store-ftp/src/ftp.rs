@@ -52,7 +52,17 @@ pub(crate) struct Traits {
     pub(crate) modes: Modes,
     pub(crate) times: Times,
     pub(crate) identities: Identities,
+    pub(crate) listings: Listings,
     pub(crate) rtt: Duration,
+}
+
+/// Whether the server sends listings as replies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Listings {
+    /// It does: many of them take one round trip.
+    Together,
+    /// Each comes over a data connection.
+    OneByOne,
 }
 
 /// Whether files have permission bits.
@@ -148,6 +158,10 @@ impl Ftp {
                 None => Identities::OfPaths,
             },
             times: if channel.features().has("MFMT") { Times::Settable } else { Times::OfServer },
+            listings: match channel.lists_at_once() {
+                true => Listings::Together,
+                false => Listings::OneByOne,
+            },
             rtt: channel.rtt().unwrap_or_default(),
         };
         let mut root = root.to_vec();
@@ -175,6 +189,11 @@ impl Ftp {
         let free = has_turn.wait_while(turns, |turns| *turns >= TURNS_MAX);
         *free.unwrap_or_else(PoisonError::into_inner) += 1;
         Turn(&self.0)
+    }
+
+    /// Whether the server sends many listings in one round trip.
+    pub(crate) fn lists_at_once(&self) -> bool {
+        self.0.traits.listings == Listings::Together
     }
 
     /// Whether the server takes the command for a file before it has stored another one.

@@ -23,6 +23,22 @@ pub(crate) struct Listing {
     pub(crate) skipped: u64,
 }
 
+impl Listing {
+    fn new(dir: &StorePath, listed: Vec<Listed>) -> Self {
+        let (mut entries, mut skipped) = (Vec::with_capacity(listed.len()), 0);
+        for Listed { name, facts } in listed {
+            match name.ok().and_then(|name| Some((dir.join(&name).ok()?, name))) {
+                Some((_, name)) if Token::of(&name).is_some() => {}
+                Some((path, name)) => entries.push((name, path, facts)),
+                None => skipped += 1,
+            }
+        }
+        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        entries.dedup_by(|a, b| a.0 == b.0);
+        Self { entries, skipped }
+    }
+}
+
 impl Ftp {
     /// A page of a directory: the entries in the order of their names, behind `after`.
     pub(crate) fn page(
@@ -74,18 +90,20 @@ impl Ftp {
     /// The entries of a directory in the order of their names. Unfinished files are left out.
     pub(crate) fn listed(&self, dir: &StorePath) -> std::result::Result<Listing, FtpError> {
         let full = self.full(dir);
-        let listed = self.with(|channel| channel.list(&full))?;
-        let (mut entries, mut skipped) = (Vec::with_capacity(listed.len()), 0);
-        for Listed { name, facts } in listed {
-            match name.ok().and_then(|name| Some((dir.join(&name).ok()?, name))) {
-                Some((_, name)) if Token::of(&name).is_some() => {}
-                Some((path, name)) => entries.push((name, path, facts)),
-                None => skipped += 1,
-            }
-        }
-        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        entries.dedup_by(|a, b| a.0 == b.0);
-        Ok(Listing { entries, skipped })
+        self.with(|channel| channel.list(&full)).map(|listed| Listing::new(dir, listed))
+    }
+
+    /// The same of each of these directories, which are requested together.
+    pub(crate) fn listed_each(
+        &self,
+        dirs: &[StorePath],
+    ) -> std::result::Result<Vec<std::result::Result<Listing, FtpError>>, FtpError> {
+        let full: Vec<_> = dirs.iter().map(|dir| self.full(dir)).collect();
+        let all = self.with(|channel| channel.list_each(&full))?;
+        let listing = |(listed, dir): (std::result::Result<_, _>, _)| {
+            listed.map(|listed| Listing::new(dir, listed))
+        };
+        Ok(all.into_iter().zip(dirs).map(listing).collect())
     }
 
     /// The failure to list a directory. A file is no directory, whatever the server calls it.

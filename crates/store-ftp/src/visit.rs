@@ -1,7 +1,8 @@
-//! Walks: several directories are listed at once, each over a session of its own.
+//! Walks: directories that the walk has found are listed before it comes to them.
 //!
-//! A listing costs some round trips and a data connection. So threads list directories that the walk has found before it
-//! comes to them. A server that accepts no further session has the walk with those that are open.
+//! A server that sends listings as replies is asked for many of them together, over one session. With others a listing costs
+//! some round trips and a data connection. So threads list directories, each over a session of its own. A server that accepts
+//! no further session has the walk with those that are open.
 
 use crate::convert::kind;
 use crate::ftp::Ftp;
@@ -20,6 +21,8 @@ const THREADS_MAX: usize = 7;
 const DIRS_OF_THREAD: usize = 4;
 /// Directories that are listed before the walk comes to them.
 const AHEAD_MAX: usize = 64;
+/// Directories that one session is asked for together.
+const TOGETHER_MAX: usize = 32;
 
 /// An event of a walk, for the directory that it is about.
 #[derive(Debug)]
@@ -180,6 +183,9 @@ impl Lister<'_> {
     ) {
         let mut state = self.state();
         state.waiting.extend(dirs);
+        if self.ftp.lists_at_once() {
+            return;
+        }
         while state.sessions == Sessions::More
             && state.threads < THREADS_MAX
             && state.waiting.len() > DIRS_OF_THREAD * (state.threads + 1)
@@ -203,9 +209,30 @@ impl Lister<'_> {
         }
         let listed = state.listed.remove(dir);
         state.waiting.retain(|waiting| waiting != dir);
+        if listed.is_none() && self.ftp.lists_at_once() {
+            return self.list_with_others(dir, state);
+        }
         drop(state);
         self.changed.notify_all();
         listed.map_or_else(|| self.ftp.listed(dir), Ok)
+    }
+
+    /// Lists a directory, and with it those that are wanted next.
+    fn list_with_others(
+        &self,
+        dir: &StorePath,
+        mut state: MutexGuard<'_, State>,
+    ) -> Result<Listing, FtpError> {
+        let room = AHEAD_MAX.saturating_sub(state.listed.len()).min(TOGETHER_MAX);
+        let first = state.waiting.len().saturating_sub(room);
+        let others = state.waiting.split_off(first).into_iter().rev();
+        let dirs: Vec<StorePath> = std::iter::once(dir.clone()).chain(others).collect();
+        let mut listed = self.ftp.listed_each(&dirs)?.into_iter().zip(dirs);
+        let wanted = listed.next().map_or(Err(FtpError::Stopped), |(listed, _)| listed);
+        // Why another one is not listed is told when the walk comes to it.
+        let others = listed.filter_map(|(listed, dir)| Some((dir, listed.ok()?)));
+        state.listed.extend(others);
+        wanted
     }
 
     /// The walk is over.

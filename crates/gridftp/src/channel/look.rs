@@ -1,8 +1,10 @@
 //! Facts of files, and the entries of directories.
 //!
 //! A server with MLST (RFC 3659) sends the facts of a file, and a listing of them (MLSD). Of other servers the facts come by
-//! SIZE and MDTM, a directory is known by its CWD, and a listing is that of LIST.
+//! SIZE and MDTM, a directory is known by its CWD, and a listing is that of LIST. Globus' server sends listings as replies as
+//! well (MLSC): they need no data connection, and several of them one round trip.
 
+use super::download::LISTING_BYTES_MAX;
 use super::{Channel, Mode};
 use crate::command::Command;
 use crate::control::refused;
@@ -19,6 +21,8 @@ pub(super) enum Listing {
     All,
     Plain,
 }
+
+const UNREADABLE: FtpError = FtpError::Lie("sends a listing that cannot be read");
 
 impl Channel {
     /// Requests the facts of `path`. `None` if the server answers that the path does not exist or is not visible.
@@ -79,9 +83,66 @@ impl Channel {
         if !self.has_facts() {
             return self.list_by_lines(path);
         }
+        if self.lists_at_once() {
+            let command = self.about("MLSC", path)?;
+            self.control.send(&command)?;
+            return self.listed(&command)?;
+        }
         let command = self.about("MLSD", path)?;
         let text = self.text_of(command)?;
-        facts::listing(&text).ok_or(FtpError::Lie("sends a listing that cannot be read"))
+        facts::listing(&text).ok_or(UNREADABLE)
+    }
+
+    /// Whether [`list_each`](Self::list_each) takes one round trip.
+    pub fn lists_at_once(&self) -> bool {
+        self.features.has("MLSC")
+    }
+
+    /// The entries of each of these directories.
+    ///
+    /// # Errors
+    /// The control connection is lost. The channel is then of no use any more.
+    pub fn list_each(
+        &mut self,
+        paths: &[Vec<u8>],
+    ) -> Result<Vec<Result<Vec<Listed>, FtpError>>, FtpError> {
+        if !self.lists_at_once() {
+            return Ok(paths.iter().map(|path| self.list(path)).collect());
+        }
+        let mut commands = Vec::with_capacity(paths.len());
+        for path in paths {
+            commands.push(self.about("MLSC", path));
+        }
+        for command in commands.iter().flatten() {
+            self.control.send(command)?;
+        }
+        let mut all = Vec::with_capacity(paths.len());
+        for command in commands {
+            all.push(match command {
+                Ok(command) => self.listed(&command)?,
+                Err(error) => Err(error),
+            });
+        }
+        Ok(all)
+    }
+
+    /// Reads the answer to MLSC. The entries of a large directory come in several replies, of which all but the last are
+    /// preliminary.
+    fn listed(&mut self, command: &Command) -> Result<Result<Vec<Listed>, FtpError>, FtpError> {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut add = |reply: &Reply| {
+            bytes += reply.lines.iter().map(Vec::len).sum::<usize>() as u64;
+            match bytes > LISTING_BYTES_MAX {
+                true => Err(FtpError::Lie("sends a listing of more than 16 MiB")),
+                false => Ok(entries.extend(entries_of(reply).ok_or(UNREADABLE)?)),
+            }
+        };
+        let reply = self.control.replies(&mut add)?;
+        if !reply.is_done() {
+            return Ok(Err(refused(command, &reply)));
+        }
+        add(&reply)?;
+        Ok(Ok(entries))
     }
 
     /// The text that a server sends over a data connection for a command.
@@ -191,6 +252,15 @@ fn told(command: &Command, reply: &Reply) -> Result<Option<Facts>, FtpError> {
     let facts = |line: &Vec<u8>| facts::parse(line.trim_ascii_start()).map(|(facts, _)| facts);
     let of_middle = reply.lines.get(1).and_then(facts);
     of_middle.map(Some).ok_or(FtpError::Lie("answers MLST without facts"))
+}
+
+/// The entries in an answer to MLSC: the lines that begin with a space.
+// fuzz: ftp_replies
+pub(crate) fn entries_of(reply: &Reply) -> Option<Vec<Listed>> {
+    let end = reply.lines.len().saturating_sub(1);
+    let lines = reply.lines.get(1..end).unwrap_or_default().iter();
+    let lines: Vec<&[u8]> = lines.filter_map(|line| line.strip_prefix(b" ")).collect();
+    facts::listing(&lines.join(&b'\n'))
 }
 
 /// The path in a reply to PWD: in quotes, with those in it doubled (RFC 959, appendix II).

@@ -15,7 +15,7 @@ type Act = Box<dyn FnOnce() + Send>;
 
 /// What is done when.
 struct Gate {
-    /// So many parts or listings are complete before.
+    /// So many parts are complete before. Listings come over the control connection.
     before: usize,
     act: Option<Act>,
 }
@@ -93,7 +93,7 @@ fn a_source_that_changes_at_the_server_is_not_copied() {
                 fs::write(folder.join(file), vec![7; bytes]).unwrap();
             }
             let path = folder.join(name);
-            let url = gated(&server, 1, move || overwrite(&path));
+            let url = gated(&server, 0, move || overwrite(&path));
             let words = ["-r", "-cd", "-c", &format!("{url}/t/"), target];
             let said = stage.fails(&words, 5);
             assert!(said.contains(name) && said.contains("changed while it was read"), "{said}");
