@@ -2,6 +2,7 @@
 
 mod connect;
 mod download;
+mod each;
 mod look;
 mod relay;
 mod rename;

@@ -1,5 +1,5 @@
-//! Batches: the commands of many looks, and of small files that are created whole, are sent together over one session. A file
-//! by itself costs some eight round trips. Operations of other kinds go one by one, over several sessions.
+//! Batches: the commands of many looks, of new directories, and of small files that are created whole, are sent together over
+//! one session. A file by itself costs some eight round trips. Operations of other kinds go one by one, over several sessions.
 
 use crate::batch::{Batch, Steps};
 use crate::chunker::{Attempt, Chunker};
@@ -44,14 +44,20 @@ impl Ftp {
         each: &mut dyn FnMut(usize, Result<Reply>),
     ) {
         let (mut looks, mut puts, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        let mut dirs = Vec::new();
         for (index, op) in run.iter().copied() {
             match op {
                 Op::Look(path) => looks.push((index, path)),
+                Op::MakeDir(path, mode) if self.goes_with_other_dirs(path) => {
+                    dirs.push((index, path, mode));
+                }
                 Op::Put(put) if self.goes_with_others(&put) => puts.push((index, put)),
                 op => rest.push((index, op)),
             }
         }
         self.look_at_all(&looks, each);
+        let dirs = self.make_all(&dirs, each);
+        rest.extend(dirs.into_iter().map(|(index, path, mode)| (index, Op::MakeDir(path, mode))));
         let left = self.put_all(&puts, each);
         rest.extend(left.into_iter().map(|(index, put)| (index, Op::Put(put))));
         do_at_once(self, &rest, SESSIONS_MAX, each);
@@ -80,6 +86,47 @@ impl Ftp {
                 },
             );
         }
+    }
+
+    /// Whether a directory is made with others. A name that is not ASCII is checked by itself.
+    fn goes_with_other_dirs(&self, path: &StorePath) -> bool {
+        self.traits().mode == Mode::Extended
+            && path.below_root().is_some()
+            && path.as_bytes().is_ascii()
+    }
+
+    /// Makes directories. Returns those that are not made: why is found out when each is made by itself.
+    fn make_all<'a>(
+        &self,
+        dirs: &[(usize, &'a StorePath, u32)],
+        each: &mut dyn FnMut(usize, Result<Reply>),
+    ) -> Vec<(usize, &'a StorePath, u32)> {
+        if dirs.len() < 2 {
+            return dirs.to_vec();
+        }
+        let paths: Vec<_> = dirs.iter().map(|(_, path, _)| self.full(path)).collect();
+        let made = self.with(|channel| channel.make_each(&paths, QUESTIONS));
+        let mut made = made.unwrap_or_default().into_iter();
+        let (made, left): (Vec<_>, Vec<_>) =
+            dirs.iter().copied().partition(|_| matches!(made.next(), Some(Ok(()))));
+        let modes: Vec<_> = made.iter().map(|(.., mode)| *mode).collect();
+        let paths: Vec<_> = made.iter().map(|(_, path, _)| self.full(path)).collect();
+        let set = match self.traits().modes {
+            Modes::Shown => {
+                self.with(|channel| channel.set_mode_of_each((&paths, &modes), QUESTIONS))
+            }
+            Modes::Unknown => Ok(made.iter().map(|_| Ok(())).collect()),
+        };
+        let mut set = set.unwrap_or_default().into_iter();
+        for ((index, path, mode), full) in made.into_iter().zip(&paths) {
+            let doing = doing("make the directory", path);
+            let set = match set.next() {
+                Some(Ok(())) => Ok(()),
+                _ => self.set_mode(doing, full, mode),
+            };
+            each(index, set.map(|()| Reply::Done));
+        }
+        left
     }
 
     /// The facts of each path, as far as the server sends them.

@@ -11,7 +11,8 @@ use crate::upload::{split, version_here};
 use crate::url::Remote;
 use anyhow::{Result, bail};
 use hikyaku_console::{At, ExitCode};
-use hikyaku_gridftp::{Facts, Made};
+use hikyaku_gridftp::{Facts, Kind, Made};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File as Opened, Metadata};
 use std::io::Read;
@@ -118,13 +119,41 @@ impl Copy<'_> {
                     self.session.ask(|channel| channel.facts_of_each(&paths, at_once))?
                 }
             };
+            let new_dirs = self.make_dirs_of(some, &paths, &before);
             for ((entry, path), before) in some.iter().zip(paths).zip(before) {
+                let made = match &before {
+                    _ if new_dirs.contains(&path) => Some(Made::New),
+                    Some(facts) if facts.kind == Kind::Directory => Some(Made::Before),
+                    _ => None,
+                };
                 let there = Remote { path, ..to.clone() };
-                let done = self.entry_up(&entry.path(), there, before.as_ref());
+                let done = self.entry_up(&entry.path(), (there, made), before.as_ref());
                 self.after(done)?;
             }
         }
         Ok(meant)
+    }
+
+    /// Makes the directories among entries, if nothing has their names at the server. Returns the paths of those that are made.
+    fn make_dirs_of(
+        &mut self,
+        entries: &[DirEntry],
+        paths: &[Vec<u8>],
+        before: &[Option<Facts>],
+    ) -> HashSet<Vec<u8>> {
+        let is_entered = |entry: &DirEntry| {
+            let meta = entry.path().metadata();
+            meta.is_ok_and(|meta| meta.is_dir() && !self.is_above(Some(&identity(&meta))))
+        };
+        let each = entries.iter().zip(paths).zip(before);
+        let new = each.filter(|((entry, _), before)| before.is_none() && is_entered(entry));
+        let mut new: Vec<_> = new.map(|((_, path), _)| path.clone()).collect();
+        let at_once = self.session.questions();
+        let made = self.session.try_each(|channel| channel.make_each(&new, at_once));
+        // Why one is not made is told when it is made by itself.
+        let mut made = made.into_iter();
+        new.retain(|_| matches!(made.next(), Some(Ok(()))));
+        new.into_iter().collect()
     }
 
     /// The directory of the target, which is made if the user wants that.
@@ -135,8 +164,13 @@ impl Copy<'_> {
         }
     }
 
-    /// Copies an entry of a directory. `before` is what has its name at the server.
-    fn entry_up(&mut self, path: &Path, mut there: Remote, before: Option<&Facts>) -> Result<()> {
+    /// Copies an entry of a directory. `before` is what has its name at the server. A directory is there if it is `made`.
+    fn entry_up(
+        &mut self,
+        path: &Path,
+        (mut there, made): (Remote, Option<Made>),
+        before: Option<&Facts>,
+    ) -> Result<()> {
         let shown = path.as_os_str().as_bytes();
         let meta = match path.metadata() {
             // As a link that leads nowhere or to itself.
@@ -152,7 +186,10 @@ impl Copy<'_> {
             return Ok(());
         }
         if meta.is_dir() {
-            let made = self.session.ask(|channel| channel.make_dir(&there.path))?;
+            let made = match made {
+                Some(made) => made,
+                None => self.session.ask(|channel| channel.make_dir(&there.path))?,
+            };
             there.path.push(b'/');
             let walk = |copy: &mut Self| copy.tree_up(path, (&there, made), None);
             return self.within(Some(unique), walk).map(drop);
