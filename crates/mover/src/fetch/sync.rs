@@ -10,7 +10,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 /// A sync begins after this number of bytes, or after this time if bytes were written.
-const EVERY: (u64, Duration) = (256 << 20, Duration::from_secs(5));
+const EVERY: (u64, Duration) = (64 << 20, Duration::from_secs(5));
 /// How often the bytes and the time are compared.
 const LOOK: Duration = Duration::from_millis(100);
 
