@@ -5,11 +5,11 @@ use crate::ftp::Ftp;
 use crate::held::{Held, WHOLE_BYTES_MAX};
 use crate::open::read_part;
 use crate::sending::Sending;
-use hikyaku_fs::Token as Partial;
+use hikyaku_fs::{Name, Token as Partial};
 use hikyaku_gridftp::{Mode, Part, Rename};
 use hikyaku_store::{
-    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Result, StorePath, Token,
-    doing,
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Result, Store, StorePath,
+    Token, doing,
 };
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -44,6 +44,16 @@ struct State {
     there: There,
     /// The first failure.
     failed: Option<ErrorKind>,
+    fate: Fate,
+}
+
+/// What becomes of the unfinished file when the draft is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Fate {
+    #[default]
+    Removed,
+    /// It is resumed later.
+    Kept,
 }
 
 /// Where the bytes of a draft are.
@@ -75,6 +85,7 @@ impl FtpDraft {
         let Some((dir, name)) = path.split() else { return doing.fail(ErrorKind::IsDir) };
         let token = doing.or(Partial::random())?;
         let partial = doing.or(token.partial(&name))?;
+        let token = Token(partial.as_bytes().to_vec());
         let partial = doing.or(dir.join(&partial).map_err(|_| ErrorKind::BadName))?;
         let full = ftp.full(&partial);
         // A name that the server cannot have is refused before anything is written.
@@ -82,14 +93,41 @@ impl FtpDraft {
         doing.or(checked.map_err(|error| reason(&error)))?;
         let connections =
             if make.size.is_none_or(|size| size > LARGE_BYTES) { CONNECTIONS } else { 1 };
+        ftp.drafts().insert(full.clone());
         Ok(Self {
             ftp: ftp.clone(),
             path: path.clone(),
-            token: Token(full.clone()),
+            token,
             partial: full,
             connections,
             state: Mutex::default(),
         })
+    }
+
+    /// The draft of this token, of which the server has some bytes.
+    pub(crate) fn take_up(ftp: &Ftp, doing: Doing<'_>, token: &Token) -> Result<Self> {
+        let path = doing.path();
+        let partial = path.split().and_then(|(dir, name)| {
+            let partial = Name::new(&token.0).ok()?;
+            Partial::is_partial_of(&partial, &name).then(|| dir.join(&partial).ok())?
+        });
+        let Some(partial) = partial else { return doing.fail(ErrorKind::NotFound) };
+        let full = ftp.full(&partial);
+        if !ftp.drafts().insert(full.clone()) {
+            return doing.fail(ErrorKind::Busy);
+        }
+        let length = match ftp.with(|channel| channel.facts(&full)) {
+            Ok(Some(facts)) if kind(&facts) == Kind::File => Ok(facts.size.unwrap_or(0)),
+            Ok(_) => Err(ErrorKind::NotFound),
+            Err(error) => Err(reason(&error)),
+        };
+        let length = doing.or(length.inspect_err(|_| {
+            ftp.drafts().remove(&full);
+        }))?;
+        let (place, there) = (Place::Server, There::Part);
+        let state = Mutex::new(State { place, there, length, ..State::default() });
+        let (ftp, path, token) = (ftp.clone(), path.clone(), token.clone());
+        Ok(Self { ftp, path, token, partial: full, connections: CONNECTIONS, state })
     }
 
     fn doing(&self, what: &'static str) -> Doing<'_> {
@@ -249,15 +287,20 @@ impl FtpDraft {
             .map_or(Ok(()), |time| optional(self.ftp.set_modified(doing, &self.partial, time.secs)))
     }
 
-    /// Removes the unfinished file.
-    fn remove(&self) {
-        let mut state = self.state();
+    /// Removes the unfinished file, unless it is kept.
+    fn end(&self) {
+        let state = &mut *self.state();
         let was = std::mem::replace(&mut state.there, There::Over);
         if let Some(sending) = state.sending.take() {
             // Its end is awaited, so that the file is not made after it was removed.
             let _ = sending.finish();
         }
-        if matches!(was, There::Part | There::Whole) {
+        if state.fate == Fate::Kept {
+            // What is in memory would be lost. Without it the file is begun anew.
+            if was == There::Nothing && state.length > 0 {
+                let _ = self.put_whole(state.held.bytes(), was);
+            }
+        } else if matches!(was, There::Part | There::Whole) {
             // After a failure the file stays. Its name shows that it is unfinished.
             let _ = self.ftp.with(|channel| channel.remove(&self.partial));
         }
@@ -312,17 +355,32 @@ impl Draft for FtpDraft {
         self.token.clone()
     }
 
-    /// It is not resumed: the store has no [`take_up`](hikyaku_store::Store::take_up).
-    fn keep(&self) {}
+    fn keep(&self) {
+        if self.ftp.abilities().take_up {
+            self.state().fate = Fate::Kept;
+        }
+    }
 
     /// The server has confirmed the bytes. FTP has no command that brings them to the disk.
     fn sync(&self) -> Result<()> {
+        let mut state = self.state();
+        let mark = match &state.sending {
+            Some(sending) if !self.is_in_order() && state.failed.is_none() => sending.mark(),
+            _ => return self.attempt("sync", &mut state, Self::finish),
+        };
+        drop(state);
+        // Others write meanwhile.
+        if mark.wait().is_ok() {
+            return Ok(());
+        }
         let state = &mut *self.state();
         self.attempt("sync", state, Self::finish)
     }
 
     fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found> {
         let doing = self.doing("name");
+        // Without its name it is not wanted any more.
+        self.state().fate = Fate::Removed;
         match naming {
             Naming::Replace => {}
             Naming::IfAbsent => return doing.fail(ErrorKind::Unsupported(Ability::NameIfAbsent)),
@@ -352,11 +410,14 @@ impl Draft for FtpDraft {
         Ok(found(&self.ftp.facts(doing)?, &self.path))
     }
 
-    fn discard(self: Box<Self>) {}
+    fn discard(self: Box<Self>) {
+        self.state().fate = Fate::Removed;
+    }
 }
 
 impl Drop for FtpDraft {
     fn drop(&mut self) {
-        self.remove();
+        self.end();
+        self.ftp.drafts().remove(&self.partial);
     }
 }

@@ -5,6 +5,7 @@ use crate::listing::Rest;
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Channel, Facts, FtpError, Mode, Server, Settings};
 use hikyaku_store::{Doing, ErrorKind, Identities, Kind, Result, StorePath};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,8 @@ struct Inner {
     traits: Traits,
     idle: Mutex<Vec<Idle>>,
     rest: Mutex<Option<Rest>>,
+    /// The unfinished files that this store writes, by their full paths.
+    drafts: Mutex<HashSet<Vec<u8>>>,
     turns: Mutex<usize>,
     has_turn: Condvar,
     /// The server has failed with two parts at once.
@@ -176,6 +179,7 @@ impl Ftp {
             traits,
             idle,
             rest: Mutex::default(),
+            drafts: Mutex::default(),
             turns: Mutex::default(),
             has_turn: Condvar::new(),
             is_one_by_one: AtomicBool::new(false),
@@ -237,6 +241,11 @@ impl Ftp {
     /// The entries of a directory behind the last page of its listing.
     pub(crate) fn rest(&self) -> MutexGuard<'_, Option<Rest>> {
         self.0.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The unfinished files that this store writes.
+    pub(crate) fn drafts(&self) -> MutexGuard<'_, HashSet<Vec<u8>>> {
+        self.0.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The path at the server.

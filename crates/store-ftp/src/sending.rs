@@ -2,10 +2,11 @@
 
 use crate::ftp::Ftp;
 use hikyaku_gridftp::{FtpError, Mode, Part, Plan, Progress, Transferred, Upload, Wanted};
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Blocks that wait to be sent: of 1 MiB each in most cases.
@@ -23,33 +24,107 @@ pub(crate) type Block = (u64, Vec<u8>);
 pub(crate) struct Sending {
     blocks: SyncSender<Block>,
     thread: JoinHandle<Result<(), FtpError>>,
+    /// The number of blocks that were handed to the thread.
+    pushed: u64,
+    confirmed: Arc<Confirmed>,
 }
 
 /// The thread has ended before its time: its upload has failed.
 pub(crate) struct Ended;
 
+/// The blocks that the server has confirmed.
+#[derive(Default)]
+struct Confirmed {
+    count: Mutex<Count>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Count {
+    /// The thread runs, and so many are confirmed.
+    Blocks(u64),
+    /// The thread has ended.
+    Over,
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::Blocks(0)
+    }
+}
+
+impl Confirmed {
+    fn count(&self) -> MutexGuard<'_, Count> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, blocks: u64) {
+        if let Count::Blocks(count) = &mut *self.count() {
+            *count += blocks;
+        }
+        self.changed.notify_all();
+    }
+
+    fn end(&self) {
+        *self.count() = Count::Over;
+        self.changed.notify_all();
+    }
+}
+
+/// All blocks that were handed to a thread before.
+pub(crate) struct Mark {
+    pushed: u64,
+    confirmed: Arc<Confirmed>,
+}
+
+impl Mark {
+    /// Waits until the server has confirmed them.
+    ///
+    /// # Errors
+    /// The thread has ended before.
+    pub(crate) fn wait(self) -> Result<(), Ended> {
+        let is_missing =
+            |count: &mut Count| matches!(*count, Count::Blocks(count) if count < self.pushed);
+        let count = self.confirmed.changed.wait_while(self.confirmed.count(), is_missing);
+        match *count.unwrap_or_else(PoisonError::into_inner) {
+            Count::Blocks(_) => Ok(()),
+            Count::Over => Err(Ended),
+        }
+    }
+}
+
 impl Sending {
     /// Begins an upload to `path`. In stream mode the blocks follow each other, from `offset` on.
     pub(crate) fn begin(ftp: &Ftp, path: Vec<u8>, offset: u64, connections: u32) -> Self {
         let (blocks, from) = sync_channel(WAITING_MAX);
-        let ftp = ftp.clone();
+        let (ftp, confirmed) = (ftp.clone(), Arc::<Confirmed>::default());
+        let told = Arc::clone(&confirmed);
         let thread = thread::spawn(move || {
             let counted = AtomicU64::new(0);
-            ftp.with(|channel| match channel.mode() {
+            let sent = ftp.with(|channel| match channel.mode() {
                 Mode::Stream => channel.put_blocks((&path, offset), &counted, &mut || {
                     Ok(from.recv().ok().map(|(_, bytes)| bytes))
                 }),
                 Mode::Extended => {
-                    channel.upload(&mut Blocks::new(&path, connections, from), &counted)
+                    let mut blocks = Blocks::new((&path, connections), from, &told);
+                    channel.upload(&mut blocks, &counted)
                 }
-            })
+            });
+            told.end();
+            sent
         });
-        Self { blocks, thread }
+        Self { blocks, thread, pushed: 0, confirmed }
     }
 
     /// Hands a block to the thread. Waits while too many of them wait.
-    pub(crate) fn push(&self, block: Block) -> Result<(), Ended> {
+    pub(crate) fn push(&mut self, block: Block) -> Result<(), Ended> {
+        self.pushed += 1;
         self.blocks.send(block).map_err(|_| Ended)
+    }
+
+    /// All blocks up to now.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { pushed: self.pushed, confirmed: Arc::clone(&self.confirmed) }
     }
 
     /// Waits until the server has confirmed all blocks.
@@ -66,26 +141,31 @@ struct Blocks<'p> {
     from: Receiver<Block>,
     /// A block that was received and does not follow the last one.
     next: Option<Block>,
-    /// The number of parts that are not confirmed.
-    under_way: usize,
+    /// The number of blocks in each part that is not confirmed.
+    under_way: VecDeque<u64>,
+    confirmed: &'p Confirmed,
 }
 
 impl<'p> Blocks<'p> {
-    const fn new(path: &'p [u8], connections: u32, from: Receiver<Block>) -> Self {
-        Self { path, connections, from, next: None, under_way: 0 }
+    const fn new(
+        (path, connections): (&'p [u8], u32),
+        from: Receiver<Block>,
+        confirmed: &'p Confirmed,
+    ) -> Self {
+        Self { path, connections, from, next: None, under_way: VecDeque::new(), confirmed }
     }
 }
 
 impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
     fn next(&mut self, under_way: Option<&Progress>) -> Option<Wanted<'p, Upload<'p>>> {
-        if under_way.is_some() && self.under_way >= UNDER_WAY_MAX {
+        if under_way.is_some() && self.under_way.len() >= UNDER_WAY_MAX {
             return None;
         }
         let block = self.next.take().or_else(|| match under_way {
             None => self.from.recv().ok(),
             Some(_) => self.from.try_recv().ok(),
         });
-        let (offset, mut bytes) = block?;
+        let ((offset, mut bytes), mut blocks) = (block?, 1);
         while bytes.len() < PART_BYTES_MAX
             && let Ok((at, more)) = self.from.try_recv()
         {
@@ -94,8 +174,9 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
                 break;
             }
             bytes.extend_from_slice(&more);
+            blocks += 1;
         }
-        self.under_way += 1;
+        self.under_way.push_back(blocks);
         let part = Part { path: self.path, offset, length: bytes.len() as u64 };
         let supply = move |at: u64, into: &mut [u8]| {
             let start = usize::try_from(at - offset).map_err(io::Error::other)?;
@@ -106,7 +187,7 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
     }
 
     fn done(&mut self, _: &Transferred) {
-        self.under_way -= 1;
+        self.confirmed.add(self.under_way.pop_front().unwrap_or_default());
     }
 }
 
@@ -122,7 +203,8 @@ mod tests {
             blocks.send((number * BLOCK as u64, vec![number as u8; BLOCK])).unwrap();
         }
         drop(blocks);
-        let mut plan = Blocks::new(b"/f", 4, from);
+        let confirmed = Confirmed::default();
+        let mut plan = Blocks::new((b"/f", 4), from, &confirmed);
         let mut parts = Vec::new();
         while let Some(Wanted { part, with, .. }) = plan.next(None) {
             let mut last = [0];

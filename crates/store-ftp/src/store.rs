@@ -96,6 +96,8 @@ impl Store for Ftp {
                 Mode::Extended => Writes::Anywhere,
                 Mode::Stream => Writes::Window { bytes: WINDOW_BYTES },
             },
+            // In stream mode a file is stored in order, and its last bytes are lost with the connection.
+            take_up: traits.mode == Mode::Extended,
             versions: Versions::SizeAndTime,
             latency: Latency::RoundTrip,
             ..Abilities::default()
@@ -129,8 +131,11 @@ impl Store for Ftp {
         Ok(Box::new(FtpDraft::new(self, doing, make)?))
     }
 
-    fn take_up(&self, path: &StorePath, _: &Token) -> Result<Box<dyn Draft>> {
-        self.lacks("resume", path, Ability::TakeUp)
+    fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
+        match self.abilities().take_up {
+            true => Ok(Box::new(FtpDraft::take_up(self, doing("resume", path), token)?)),
+            false => self.lacks("resume", path, Ability::TakeUp),
+        }
     }
 
     fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {

@@ -4,6 +4,7 @@ use super::{LOOPBACK, Stage, has_chunks};
 use crate::stopped::stopped;
 use crate::terminal::stopped as terminal;
 use std::fs;
+use std::process::Command;
 
 /// So large that no copy ends before it is stopped.
 const BYTES: u64 = 2 << 30;
@@ -40,6 +41,32 @@ fn a_stopped_file_is_continued_in_each_direction() {
         assert_eq!(fs::metadata(&copy).unwrap().len(), BYTES, "{target}");
         fs::remove_file(copy).unwrap();
     }
+}
+
+#[test]
+fn a_copy_by_cp_to_a_server_is_continued() {
+    let Some(mut stage) = Stage::new("cp-stopped-gridftp") else { return };
+    let server = stage.server("one", LOOPBACK);
+    let bytes: Vec<u8> = (0..400_000_003_u32).map(|at| (at ^ (at >> 11)) as u8).collect();
+    fs::write(stage.here("big"), &bytes).unwrap();
+    let url = format!("{}/up", server.url);
+    let cp = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command.arg("cp").args(options).args(["big", &url]).current_dir(stage.here(""));
+        command.env("XDG_STATE_HOME", stage.folder.join("state"));
+        command
+    };
+    // The rate leaves time to stop it.
+    let said = stopped(&mut cp(&["-l", "800m"]), || has_chunks(&stage));
+    assert!(said.contains(EVERYTHING), "{said}");
+    assert!(!server.data.join("up").exists());
+    let output = cp(&["--json"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let end: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
+    assert!(fs::read(server.data.join("up")).unwrap() == bytes);
+    assert_eq!(super::names(&server.data), ["up"]);
 }
 
 #[test]
