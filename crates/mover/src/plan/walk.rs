@@ -27,6 +27,9 @@ const LISTED_MAX: usize = 32;
 /// Entries of one directory that are taken.
 const ENTRIES_MAX: usize = 1 << 20;
 
+/// The largest content of a file of this machine of which the kernel reports no size.
+const UNSIZED_BYTES_MAX: usize = 256 << 10;
+
 /// A directory that is to be listed.
 struct Dir {
     from: StorePath,
@@ -175,11 +178,11 @@ impl Walk<'_, '_> {
                 Err(error) => self.plan.leave_out(&from, Why::Server(error.kind)),
             },
             Kind::Special => self.plan.leave_out(&from, Why::Special),
-            Kind::File if found.size == 0 && has_bytes(self.source, &from) => {
-                self.plan.leave_out(&from, Why::Sizeless);
-            }
             Kind::File => match PeerPath::new(from.as_bytes()) {
                 Ok(path) => {
+                    let Some(found) = measured(self.source, &from, found) else {
+                        return self.plan.leave_out(&from, Why::Sizeless);
+                    };
                     let (seen, at) = (Seen::from(&found), Vec::new());
                     let (content, mode) = (found.version.map(Into::into), found.mode);
                     let data = found.allocated.min(found.size);
@@ -313,14 +316,21 @@ fn place(dir: &StorePath, below: &[u8]) -> std::result::Result<StorePath, PathEr
     StorePath::new(&join(dir.as_bytes(), below))
 }
 
-/// Whether reading a file gives bytes. It is `false` for a file that cannot be read: the transfer reports the error
-/// when it sends the file. A file of a store behind a network is not read, since its channel measures it.
-fn has_bytes(source: &Arc<dyn Store>, path: &StorePath) -> bool {
-    if source.abilities().latency == Latency::RoundTrip {
-        return false;
+/// The metadata of a file, with the number of its bytes as its size if the kernel reports none, as for a file of /proc.
+/// `None` if there are too many. One that cannot be read is empty: the transfer reports the error when it reads the file. A
+/// file of a store behind a network is not read, since its channel measures it.
+fn measured(source: &Arc<dyn Store>, path: &StorePath, found: Found) -> Option<Found> {
+    if found.size > 0 || source.abilities().latency == Latency::RoundTrip {
+        return Some(found);
     }
-    let open = source.open(path, Access::Read);
-    open.is_ok_and(|open| open.read_at(0, &mut [0]).is_ok_and(|length| length > 0))
+    let Ok(open) = source.open(path, Access::Read) else { return Some(found) };
+    let read = |into: &mut [u8]| open.read_at(0, into).unwrap_or(0);
+    if read(&mut [0]) == 0 {
+        return Some(found);
+    }
+    let size = read(&mut vec![0; UNSIZED_BYTES_MAX + 1]);
+    let bytes = size as u64;
+    (size <= UNSIZED_BYTES_MAX).then_some(Found { size: bytes, allocated: bytes, ..found })
 }
 
 #[cfg(test)]

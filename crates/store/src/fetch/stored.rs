@@ -6,6 +6,7 @@ use super::{
 };
 use crate::abilities::{Latency, Versions};
 use crate::error::{ErrorKind, Result as StoreResult};
+use crate::found::Found;
 use crate::path::StorePath;
 use crate::store::{Access, Extent, Open, Store};
 use hikyaku_transfer::{Geometry, SEGMENT};
@@ -243,12 +244,20 @@ impl StoreFetcher {
             }
             (None, Versions::Nothing) => found.size == file.size,
         };
-        if is_wanted { Ok(open) } else { Err(FetchError::File(ErrorKind::Changed)) }
+        match is_wanted || is_unsized(file, &found) {
+            true => Ok(open),
+            false => Err(FetchError::File(ErrorKind::Changed)),
+        }
     }
 
-    /// Whether what was read is of one content.
+    /// Whether all bytes that were read are of one content. For a file without a size only its length is checked.
     fn check(&self, file: &Wanted, open: &dyn Open) -> Result<(), FetchError> {
-        let is_unchanged = open.is_unchanged().map_err(|error| failed(error.kind));
+        let is_local = self.shared.store.abilities().latency == Latency::Local;
+        let is_unchanged = match is_local && open.found().is_ok_and(|now| is_unsized(file, &now)) {
+            true => open.read_at(file.size, &mut [0]).map(|length| length == 0),
+            false => open.is_unchanged(),
+        };
+        let is_unchanged = is_unchanged.map_err(|error| failed(error.kind));
         if is_unchanged == Ok(true) {
             return Ok(());
         }
@@ -259,6 +268,11 @@ impl StoreFetcher {
     fn forget(&self, file: &Wanted) {
         lock(&self.shared.opened).retain(|(other, _)| other != file);
     }
+}
+
+/// Whether a file has been measured because its store reports no size, as the kernel does for files of /proc.
+const fn is_unsized(file: &Wanted, found: &Found) -> bool {
+    found.size == 0 && file.size > 0
 }
 
 /// The whole segments in a hole of a file of this size.
