@@ -23,7 +23,7 @@ use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::session::{Modes, Parameters};
-use crate::target::Target;
+use crate::target::{Growth, RESUME, Target};
 use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
 use hikyaku_remote::RemoteError;
@@ -69,6 +69,9 @@ pub struct Job<'a> {
     pub journal: Option<&'a Opened>,
     /// How files are written.
     pub writing: Writing,
+    /// The treatment of existing files, if files are written under their own names from their first byte on, and stay as they
+    /// are when the transfer ends early. Where another entry has the name, `writing.write` applies.
+    pub growth: Option<Growth>,
     /// Whether the hashes of the files are wanted.
     pub hashes: Hashes,
     /// A condition for each file before it gets its name.
@@ -107,6 +110,7 @@ impl<'a> Job<'a> {
             pass: Pass::Copy,
             journal: None,
             writing: Writing::default(),
+            growth: None,
             hashes: Hashes::Dropped,
             expected: None,
             after_failure: AfterFailure::GoOn,
@@ -343,6 +347,25 @@ fn targets<'a>(
     (targets, same)
 }
 
+/// The target, which grows under its own name if that is wanted, and if nothing but a file has the name.
+fn grown<'a>(
+    job: &Job<'a>,
+    (file, found): (&File, Option<&Found>),
+    target: Target<'a>,
+) -> Result<Target<'a>, FetchError> {
+    let is_free = found.is_none_or(|found| found.kind == Kind::File);
+    let Some(growth) = job.growth.filter(|_| is_free && job.taking == Taking::AnyOrder) else {
+        return Ok(target);
+    };
+    let there = found.map_or(0, |found| found.size);
+    let growing = growth
+        .of((there, file.seen.size))
+        .map_err(|kind| FetchError::Target(StoreError::new(RESUME, &file.to, kind)))?;
+    let target = target.growing(growing, job.dress == Dress::Kept);
+    job.meter.add_kept(target.skipped());
+    Ok(target)
+}
+
 /// What becomes of a file.
 enum Fate<'a> {
     Written(Box<Target<'a>>),
@@ -374,6 +397,7 @@ fn decide<'a>(
             let target = Target::new(store, file.to.clone(), (file.seen, mode), how);
             let target = target.ok_or(FetchError::TooLarge)?;
             let target = target.with_times(job.times).with_data(file.data);
+            let target = grown(job, (file, found.as_ref()), target)?;
             Ok(Fate::Written(Box::new(resume::continued(job, file, target))))
         }
         action @ (Action::Stay | Action::Same) => {

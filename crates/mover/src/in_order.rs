@@ -41,6 +41,11 @@ enum Work {
 }
 
 impl InOrder {
+    /// Of a stream that has taken so many bytes.
+    pub(crate) fn from(taken: u64) -> Self {
+        Self { state: State { taken, ..State::default() }.into(), ..Self::default() }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

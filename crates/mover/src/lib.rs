@@ -58,5 +58,6 @@ pub use session::{
     Session, SessionError, Setup, Several, Sources, Streams, Target, Together, Up, Upload,
     local_target, named, remote_path,
 };
+pub use target::{Growth, RESUME};
 pub use upload::{Counted, Source, UploadJob, upload};
 pub use watch::{Direction, Watch};

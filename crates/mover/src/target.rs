@@ -1,8 +1,11 @@
 //! The files that come of it, at the target.
 
+mod grown;
 mod in_place;
 mod memo;
 
+use grown::Compared;
+pub use grown::{Growth, RESUME};
 use in_place::InPlace;
 pub(crate) use memo::{Left, Memo, Others, Stamp, can_be_continued, is_in_place, made_version};
 
@@ -12,8 +15,8 @@ use crate::fetch::{Expected, Taking, Writing};
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
-    Draft, ErrorKind, Finish, Found, Make, Naming, Op, Put, Result, Store, StoreError, StorePath,
-    Writes,
+    Draft, ErrorKind, Finish, Found, Growing, Make, Naming, Op, Put, Result, Store, StoreError,
+    StorePath, Writes,
 };
 use hikyaku_transfer::{
     Durable, FileHash, Geometry, Proven, SegmentHash, SegmentIndex, Verify, Write,
@@ -40,6 +43,8 @@ pub(crate) struct Target<'a> {
     written: AtomicU64,
     tries: AtomicU32,
     writing: Writing,
+    /// The treatment of its existing bytes, if it is written under its own name.
+    growing: Option<Growing>,
     /// Where it is recorded for the next run.
     memo: Option<Memo<'a>>,
     /// Bytes that an earlier run has left.
@@ -131,6 +136,7 @@ impl<'a> Target<'a> {
             written: AtomicU64::new(0),
             tries: AtomicU32::new(1),
             writing,
+            growing: None,
             memo: None,
             kept: AtomicU64::new(0),
             compared: Mutex::default(),
@@ -188,9 +194,13 @@ impl<'a> Target<'a> {
                     modified: self.finish.modified,
                     mode: self.finish.made,
                 };
-                let draft: Box<dyn Draft> = match self.writing.write {
-                    Write::Beside => self.store.create(&self.path, &make)?,
-                    Write::InPlace => Box::new(InPlace::open(&self.store, &self.path)?),
+                let draft: Box<dyn Draft> = match (self.growing, self.writing.write) {
+                    (Some(growing), _) => {
+                        let draft = self.store.grow(&self.path, &make, growing)?;
+                        Box::new(Compared::new(draft, self.path.clone(), growing))
+                    }
+                    (None, Write::Beside) => self.store.create(&self.path, &make)?,
+                    (None, Write::InPlace) => Box::new(InPlace::open(&self.store, &self.path)?),
                 };
                 self.record_begin(&*draft);
                 *stage = Stage::Open(draft);
@@ -363,7 +373,7 @@ impl<'a> Target<'a> {
     pub(crate) fn begins_anew(&self, error: &StoreError) -> Option<u64> {
         let is_lost =
             matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Gone);
-        let is_stream = self.taking == Taking::InOrder;
+        let is_stream = self.taking == Taking::InOrder || self.growing.is_some();
         if !is_lost || is_stream || self.tries() >= TRIES {
             return None;
         }

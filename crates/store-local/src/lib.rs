@@ -11,6 +11,7 @@
 mod change;
 mod convert;
 mod draft;
+mod grown;
 mod listing;
 mod local;
 mod open;

@@ -2,6 +2,7 @@
 
 use crate::convert::{Sizes, found, owner, set_attributes, time};
 use crate::draft::LocalDraft;
+use crate::grown::Grown;
 use crate::listing::page;
 use crate::open::LocalOpen;
 use crate::whole::Folder;
@@ -10,8 +11,8 @@ use hikyaku_fs::{
 };
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, Entry, ErrorKind,
-    Found, Kind, Make, Note, Op, Open, Page, Place, Replace, Reply, Result, Root, Space, Store,
-    StorePath, Token, doing, follow_by_names, left_here,
+    Found, Growing, Kind, Make, Note, Op, Open, Page, Place, Replace, Reply, Result, Root, Space,
+    Store, StorePath, Token, doing, follow_by_names, left_here,
 };
 use rustix::io::Errno;
 use std::ops::ControlFlow;
@@ -227,6 +228,11 @@ impl Local {
         Some((stream, name))
     }
 
+    /// Permission bits of new files for which the caller names none.
+    pub(crate) const fn new_mode(&self) -> u32 {
+        self.modes.file
+    }
+
     pub(crate) const fn sizes(&self) -> Sizes {
         self.sizes
     }
@@ -251,7 +257,7 @@ impl Local {
     }
 
     /// The directory and the name of an entry that is to be created.
-    fn parent_of_new(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
+    pub(crate) fn parent_of_new(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
         match self.parent(doing) {
             Err(error) if error.kind == ErrorKind::IsDir => doing.fail(ErrorKind::Exists),
             Err(error) if error.kind == ErrorKind::NotFound && is_draft(doing.path()) => {
@@ -334,6 +340,10 @@ impl Store for Local {
             return Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, &make)));
         }
         Ok(Box::new(self.draft_in((dir, &name), (path, make))?))
+    }
+
+    fn grow(&self, path: &StorePath, make: &Make, growing: Growing) -> Result<Box<dyn Draft>> {
+        Ok(Box::new(Grown::open(self, path, (make, growing))?))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {

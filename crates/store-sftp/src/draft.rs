@@ -2,13 +2,13 @@
 
 use crate::convert::{found, kind, reason, times};
 use crate::put::dir_of;
-use crate::reading::{read, window};
+use crate::reading::read;
 use crate::settle::Reached;
 use crate::store::Sftp;
 use hikyaku_fs::{Name, Token as Partial};
 use hikyaku_sftp::{Attributes, Extension, Handle, Request, Ticket};
 use hikyaku_store::{
-    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Replace, Result,
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Growing, Kind, Make, Naming, Replace, Result,
     StorePath, Token, doing,
 };
 use std::collections::VecDeque;
@@ -74,6 +74,35 @@ impl SftpDraft {
         let handle = store.inner.client.open(&Request::Open { path: &at, flags, attributes });
         let handle = doing.or(handle.map_err(|failed| store.why_no_draft(path, &failed)))?;
         Ok(Self::new(store, path, token, (at, handle), 0))
+    }
+
+    /// The file under its own name.
+    pub(crate) fn grown(
+        store: &Sftp,
+        doing: Doing<'_>,
+        (make, growing): (&Make, Growing),
+    ) -> Result<Self> {
+        let path = doing.path();
+        doing.or(Sftp::is_new(path))?;
+        doing.or(store.looked_above(path).above(path))?;
+        let (at, (_, name)) = (store.at(path), doing.or(path.split().ok_or(ErrorKind::IsDir))?);
+        let anew = Request::WRITE | Request::CREATE | Request::TRUNCATE;
+        let (flags, mode, length) = match growing {
+            Growing::Anew => (anew, make.mode, 0),
+            Growing::Behind(length) => (Request::READ | Request::WRITE, None, length),
+        };
+        let attributes = Attributes { mode, ..Attributes::default() };
+        let handle = store.inner.client.open(&Request::Open { path: &at, flags, attributes });
+        let handle = doing.or(handle.map_err(|failed| store.why_not_used(path, &failed)))?;
+        let token = Token(name.as_bytes().to_vec());
+        let draft = Self::new(store, path, token, (at, handle), length);
+        draft.state().end = End::Kept;
+        Ok(draft)
+    }
+
+    /// Whether the file has its name while it is written.
+    fn has_name(&self) -> bool {
+        self.at == self.store.at(&self.path)
     }
 
     pub(crate) fn take_up(store: &Sftp, doing: Doing<'_>, token: &Token) -> Result<Self> {
@@ -150,7 +179,7 @@ impl SftpDraft {
         };
         let (client, handle) = (&store.inner.client, self.handle.bytes());
         let owned = owner.map(|owner| client.ask(&Request::FSetStat(handle, owner)));
-        if let Some(lent) = lent(finish) {
+        if let Some(lent) = lent(finish).filter(|_| !self.has_name()) {
             let made = client.attributes(&Request::FStat(handle));
             let made = made.map_err(|failed| store.why_not_written(&failed))?;
             rest.mode = made.mode.map(|mode| mode & 0o777 & !lent);
@@ -170,11 +199,13 @@ impl SftpDraft {
         written?;
         let done = owned.and(set).and(closed).and(looked);
         let attributes = done.map_err(|failed| store.why_not_written(&failed))?;
-        let to = store.at(&self.path);
-        let renamed = client.done(&store.renaming(&self.at, &to, replace));
-        renamed.map_err(|failed| {
-            store.why_not_named(&self.path, Some(Kind::File), replace, &failed)
-        })?;
+        if !self.has_name() {
+            let to = store.at(&self.path);
+            let renamed = client.done(&store.renaming(&self.at, &to, replace));
+            renamed.map_err(|failed| {
+                store.why_not_named(&self.path, Some(Kind::File), replace, &failed)
+            })?;
+        }
         self.state().end = End::Named;
         let modified = finish.modified.map(|time| time.secs);
         found(&self.path, &attributes, modified).ok_or(ErrorKind::Unexplained)
@@ -219,12 +250,12 @@ pub(crate) fn metadata(
 impl Draft for SftpDraft {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         let doing = doing("write", &self.path);
-        let (client, block) = (&self.store.inner.client, self.store.block().write);
+        let (client, block) = (&self.store.inner.client, self.store.block());
         // Requests of one call follow each other: of two calls for one range one remains.
         let mut state = self.state();
-        for (number, data) in (0..).zip(bytes.chunks(block)) {
-            doing.or(self.settle(&mut state, window(block) - 1))?;
-            let offset = at + number * block as u64;
+        for (number, data) in (0..).zip(bytes.chunks(block.write)) {
+            doing.or(self.settle(&mut state, block.window(block.write) - 1))?;
+            let offset = at + number * block.write as u64;
             let write = Request::Write { handle: self.handle.bytes(), offset, data };
             state.under_way.push_back(client.ask(&write));
         }
@@ -241,7 +272,7 @@ impl Draft for SftpDraft {
             done += bytes.len();
             ControlFlow::Continue(())
         };
-        let read = read(&inner.client, (&self.handle, self.store.block().read), range, passed);
+        let read = read(&inner.client, (&self.handle, self.store.block()), range, passed);
         doing("read", &self.path).or(read.map_err(|failed| reason(&failed)))?;
         Ok(done)
     }
@@ -287,13 +318,17 @@ impl Draft for SftpDraft {
         let named = self.named(naming, finish);
         if named.is_err() {
             let mut state = self.state();
-            state.end = if state.end == End::Named { End::Named } else { End::Removed };
+            state.end = match state.end {
+                End::Named => End::Named,
+                _ if self.has_name() => End::Kept,
+                _ => End::Removed,
+            };
         }
         doing("name", &self.path).or(named)
     }
 
     fn discard(self: Box<Self>) {
-        self.state().end = End::Removed;
+        self.state().end = if self.has_name() { End::Kept } else { End::Removed };
     }
 }
 
@@ -303,6 +338,11 @@ impl Drop for SftpDraft {
         let client = &self.store.inner.client;
         let closed =
             (handle == HandleState::Open).then(|| client.ask(&Request::Close(self.handle.bytes())));
+        if self.has_name() {
+            // Writes that are under way are not awaited: the server carries them out while the connection lasts.
+            self.store.drafts().remove(&self.at);
+            return;
+        }
         let removed = (end == End::Removed).then(|| client.ask(&Request::Remove(&self.at)));
         // A failure has no effect but that the draft is a leftover.
         for ticket in [closed, removed].into_iter().flatten() {

@@ -4,14 +4,14 @@
 //! range is read with a window of requests. All requests go over one connection, so that one channel is enough.
 
 use crate::convert::{kind, reason};
-use crate::reading::read;
+use crate::reading::{Ranges, read};
 use crate::store::Sftp;
 use hikyaku_sftp::{Answer, Attributes, Failed, Handle, Request};
 use hikyaku_store::{
     ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
     Segment, Segments, StorePath, Wanted,
 };
-use hikyaku_transfer::Geometry;
+use hikyaku_transfer::{Geometry, SEGMENT};
 use hikyaku_units::Rate;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -22,6 +22,8 @@ use std::time::Duration;
 const REQUESTS_MAX: u32 = 32;
 /// Bytes of one request for a large file, and of the small files that are fetched by one request.
 const PIECE_BYTES: u64 = 32 << 20;
+/// Ranges of half a window that keep a window of requests under way.
+const RANGES: u32 = 6;
 /// The largest file that is fetched together with others.
 const SMALL_BYTES: u64 = 64 << 10;
 /// Small files that are open at the server at once.
@@ -194,7 +196,7 @@ impl SftpFetcher {
             ControlFlow::Continue(())
         };
         let range = 0..small.file.size + 1;
-        let done = read(client, (&handle, self.store.block().read), range, &mut add);
+        let done = read(client, (&handle, self.store.block()), range, &mut add);
         drop(client.ask(&Request::Close(handle.bytes())));
         done.map_err(|failed| self.failed(small.file, &failed))?;
         Ok(bytes)
@@ -248,9 +250,15 @@ impl Opened {
 
 impl Fetcher for SftpFetcher {
     fn traits(&self) -> FetcherTraits {
+        let (requests_max, piece) = match self.store.known_block().and_then(|it| it.ranges()) {
+            None => (REQUESTS_MAX, PIECE_BYTES),
+            Some((Ranges::One, _)) => (1, PIECE_BYTES),
+            // Each waits a round trip for its first byte, and one for the check of the file after its last.
+            Some((Ranges::Several, window)) => (RANGES, (window / 2).next_multiple_of(SEGMENT)),
+        };
         FetcherTraits {
-            requests_max: REQUESTS_MAX,
-            request_bytes: Some(PIECE_BYTES),
+            requests_max,
+            request_bytes: Some(piece),
             small_bytes: SMALL_BYTES,
             // The protocol has no message that cancels a request; what is not requested yet is left out.
             cutting: Cutting::Never,
@@ -281,7 +289,7 @@ impl Fetcher for SftpFetcher {
                 break;
             }
             let (mut at, mut is_cut) = (range.start, false);
-            let block = self.store.block().read;
+            let block = self.store.block();
             let got = read(client, (handle, block), range.clone(), &mut |bytes| {
                 self.paced.wait(bytes.len() as u64);
                 done += bytes.len() as u64;

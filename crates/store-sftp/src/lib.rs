@@ -34,5 +34,6 @@ mod store;
 mod tests;
 mod walk;
 
+pub use reading::{Flow, Ranges};
 pub use settle::{Reached, SyncDirs};
 pub use store::Sftp;

@@ -1,7 +1,7 @@
 //! Open files.
 
 use crate::convert::reason;
-use crate::reading::{read, window};
+use crate::reading::read;
 use crate::store::Sftp;
 use hikyaku_sftp::{Asked, Attributes, Extension, Handle, Request};
 use hikyaku_store::{Access, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
@@ -68,7 +68,7 @@ impl SftpOpen {
         };
         let length = match range.start < end {
             true => {
-                let file = (&self.handle, self.store.block().read);
+                let file = (&self.handle, self.store.block());
                 let read = read(&inner.client, file, range.start..end, &mut passed);
                 doing.or(read.map_err(|failed| reason(&failed)))?
             }
@@ -118,16 +118,16 @@ impl Open for SftpOpen {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         let doing = doing("write", &self.path);
         doing.or(self.writable())?;
-        let (client, block) = (&self.store.inner.client, self.store.block().write);
+        let (client, block) = (&self.store.inner.client, self.store.block());
         let (mut under_way, mut done) = (VecDeque::new(), Ok(()));
-        for (number, data) in (0..).zip(bytes.chunks(block)) {
-            if under_way.len() >= window(block)
+        for (number, data) in (0..).zip(bytes.chunks(block.write)) {
+            if under_way.len() >= block.window(block.write)
                 && let Some(first) = under_way.pop_front()
             {
                 let ended = client.is_done(first);
                 done = done.and(ended);
             }
-            let offset = at + number * block as u64;
+            let offset = at + number * block.write as u64;
             let write = Request::Write { handle: self.handle.bytes(), offset, data };
             under_way.push_back(client.ask(&write));
         }

@@ -14,6 +14,27 @@ const BLOCK_BYTES_MAX: usize = 128 << 10;
 pub(crate) struct Block {
     pub(crate) read: usize,
     pub(crate) write: usize,
+    flow: Option<Flow>,
+}
+
+/// The flow of the requests of one file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Bytes of a request.
+    pub bytes: usize,
+    /// Requests that are under way at once.
+    pub requests: usize,
+    /// The ranges of a file that are read at once.
+    pub ranges: Ranges,
+}
+
+/// The ranges of a file that are read at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ranges {
+    /// One, so that no more requests are under way than were asked for.
+    One,
+    /// Some that follow each other, so that no round trip passes without bytes, and the bytes come about in their order.
+    Several,
 }
 
 impl Block {
@@ -24,14 +45,27 @@ impl Block {
             let limit = if limit == 0 { BLOCK_BYTES_MAX } else { limit };
             limit.clamp(1, BLOCK_BYTES_MAX)
         };
-        let usual = Self { read: DATA_BYTES_MAX, write: DATA_BYTES_MAX };
-        limits.map_or(usual, |limits| Self { read: block(limits.read), write: block(limits.write) })
+        let (read, write) = match limits {
+            Some(limits) => (block(limits.read), block(limits.write)),
+            None => (DATA_BYTES_MAX, DATA_BYTES_MAX),
+        };
+        Self { read, write, flow: None }
     }
-}
 
-/// Requests of this many bytes that are under way at once.
-pub(crate) fn window(block: usize) -> usize {
-    (WINDOW_BYTES / block).max(2)
+    /// The sizes of a given flow.
+    pub(crate) const fn of_flow(flow: Flow) -> Self {
+        Self { read: flow.bytes, write: flow.bytes, flow: Some(flow) }
+    }
+
+    /// Requests of this many bytes that are under way at once.
+    pub(crate) fn window(&self, bytes: usize) -> usize {
+        self.flow.map_or((WINDOW_BYTES / bytes).max(2), |flow| flow.requests)
+    }
+
+    /// The ranges of files that are read at once, and the bytes of a window, if the flow is given.
+    pub(crate) fn ranges(&self) -> Option<(Ranges, u64)> {
+        self.flow.map(|flow| (flow.ranges, flow.bytes as u64 * flow.requests as u64))
+    }
 }
 
 /// A request for bytes that is under way.
@@ -45,7 +79,7 @@ struct Piece {
 /// passed bytes.
 pub(crate) fn read(
     client: &Client,
-    (handle, block): (&Handle, usize),
+    (handle, blocks): (&Handle, Block),
     range: Range<u64>,
     each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Asked<u64> {
@@ -54,10 +88,11 @@ pub(crate) fn read(
         let ticket = client.ask(&Request::Read { handle, offset: at, length: asked });
         Piece { at, length, ticket }
     };
+    let (block, window) = (blocks.read, blocks.window(blocks.read));
     let (mut asked, mut under_way) = (range.start, VecDeque::new());
     let mut done = range.start;
     loop {
-        while under_way.len() < window(block) && asked < range.end {
+        while under_way.len() < window && asked < range.end {
             let length = usize::try_from(range.end - asked).unwrap_or(usize::MAX).min(block);
             under_way.push_back(piece(asked, length));
             asked += length as u64;

@@ -7,15 +7,15 @@ use crate::fetcher::SftpFetcher;
 use crate::known::Known;
 use crate::listing::Kept;
 use crate::open::SftpOpen;
-use crate::reading::Block;
+use crate::reading::{Block, Flow};
 use crate::settle::{Settling, SyncDirs};
 use crate::{batch, walk};
 use hikyaku_fs::{Name, Token as Partial};
 use hikyaku_sftp::{Attributes, Client, Extension, Request};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
-    Fetcher, Found, Identities, Kind, Last, Latency, Make, Op, Open, Owner, Page, Place, Replace,
-    Reply, Result, Root, Space, Store, StorePath, Token, Umask, Versions, Writes, doing,
+    Fetcher, Found, Growing, Identities, Kind, Last, Latency, Make, Op, Open, Owner, Page, Place,
+    Replace, Reply, Result, Root, Space, Store, StorePath, Token, Umask, Versions, Writes, doing,
     follow_by_names,
 };
 use std::collections::HashSet;
@@ -97,6 +97,18 @@ impl Sftp {
             drafts: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The store, with this flow of requests.
+    #[must_use]
+    pub fn with_flow(self, flow: Flow) -> Self {
+        self.inner.block.get_or_init(|| Block::of_flow(flow));
+        self
+    }
+
+    /// The size of requests, if that is known by now.
+    pub(crate) fn known_block(&self) -> Option<Block> {
+        self.inner.block.get().copied()
     }
 
     /// Prepares the store for many new files. Their content is on the disk before they get their names, for many files at once
@@ -336,6 +348,10 @@ impl Store for Sftp {
 
     fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>> {
         Ok(Box::new(SftpDraft::create(self, doing("create", path), make)?))
+    }
+
+    fn grow(&self, path: &StorePath, make: &Make, growing: Growing) -> Result<Box<dyn Draft>> {
+        Ok(Box::new(SftpDraft::grown(self, doing("open", path), (make, growing))?))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {

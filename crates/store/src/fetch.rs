@@ -6,7 +6,7 @@ mod stored;
 
 pub use paced::Paced;
 pub use segments::Segments;
-pub use stored::{fetcher, fetchers};
+pub use stored::{fetcher, fetcher_by_file, fetchers};
 
 use crate::error::ErrorKind;
 use crate::found::Time;

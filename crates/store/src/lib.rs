@@ -59,14 +59,14 @@ pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use fetch::{
     ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
-    Wanted, fetcher, fetchers,
+    Wanted, fetcher, fetcher_by_file, fetchers,
 };
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, follow_by_names, lead};
 pub use memory::Memory;
 pub use path::StorePath;
 pub use store::{
-    Access, Attribute, Change, Cursor, Draft, Extent, Finish, Item, Make, Naming, Open, Page,
-    Place, Replace, Store, SyncScope, Token,
+    Access, Attribute, Change, Cursor, Draft, Extent, Finish, Growing, Item, Make, Naming, Open,
+    Page, Place, Replace, Store, SyncScope, Token,
 };
 pub use walk::{ContentToken, Entry, walk_by_listing, walk_dirs};

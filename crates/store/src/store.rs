@@ -1,8 +1,8 @@
 //! The traits that every storage engine implements.
 
-use crate::abilities::Abilities;
+use crate::abilities::{Abilities, Ability};
 use crate::batch::{Op, Reply, do_one};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, doing};
 use crate::fetch::Fetcher;
 use crate::found::{Found, Kind, Owner, Space, Time, Version};
 use crate::lead::{Root, follow_by_names};
@@ -44,6 +44,17 @@ pub trait Store: Send + Sync {
     ///
     /// `NotFound` if its directory does not exist, `Denied`, `NoSpace` and others of the storage.
     fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>>;
+
+    /// Opens the file `path` for writing under its own name, and makes it if that is missing, with the bits of
+    /// [`Make::mode`]. Written bytes stay there, also if the draft is discarded; [`Draft::name`] sets the metadata that
+    /// are given. Default: the store cannot do that.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::create`] and [`Store::open`].
+    fn grow(&self, path: &StorePath, _make: &Make, _growing: Growing) -> Result<Box<dyn Draft>> {
+        doing("write", path).fail(ErrorKind::Unsupported(Ability::Update))
+    }
 
     /// Resumes a draft of `path` that an earlier process created and did not discard.
     ///
@@ -256,6 +267,15 @@ pub enum Access {
     Read,
     /// For reading, and for writing in place.
     Update,
+}
+
+/// The treatment of the existing bytes of a file that is written under its own name ([`Store::grow`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Growing {
+    /// They are removed.
+    Anew,
+    /// They stay. There are so many of them.
+    Behind(u64),
 }
 
 /// Options for creating a draft.

@@ -138,8 +138,9 @@ impl<'a> Run<'a> {
             match spread.add_file(DataSize::from_bytes(file.seen.size), &at) {
                 Ok(id) => {
                     numbers.push(number);
-                    if let Some(window) = target.window() {
-                        spread.handle_reach(id, window);
+                    if let Some((taken, window)) = target.taken().zip(target.window()) {
+                        let end = taken.saturating_add(window.bytes());
+                        spread.handle_reach(id, DataSize::from_bytes(end));
                     }
                     for range in target.proven_ranges() {
                         spread.handle_proven(id, range);

@@ -1,6 +1,7 @@
 //! Transfers from stores in memory, from channels of several kinds, and the threads that carry them out.
 
 mod continued;
+mod grown;
 mod pooled;
 mod written;
 

@@ -76,13 +76,14 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The runs of segments that are proven, as ranges of bytes.
+    /// The runs of segments that are proven or skipped, as ranges of bytes.
     pub(crate) fn proven_ranges(&self) -> Vec<std::ops::Range<u64>> {
         let range = |(first, hashes): (SegmentIndex, Vec<SegmentHash>)| {
             let last = SegmentIndex(first.0 + (hashes.len() as u32).saturating_sub(1));
             Some(self.geometry.range(first)?.start..self.geometry.range(last)?.end)
         };
-        self.proven().runs().into_iter().filter_map(range).collect()
+        let skipped = Some(0..self.skipped()).filter(|range| !range.is_empty());
+        self.proven().runs().into_iter().filter_map(range).chain(skipped).collect()
     }
 
     /// Whether all of it is proven.

@@ -28,14 +28,20 @@ pub fn fetchers(store: &Arc<dyn Store>, count: usize) -> StoreResult<Vec<Arc<dyn
     }
     let shared = Shared::new(store);
     let fetcher = |_| -> Arc<dyn Fetcher> {
-        Arc::new(StoreFetcher { shared: shared.clone(), paced: Paced::default(), requests: 1 })
+        Arc::new(StoreFetcher::new(shared.clone(), (1, Batches::Small)))
     };
     Ok((0..count).map(fetcher).collect())
 }
 
 /// One channel that reads up to `requests` files of a store at once. A limit of it is for all of them together.
 pub fn fetcher(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
-    Arc::new(StoreFetcher { shared: Shared::new(store), paced: Paced::default(), requests })
+    Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::Small)))
+}
+
+/// One channel that reads up to `requests` files of a store at once, each by a request of its own: for a target that takes a
+/// round trip to begin a file.
+pub fn fetcher_by_file(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
+    Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::None)))
 }
 
 /// One channel.
@@ -44,6 +50,16 @@ struct StoreFetcher {
     paced: Paced,
     /// Requests that may be under way at once.
     requests: u32,
+    batches: Batches,
+}
+
+/// The files that are read by one request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Batches {
+    /// Small ones of a store of this machine.
+    Small,
+    /// Each file is a request.
+    None,
 }
 
 /// The state that all channels of a store share.
@@ -71,10 +87,12 @@ const SMALL_BYTES: u64 = 256 << 10;
 
 impl Fetcher for StoreFetcher {
     fn traits(&self) -> FetcherTraits {
-        let (small_bytes, connections) = match self.shared.store.abilities().latency {
-            Latency::Local => (SMALL_BYTES, ConnectionCount::Own),
+        let (small_bytes, connections) = match (self.shared.store.abilities().latency, self.batches)
+        {
+            (Latency::Local, Batches::Small) => (SMALL_BYTES, ConnectionCount::Own),
+            (Latency::Local, Batches::None) => (0, ConnectionCount::Own),
             // A file of any size is a request.
-            Latency::RoundTrip => (0, ConnectionCount::Tuned),
+            (Latency::RoundTrip, _) => (0, ConnectionCount::Tuned),
         };
         FetcherTraits {
             requests_max: self.requests,
@@ -180,6 +198,10 @@ impl Fetcher for StoreFetcher {
 }
 
 impl StoreFetcher {
+    fn new(shared: Arc<Shared>, (requests, batches): (u32, Batches)) -> Self {
+        Self { shared, paced: Paced::default(), requests, batches }
+    }
+
     /// Reads a range until its end, or until nothing more of the request is wanted.
     fn read(
         &self,
