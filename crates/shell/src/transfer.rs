@@ -1,40 +1,35 @@
-//! `get` and `put`: files and trees in either direction, written under their final names as OpenSSH's sftp does.
+//! `get` and `put`: files and trees in either direction, moved by `hikyaku-mover` and written under their final names as
+//! OpenSSH's sftp does.
 
-mod fetch;
 mod get;
+mod progress;
 mod put;
+mod words;
 
-use crate::fault::{Done, Fault, failed, told};
-use crate::shell::Shell;
-use crate::show::Shown;
-use hikyaku_sftp::{Client, DATA_BYTES_MAX, Handle, Limits, NO_SUCH_TIME, Request};
-use hikyaku_transfer::Limit;
+use crate::command::{Attributes, Begin, Depth, How, Until};
+use crate::fault::{Done, Fault, told};
+use crate::shell::{Shell, worse};
+use hikyaku_mover::{
+    Choice, Dress, Fetched, Growth, Job, Landed, LeftOut, Links, Modes, Parameters, Same, Times,
+    Why, Writing, fetch,
+};
+use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits};
+use hikyaku_store::Fetcher;
+use hikyaku_store_sftp::{Ranges, Sftp};
+use hikyaku_transfer::{Durable, Verify, Write};
 use hikyaku_units::Rate;
-use std::io::{Write, stderr};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// Directories within each other, as in OpenSSH's sftp.
-const DEPTH_MAX: usize = 64;
-/// How much of what is there is compared before a transfer is resumed, in bytes from its end.
-const COMPARED_BYTES: u64 = 1 << 20;
-/// How often the progress is printed.
-const UPDATE: Duration = Duration::from_millis(200);
+use progress::Progress;
+use std::io::{Write as _, stdout};
+use std::sync::Arc;
+use words::{From, Words};
 
 /// How the requests of a transfer follow each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
-    /// Bytes of a READ or WRITE.
-    pub(crate) chunk: usize,
-    /// Requests of a file that are under way at once.
-    pub(crate) requests: usize,
+    /// The READs or WRITEs of a file.
+    requests: hikyaku_store_sftp::Flow,
     /// The most that is copied in a second.
-    pub(crate) limit: Option<Rate>,
-}
-
-/// The time of a source is none that the protocol tells or sets.
-fn no_time(path: &[u8]) -> Fault {
-    told(format!("set times of \"{}\": its time is not kept: {NO_SUCH_TIME}", Shown::new(path)))
+    limit: Option<Rate>,
 }
 
 /// What carries the requests.
@@ -72,28 +67,17 @@ impl Flow {
         let packet = told(limits.packet).max(HEAD_BYTES + DATA_BYTES_MAX as u64) - HEAD_BYTES;
         let most = told(limits.read).min(told(limits.write)).min(packet).min(WIDE_CHUNK as u64);
         let most = usize::try_from(most).unwrap_or(DATA_BYTES_MAX);
-        let chunk = chunk.unwrap_or(fits).clamp(1, most);
+        let bytes = chunk.unwrap_or(fits).clamp(1, most);
         // A request more would wait for many answers, and nothing would be seen of those that come.
-        let room = Client::requests_at_once(chunk);
-        Ok(Self { chunk, requests: requests.unwrap_or(REQUESTS).clamp(1, room), limit })
+        let room = Client::requests_at_once(bytes);
+        let ranges = if requests.is_some() { Ranges::One } else { Ranges::Several };
+        let requests = requests.unwrap_or(REQUESTS).clamp(1, room);
+        let requests = hikyaku_store_sftp::Flow { bytes, requests, ranges };
+        Ok(Self { requests, limit })
     }
 }
 
-impl Shell {
-    /// Closes a file of the server, of which this has come. After Ctrl-C the answer is not waited for: it comes after those
-    /// of all requests that are under way.
-    fn closed(&self, handle: &Handle, path: &[u8], done: Done) -> Done {
-        if matches!(done, Err(Fault::Stopped)) {
-            drop(self.client.ask(&Request::Close(handle.bytes())));
-            return done;
-        }
-        let closed = self.client.close(handle);
-        let what = || format!("remote close \"{}\"", Shown::new(path));
-        done.and_then(|()| closed.map_err(|error| failed(what())(error)))
-    }
-}
-
-/// Whether the progress of each file is printed.
+/// Whether the progress of a transfer is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meter {
     /// On standard error, where that is a terminal.
@@ -102,53 +86,120 @@ pub(crate) enum Meter {
     Hidden,
 }
 
-/// The progress of a file.
-struct Progress<'a> {
-    name: &'a [u8],
-    total: u64,
-    first: u64,
-    done: u64,
-    begin: Instant,
-    printed: Option<Instant>,
-    meter: Meter,
-    limit: Limit,
-    stop: &'a AtomicBool,
-}
-
-impl<'a> Progress<'a> {
-    /// Of a file of so many bytes, of which `first` are there.
-    fn new(name: &'a [u8], (first, total): (u64, u64), shell: &'a Shell) -> Self {
-        let (begin, meter, stop) = (Instant::now(), shell.meter, &*shell.stop);
-        let limit = Limit::new(shell.flow.limit);
-        Self { name, total, first, done: first, begin, printed: None, meter, limit, stop }
-    }
-
-    /// More bytes are copied. Waits for their time if there is a limit, unless the transfer is to end.
-    fn add(&mut self, bytes: usize) {
-        self.done += bytes as u64;
-        self.limit.wait(bytes as u64, || self.stop.load(Ordering::Relaxed));
-        if self.printed.is_none_or(|at| at.elapsed() >= UPDATE) {
-            self.print("");
+impl How {
+    /// The choice of the mover. Links in a tree are left out.
+    const fn choice(self) -> Choice<'static> {
+        Choice {
+            depth: match self.depth {
+                Depth::Tree => hikyaku_mover::Depth::Tree,
+                Depth::File => hikyaku_mover::Depth::File,
+            },
+            named_links: Links::Followed,
+            links: Links::Kept,
+            same: Same::Never,
+            times: self.times(),
+            writing: self.writing(),
+            ..Choice::FILES
         }
     }
 
-    fn print(&mut self, end: &str) {
-        if self.meter == Meter::Hidden {
-            return;
+    const fn times(self) -> Times {
+        match self.attributes {
+            Attributes::Kept => Times::Kept,
+            Attributes::New => Times::New,
         }
-        self.printed = Some(Instant::now());
-        let percent = (self.done * 100).checked_div(self.total).unwrap_or(100).min(100);
-        let rate = (self.done - self.first) as f64 / self.begin.elapsed().as_secs_f64().max(1e-3);
-        let (done, rate) = (self.done as f64 / 1e6, rate / 1e6);
-        let name = Shown::new(self.name);
-        // If standard error cannot be written, the progress is not seen.
-        let _ =
-            write!(stderr(), "\r{name}  {percent:>3}%  {done:.1} MB  {rate:.1} MB/s\x1b[K{end}");
+    }
+
+    const fn writing(self) -> Writing {
+        let durable = match self.until {
+            Until::Synced => Durable::Disk,
+            Until::Written => Durable::Cache,
+        };
+        Writing { write: Write::Beside, durable, verify: Verify::Arrived }
+    }
+
+    fn dress(self) -> Dress {
+        match self.attributes {
+            Attributes::Kept => Modes::Kept.dress(),
+            Attributes::New => Modes::Usual.dress(),
+        }
+    }
+
+    const fn growth(self) -> Growth {
+        match self.begin {
+            Begin::Resumed => Growth::Continued,
+            Begin::Anew => Growth::Anew,
+        }
     }
 }
 
-impl Drop for Progress<'_> {
-    fn drop(&mut self) {
-        self.print("\n");
+impl Shell {
+    /// The files of the server, for one command: the directories that it remembers may have changed before the next one.
+    fn store(&self) -> Done<Sftp> {
+        let store = Sftp::of_dir(self.client.clone(), b"/");
+        let store = store.map_err(|error| told(error.to_string()))?;
+        Ok(store.with_flow(self.flow.requests))
+    }
+
+    /// Moves the files of a plan. The first failure does not spare the others.
+    fn carry(
+        &self,
+        how: How,
+        (servers, landed): (&[Arc<dyn Fetcher>], Landed),
+        words: &Words<'_>,
+    ) -> Done {
+        let Landed { store, taking, mut plan, .. } = landed;
+        plan.is_from(servers.len());
+        if let (From::Server, Some(server)) = (words.from, servers.first()) {
+            plan.measure(&**server).map_err(|_| self.lost())?;
+        }
+        for (place, _) in std::mem::take(&mut plan.links) {
+            words.left_out(&words.source(&plan, &place));
+        }
+        let mut done = Ok(());
+        for LeftOut { path, why } in &plan.left_out {
+            self.go_on()?;
+            match why {
+                Why::Special => words.left_out(&words.at_source(path)),
+                _ => done = Err(words.cannot_read(&words.at_source(path), why)),
+            }
+        }
+        for (place, _) in &plan.dirs {
+            writeln!(stdout(), "{}", words.enters(&words.source(&plan, place)))?;
+        }
+        let mut parameters = Parameters::default();
+        parameters.client.rate = self.flow.limit;
+        let progress = Progress::new((words.name(), self.meter), &plan, servers.len());
+        let fetched = progress.shown_while(|meter| {
+            fetch(&Job {
+                dress: how.dress(),
+                times: how.times(),
+                taking,
+                writing: how.writing(),
+                growth: Some(how.growth()),
+                parameters,
+                ..Job::new(servers, &plan, store, (meter, &self.stop))
+            })
+        });
+        let Fetched { failed, .. } =
+            fetched.map_err(|error| told(format!("cannot start a thread: {error}")))?;
+        self.go_on()?;
+        if let Some(end) = self.client.end() {
+            return Err(Fault::Lost(end));
+        }
+        for (path, error) in &failed {
+            let file = plan.files.iter().find(|file| file.path.as_bytes() == path);
+            done = worse(done, Err(words.failed((path, file), error)))?;
+        }
+        done
+    }
+
+    /// The connection is lost.
+    fn lost(&self) -> Fault {
+        match self.client.end() {
+            _ if self.go_on().is_err() => Fault::Stopped,
+            Some(end) => Fault::Lost(end),
+            None => told("the server does not answer"),
+        }
     }
 }

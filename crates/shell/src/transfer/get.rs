@@ -1,21 +1,26 @@
 //! From the server to this machine.
 
-use super::fetch::Fetch;
-use super::{COMPARED_BYTES, DEPTH_MAX, Progress, no_time};
-use crate::command::{self, Begin, Depth, How, Transfer, Until};
-use crate::fault::{Done, Fault, failed, told, unfound};
-use crate::glob::expand;
+use super::words::{From, Source, Words, reason};
+use crate::command::{Begin, Depth, Transfer};
+use crate::fault::{Done, told, unfound};
+use crate::glob::{Found, expand};
 use crate::line::{escaped, unescaped};
 use crate::local::path;
 use crate::path::{absolute, base, join};
-use crate::shell::{Shell, told_of, worse};
+use crate::shell::{Shell, worse};
 use crate::show::Shown;
-use crate::tree::{Remote, listed};
-use hikyaku_sftp::{Attributes, Handle, Kind, Request};
-use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use crate::tree::Remote;
+use hikyaku_fs::{Name, Patience};
+use hikyaku_mover::{Destination, NamedSource, Sources, Streams, Together};
+use hikyaku_sftp::Kind;
+use hikyaku_store::{ErrorKind, Last, Store, StorePath, fetchers};
+use hikyaku_store_sftp::Sftp;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// Directories of the server by their paths as they were written.
+type Dirs = BTreeMap<Vec<u8>, Result<StorePath, ErrorKind>>;
 
 impl Shell {
     /// Fetches what matches. The first failure does not spare the others.
@@ -34,8 +39,9 @@ impl Shell {
             let text = "Multiple paths match, but destination";
             return Err(told(format!("{text} \"{}\" is not a directory", Shown::new(to))));
         }
-        let mut done = Ok(());
-        for one in found {
+        let store = self.store()?;
+        let (mut done, mut named, mut dirs) = (Ok(()), Vec::new(), Dirs::new());
+        for one in &found {
             self.go_on()?;
             let to = match target {
                 Some((to, true)) => join(to, base(&one.path)),
@@ -48,188 +54,62 @@ impl Shell {
             let verb = if how.begin == Begin::Resumed { "Resuming" } else { "Fetching" };
             let (from, shown) = (Shown::new(&one.path), Shown::new(&to));
             self.note(format_args!("{verb} {from}{slash} to {shown}"))?;
-            let got = if is_dir && how.depth == Depth::Tree {
-                self.get_dir(&one.path, &to, how, 0)
-            } else {
-                self.get_file(&one.path, &to, how)
-            };
-            done = worse(done, got)?;
-        }
-        done
-    }
-
-    fn get_dir(&self, from: &[u8], to: &[u8], how: How, depth: usize) -> Done {
-        if depth >= DEPTH_MAX {
-            return Err(told(format!("Maximum directory depth exceeded: {depth} levels")));
-        }
-        let shown = Shown::new(from);
-        println(format_args!("Retrieving {shown}"))?;
-        let found = self.client.attributes(&Request::Stat(from));
-        let found = found.map_err(failed(format!("stat remote \"{shown}\" directory")))?;
-        let mode = found.mode.map_or(0o777, |mode| mode & 0o1777);
-        match fs::DirBuilder::new().mode(mode | 0o300).create(path(to)) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(told_of("mkdir", to, &error));
+            if is_dir && how.depth == Depth::File {
+                done = Err(told(format!("download \"{from}\": not a regular file")));
+                continue;
             }
-            _ => {}
-        }
-        let entries =
-            listed(&self.client, from).map_err(failed(format!("remote readdir \"{shown}\"")))?;
-        let mut done = Ok(());
-        for entry in entries.iter().filter(|entry| !matches!(&entry.name[..], b"." | b"..")) {
-            self.go_on()?;
-            let (from, to) = (join(from, &entry.name), join(to, &entry.name));
-            let got = match entry.attributes.kind() {
-                Some(Kind::Dir) => self.get_dir(&from, &to, how, depth + 1),
-                // Only what the user named is written into.
-                Some(Kind::File) if is_special(&to) => Err(told_special(&to)),
-                Some(Kind::File) => self.get_file(&from, &to, how),
-                _ => {
-                    eprintln!("download \"{}\": not a regular file", Shown::new(&from));
-                    Ok(())
+            match source(&store, one, &mut dirs) {
+                Ok(source) => named.push(source),
+                Err(ErrorKind::Unreachable) => return Err(self.lost()),
+                Err(kind) => {
+                    done = Err(told(format!("stat remote \"{from}\": {}", reason(kind))));
                 }
-            };
-            done = worse(done, got)?;
+            }
         }
-        self.finish_dir((from, &found), to, how)?;
+        let sources: Vec<_> = named
+            .iter()
+            .map(|one| Source { name: one.name.clone(), typed: one.typed.clone() })
+            .collect();
+        let words = Words { from: From::Server, root: b"/", sources: &sources };
+        let (choice, mut failed) = (how.choice(), Vec::new());
+        let store: Arc<dyn Store> = Arc::new(store);
+        let origin = (store.clone(), &b"/"[..], String::new());
+        let sources = Sources::in_store(origin, &named, &choice, &mut failed);
+        done = worse(done, words.refused(&failed))?;
+        if sources.count() == 0 {
+            return self.go_on().and(done);
+        }
+        let (claims, stop) = (Mutex::default(), self.stop.clone());
+        let together = Together { others: 0, claims: &claims };
+        let streams = Streams::Written(Patience::new(move || !stop.load(Ordering::Relaxed)));
+        let to = Destination::Here(path(target.map_or(b".", |(to, _)| to)));
+        let mut failed = Vec::new();
+        let landed = sources.land(&to, (&choice, together, &streams), &mut failed);
+        let landed = landed.map_err(|error| told(error.to_string()))?;
+        done = worse(done, words.refused(&failed))?;
+        let servers = fetchers(&store, 1).map_err(|_| self.lost())?;
+        for one in landed {
+            done = worse(done, self.carry(how, (&servers, one), &words))?;
+        }
         done
     }
-
-    /// Gives a directory its times and its mode, when nothing is written into it any more.
-    fn finish_dir(&self, (from, found): (&[u8], &Attributes), to: &[u8], how: How) -> Done {
-        if how.attributes != command::Attributes::Kept {
-            return Ok(());
-        }
-        let times = self.times(from, found);
-        let (times, done) = match times {
-            Ok(times) => (times, Ok(())),
-            Err(fault) => (None, Err(fault)),
-        };
-        let set = || {
-            let dir = File::open(path(to))?;
-            if let Some(times) = times {
-                dir.set_times(times)?;
-            }
-            let mode = found.mode.map(|mode| Permissions::from_mode(mode & 0o1777));
-            mode.map_or(Ok(()), |mode| dir.set_permissions(mode))
-        };
-        set().map_err(|error| told_of("set attributes of", to, &error)).and(done)
-    }
-
-    /// The times that the server tells of a file or directory, links followed.
-    fn times(&self, from: &[u8], found: &Attributes) -> Result<Option<FileTimes>, Fault> {
-        let Some((accessed, _)) = found.times else { return Ok(None) };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        let modified = self.client.modified(from, found, now);
-        let modified = modified.map_err(failed(format!("stat remote \"{}\"", Shown::new(from))))?;
-        let modified = modified.ok_or_else(|| no_time(from))?;
-        let at = Duration::from_secs(modified.unsigned_abs());
-        let modified = if modified < 0 { UNIX_EPOCH - at } else { UNIX_EPOCH + at };
-        let accessed = UNIX_EPOCH + Duration::from_secs(accessed.into());
-        Ok(Some(FileTimes::new().set_accessed(accessed).set_modified(modified)))
-    }
-
-    fn get_file(&self, from: &[u8], to: &[u8], how: How) -> Done {
-        let shown = Shown::new(from);
-        let found = self.client.attributes(&Request::Stat(from));
-        let found = found.map_err(failed(format!("stat remote \"{shown}\"")))?;
-        if found.kind().is_some_and(|kind| kind != Kind::File) {
-            return Err(told(format!("download \"{shown}\": not a regular file")));
-        }
-        let attributes = Attributes::default();
-        let handle =
-            self.client.open(&Request::Open { path: from, flags: Request::READ, attributes });
-        let handle = handle.map_err(failed(format!("remote open \"{shown}\"")))?;
-        let got = self.get_contents((from, &handle), to, &found, how);
-        self.closed(&handle, from, got)
-    }
-
-    fn get_contents(
-        &self,
-        (from, handle): (&[u8], &Handle),
-        to: &[u8],
-        found: &Attributes,
-        how: How,
-    ) -> Done {
-        let here = |what: &'static str| move |error| told_of(what, to, &error);
-        let mode = found.mode.map_or(0o666, |mode| mode & 0o777);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).mode(mode | 0o200);
-        options.truncate(how.begin == Begin::Anew).read(how.begin == Begin::Resumed);
-        let mut file = options.open(path(to)).map_err(here("open local"))?;
-        let size = found.size.unwrap_or(0);
-        let mut at = 0;
-        if how.begin == Begin::Resumed {
-            at = file.metadata().map_err(here("stat local"))?.len();
-            self.check_begin((from, handle), (&mut file, at), size)?;
-            file.seek(SeekFrom::Start(at)).map_err(here("seek local"))?;
-        }
-        let mut progress = Progress::new(base(from), (at, size), self);
-        let mut fetch = Fetch::new(&self.client, handle, self.flow, at, size);
-        let what = || format!("read remote \"{}\"", Shown::new(from));
-        while let Some(bytes) = fetch.bytes().map_err(|error| failed(what())(error))? {
-            file.write_all(&bytes).map_err(here("write local"))?;
-            progress.add(bytes.len());
-            self.go_on()?;
-        }
-        drop(progress);
-        if how.attributes == command::Attributes::Kept {
-            let permissions = Permissions::from_mode(mode);
-            file.set_permissions(permissions).map_err(here("local chmod"))?;
-            if let Some(times) = self.times(from, found)? {
-                file.set_times(times).map_err(here("local set times"))?;
-            }
-        }
-        if how.until == Until::Synced {
-            file.sync_all().map_err(here("local sync"))?;
-        }
-        Ok(())
-    }
-
-    /// Compares the end of what is there with the same bytes of the server's file: a transfer that was resumed after other
-    /// bytes would make a file that neither end had.
-    fn check_begin(
-        &self,
-        (from, handle): (&[u8], &Handle),
-        (file, at): (&mut File, u64),
-        size: u64,
-    ) -> Done {
-        let shown = Shown::new(from);
-        if at > size {
-            let text = "local file is larger than remote";
-            return Err(told(format!("Unable to resume download of \"{shown}\": {text}")));
-        }
-        let begin = at.saturating_sub(COMPARED_BYTES);
-        let mut fetch = Fetch::new(&self.client, handle, self.flow, begin, at);
-        let mut left = at - begin;
-        file.seek(SeekFrom::Start(begin))?;
-        while left > 0 {
-            let what = format!("read remote \"{shown}\"");
-            let mut there = fetch.bytes().map_err(failed(what))?.unwrap_or_default();
-            there.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            let mut here = vec![0; there.len()];
-            file.read_exact(&mut here).map_err(Fault::Output)?;
-            if there.is_empty() || here != there {
-                let text = "the local file differs from the remote one";
-                return Err(told(format!("Unable to resume download of \"{shown}\": {text}")));
-            }
-            left -= there.len() as u64;
-        }
-        Ok(())
-    }
 }
 
-/// Whether a device, FIFO or socket has the name, links followed as open(2) does.
-fn is_special(to: &[u8]) -> bool {
-    fs::metadata(path(to)).is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-fn told_special(to: &[u8]) -> Fault {
-    told(format!("local \"{}\": not a regular file; it is left unchanged", Shown::new(to)))
-}
-
-fn println(text: std::fmt::Arguments<'_>) -> Done {
-    writeln!(std::io::stdout(), "{text}")?;
-    Ok(())
+/// The source at a path of the server. A link is followed; any other name is looked up in its directory, which the server is
+/// asked for once.
+fn source(store: &Sftp, found: &Found, dirs: &mut Dirs) -> Result<NamedSource, ErrorKind> {
+    let typed = found.path.clone();
+    let name = Name::new(base(&typed)).ok();
+    let is_link = found.attributes.kind() == Some(Kind::Link);
+    let from = match (&name, typed.iter().rposition(|&byte| byte == b'/')) {
+        (Some(name), Some(at)) if !is_link && at + 1 < typed.len() => {
+            let dir = &typed[..=at];
+            let real = dirs
+                .entry(dir.to_vec())
+                .or_insert_with_key(|dir| store.path_of(dir, Last::Followed));
+            real.clone()?.join(name).map_err(|_| ErrorKind::BadName)?
+        }
+        _ => store.path_of(&typed, Last::Followed)?,
+    };
+    Ok(NamedSource { from, name, typed })
 }

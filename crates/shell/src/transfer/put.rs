@@ -1,21 +1,26 @@
 //! From this machine to the server.
 
-use super::fetch::Fetch;
-use super::{COMPARED_BYTES, DEPTH_MAX, Progress, no_time};
-use crate::command::{self, Begin, Depth, How, Transfer, Until};
-use crate::fault::{Done, Fault, failed, told};
+use super::words::{From, Source, Words, reason};
+use crate::command::{Begin, Depth, Transfer, Until};
+use crate::fault::{Done, told};
 use crate::glob::{Unfound, expand};
 use crate::line::unescaped;
 use crate::local::path;
 use crate::path::{absolute, base, join};
 use crate::shell::{Shell, told_of, worse};
 use crate::show::Shown;
-use crate::tree::{Local, attributes};
-use hikyaku_sftp::{Attributes, Extension, Failed, Handle, Kind, Request, Status, Ticket};
-use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStringExt;
+use crate::tree::Local;
+use hikyaku_fs::Name;
+use hikyaku_mover::{Destination, SessionError, Sources, Streams, Target, Together, Written};
+use hikyaku_sftp::Extension;
+use hikyaku_store::{End, ErrorKind, Kind, Last, Led, Store, StorePath, fetcher_by_file};
+use hikyaku_store_sftp::Sftp;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Files of this machine that are read at once.
+const READ_MAX: usize = 16;
 
 impl Shell {
     /// Sends what matches. The first failure does not spare the others.
@@ -27,229 +32,106 @@ impl Shell {
             Err(Unfound::End(never)) => match never {},
         };
         let paths = if found.is_empty() { vec![unescaped(&transfer.from)] } else { found };
-        let target = match &transfer.to {
-            None => None,
+        let (to, is_dir) = match &transfer.to {
+            None => (self.dir.clone(), true),
             Some(to) => {
                 let to = absolute(to, &self.dir);
                 let is_dir = self.is_dir(&to)?;
-                Some((to, is_dir))
+                (to, is_dir)
             }
         };
-        if let Some((to, false)) = &target
-            && paths.len() > 1
-        {
+        if !is_dir && paths.len() > 1 {
             let text = "Multiple paths match, but destination";
-            return Err(told(format!("{text} \"{}\" is not a directory", Shown::new(to))));
+            return Err(told(format!("{text} \"{}\" is not a directory", Shown::new(&to))));
         }
-        let mut done = Ok(());
-        for from in paths {
-            self.go_on()?;
-            let to = match &target {
-                Some((to, true)) => join(to, base(&from)),
-                Some((to, false)) => to.clone(),
-                None => absolute(base(&from), &self.dir),
-            };
-            done = worse(done, self.put_one(&from, &to, how))?;
-        }
-        done
-    }
-
-    fn put_one(&self, from: &[u8], to: &[u8], how: How) -> Done {
-        let found = fs::metadata(path(from)).map_err(|error| told_of("stat", from, &error))?;
-        let slash = if found.is_dir() && !from.ends_with(b"/") { "/" } else { "" };
-        let verb = match how.begin {
-            Begin::Resumed => "Resuming upload of",
-            Begin::Anew => "Uploading",
-        };
-        self.note(format_args!("{verb} {}{slash} to {}", Shown::new(from), Shown::new(to)))?;
-        if found.is_dir() && how.depth == Depth::Tree {
-            self.put_dir(from, to, how, 0)
-        } else {
-            self.put_file(from, to, how)
-        }
-    }
-
-    fn put_dir(&self, from: &[u8], to: &[u8], how: How, depth: usize) -> Done {
-        if depth >= DEPTH_MAX {
-            return Err(told(format!("Maximum directory depth exceeded: {depth} levels")));
-        }
-        let here = |what: &'static str| move |error| told_of(what, from, &error);
-        writeln!(std::io::stdout(), "Entering {}", Shown::new(from))?;
-        let found = attributes(&fs::metadata(path(from)).map_err(here("stat"))?);
-        let mode = found.mode.map(|mode| mode & 0o1777);
-        let shown = Shown::new(to);
-        let begin = Attributes { mode: mode.map(|mode| mode | 0o300), ..Attributes::default() };
-        let made = self.client.done(&Request::MakeDir(to, begin));
-        let is_made = made.is_ok();
-        if let Err(error) = made {
-            let is_there = self.is_dir(to)?;
-            if !is_there {
-                return Err(failed(format!("remote mkdir \"{shown}\""))(error));
-            }
-        }
-        let listed = fs::read_dir(path(from)).map_err(here("local opendir"))?;
-        let names: Result<Vec<_>, _> = listed.map(|entry| Ok(entry?.file_name())).collect();
-        let mut names = names.map_err(here("local readdir"))?;
-        names.sort();
-        let mut done = Ok(());
-        for name in names {
-            self.go_on()?;
-            let name = name.into_vec();
-            let (from, to) = (join(from, &name), join(to, &name));
-            let put = match fs::symlink_metadata(path(&from)) {
-                Ok(found) if found.is_dir() => self.put_dir(&from, &to, how, depth + 1),
-                Ok(found) if found.is_file() => self.put_file(&from, &to, how),
-                Ok(_) => {
-                    eprintln!("\"{}\": not a regular file", Shown::new(&from));
-                    Ok(())
-                }
-                Err(error) => Err(told_of("local lstat", &from, &error)),
-            };
-            done = worse(done, put)?;
-        }
-        let is_kept = how.attributes == command::Attributes::Kept;
-        if is_kept || (is_made && begin.mode != mode) {
-            let times = found.times.filter(|_| is_kept);
-            let end = Attributes { mode, times, ..Attributes::default() };
-            let set = self.client.done(&Request::SetStat(to, end));
-            set.map_err(failed(format!("remote setstat \"{shown}\"")))?;
-        }
-        if is_kept && found.times.is_none() {
-            return worse(done, Err(no_time(to)))?;
-        }
-        done
-    }
-
-    fn put_file(&self, from: &[u8], to: &[u8], how: How) -> Done {
-        let here = |what: &'static str| move |error| told_of(what, from, &error);
-        let mut file = File::open(path(from)).map_err(here("open local"))?;
-        let found = file.metadata().map_err(here("fstat local"))?;
-        if !found.is_file() {
-            return Err(told(format!("local \"{}\" is not a regular file", Shown::new(from))));
-        }
-        let found = attributes(&found);
-        let is_synced = how.until == Until::Synced;
-        if is_synced && !self.client.version().has(Extension::Sync) {
+        if how.until == Until::Synced && !self.client.version().has(Extension::Sync) {
             let text = "the server cannot sync files; put it without -f";
-            return Err(told(format!("dest \"{}\": {text}", Shown::new(to))));
+            return Err(told(format!("dest \"{}\": {text}", Shown::new(&to))));
         }
-        let mut at = 0;
-        if how.begin == Begin::Resumed {
-            at = self.check_end(from, to, &mut file, found.size.unwrap_or(0))?;
-        }
-        let shown = Shown::new(to);
-        let truncate = if how.begin == Begin::Anew { Request::TRUNCATE } else { 0 };
-        let flags = Request::WRITE | Request::CREATE | truncate;
-        let mode = found.mode.map(|mode| mode & 0o777);
-        let kept = Attributes { mode, times: found.times, ..Attributes::default() };
-        let sent = if how.attributes == command::Attributes::Kept {
-            kept
-        } else {
-            Attributes { times: None, ..kept }
-        };
-        let handle = self.client.open(&Request::Open { path: to, flags, attributes: sent });
-        let handle = handle.map_err(failed(format!("dest open \"{shown}\"")))?;
-        let put = self.put_contents((from, &mut file), (to, &handle), (at, &found));
-        let put = put.and_then(|()| self.finish_file(to, &handle, kept, how));
-        self.closed(&handle, to, put)
-    }
-
-    fn finish_file(&self, to: &[u8], handle: &Handle, kept: Attributes, how: How) -> Done {
-        let shown = Shown::new(to);
-        if how.attributes == command::Attributes::Kept {
-            let set = self.client.done(&Request::FSetStat(handle.bytes(), kept));
-            set.map_err(failed(format!("remote fsetstat \"{shown}\"")))?;
-        }
-        if how.until == Until::Synced {
-            let synced = self.client.done(&Request::Sync(handle.bytes()));
-            synced.map_err(failed(format!("remote fsync \"{shown}\"")))?;
-        }
-        match how.attributes == command::Attributes::Kept && kept.times.is_none() {
-            true => Err(no_time(to)),
-            false => Ok(()),
-        }
-    }
-
-    fn put_contents(
-        &self,
-        (from, file): (&[u8], &mut File),
-        (to, handle): (&[u8], &Handle),
-        (at, found): (u64, &Attributes),
-    ) -> Done {
-        let size = found.size.unwrap_or(0);
-        let mut progress = Progress::new(base(from), (at, size), self);
-        let mut under_way: VecDeque<(usize, Ticket)> = VecDeque::new();
-        let mut buffer = vec![0; self.flow.chunk];
-        let mut offset = at;
-        let what = || format!("write remote \"{}\"", Shown::new(to));
-        loop {
+        let (mut done, mut from, mut sources) = (Ok(()), Vec::new(), Vec::new());
+        for typed in paths {
             self.go_on()?;
-            let length = match file.read(&mut buffer) {
-                Ok(length) => length,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(told_of("read local", from, &error)),
+            let found = match fs::metadata(path(&typed)) {
+                Ok(found) => found,
+                Err(error) => {
+                    done = Err(told_of("stat", &typed, &error));
+                    continue;
+                }
             };
-            if length > 0 {
-                let data = &buffer[..length];
-                let write = Request::Write { handle: handle.bytes(), offset, data };
-                under_way.push_back((length, self.client.ask(&write)));
-                offset += length as u64;
+            let verb = match how.begin {
+                Begin::Resumed => "Resuming upload of",
+                Begin::Anew => "Uploading",
+            };
+            let slash = if found.is_dir() && !typed.ends_with(b"/") { "/" } else { "" };
+            let place = if is_dir { join(&to, base(&typed)) } else { to.clone() };
+            let shown = Shown::new(&typed);
+            self.note(format_args!("{verb} {shown}{slash} to {}", Shown::new(&place)))?;
+            let is_wanted = found.is_file() || (found.is_dir() && how.depth == Depth::Tree);
+            if !is_wanted {
+                done = Err(told(format!("local \"{shown}\" is not a regular file")));
+                continue;
             }
-            while under_way.len() >= self.flow.requests || (length == 0 && !under_way.is_empty()) {
-                let Some((length, ticket)) = under_way.pop_front() else { break };
-                let written = self.client.is_done(ticket);
-                written.map_err(|error| failed(what())(error))?;
-                progress.add(length);
-            }
-            if length == 0 {
-                return Ok(());
-            }
+            from.push(PathBuf::from(path(&typed)));
+            sources.push(Source { name: Name::new(base(&typed)).ok(), typed });
         }
+        if from.is_empty() {
+            return done;
+        }
+        let refused = |error: SessionError| told(error.to_string());
+        let (choice, mut failed) = (how.choice(), Vec::new());
+        let found = Sources::find(&from, &choice, &mut failed).map_err(refused)?;
+        let words = Words { from: From::Here, root: &found.root, sources: &sources };
+        done = worse(done, words.refused(&failed))?;
+        let store = self.store()?;
+        let target = self.place(&store, &to)?;
+        let claims = Mutex::default();
+        let together = Together { others: 0, claims: &claims };
+        let to = Destination::Store(Arc::new(store), &target);
+        let mut failed = Vec::new();
+        let landed = found.land(&to, (&choice, together, &Streams::Refused), &mut failed);
+        let landed = landed.map_err(refused)?;
+        done = worse(done, words.refused(&failed))?;
+        let files: usize = landed.iter().map(|one| one.plan.files.len()).sum();
+        // The parts of one file are read one after the other, as they are written.
+        let requests = u32::try_from(files.clamp(1, READ_MAX)).unwrap_or(1);
+        let servers = [fetcher_by_file(&found.store, requests)];
+        for one in landed {
+            done = worse(done, self.carry(how, (&servers, one), &words))?;
+        }
+        done
     }
 
-    /// Where a resumed upload begins: where the server's file ends, if its end is the same as here, or at the beginning if
-    /// the server does not have it. The file here stands there then.
-    fn check_end(&self, from: &[u8], to: &[u8], file: &mut File, size: u64) -> Done<u64> {
-        let shown = Shown::new(from);
-        let there = match self.client.attributes(&Request::Stat(to)) {
-            Ok(there) => there,
-            Err(Failed::Refused { status: Status::NoSuchFile, .. }) => return Ok(0),
-            Err(error) => return Err(failed(format!("stat remote \"{}\"", Shown::new(to)))(error)),
+    /// The place of the target, links followed.
+    fn place(&self, store: &Sftp, typed: &[u8]) -> Done<Target> {
+        let shown = Shown::new(typed).to_string();
+        let refused = |kind: ErrorKind| match kind {
+            ErrorKind::Unreachable => self.lost(),
+            kind => told(format!("dest open \"{shown}\": {}", reason(kind))),
         };
-        let at = there.size.unwrap_or(0);
-        if there.kind() != Some(Kind::File) || at > size {
-            return Err(told(format!("resume \"{shown}\": destination is larger, or no file")));
-        }
-        let attributes = Attributes::default();
-        let open = Request::Open { path: to, flags: Request::READ, attributes };
-        let handle = self.client.open(&open);
-        let handle = handle.map_err(failed(format!("remote open \"{}\"", Shown::new(to))))?;
-        let compared = self.compare_end(&handle, file, at);
-        let closed: Result<(), Failed> = self.client.close(&handle);
-        match compared.and_then(|same| Ok((same, closed.map_err(Fault::Lost)?)))? {
-            (true, ()) => Ok(at),
-            (false, ()) => {
-                let text = "the remote file differs from the local one";
-                Err(told(format!("resume \"{shown}\": {text}")))
+        let look = |at: &StorePath| match store.look(at) {
+            Ok(found) => Ok(Some(found.kind)),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.kind),
+        };
+        let end = typed.iter().rposition(|&byte| byte != b'/').map_or(typed.len(), |at| at + 1);
+        let (named, slashes) = typed.split_at(end);
+        let written = if slashes.is_empty() { Written::AsName } else { Written::AsDirectory };
+        let at = store.path_of(named, Last::Kept).map_err(refused)?;
+        let (path, kind, end) = match look(&at).map_err(refused)? {
+            None => (at, None, End::Nothing),
+            Some(Kind::Link) => {
+                let real = store.path_of(named, Last::Followed).unwrap_or(at);
+                let kind = look(&real).map_err(refused)?.filter(|kind| *kind != Kind::Link);
+                let end = if kind.is_some() { End::There } else { End::Dangling };
+                (real, kind, end)
             }
-        }
-    }
-
-    fn compare_end(&self, handle: &Handle, file: &mut File, at: u64) -> Done<bool> {
-        let begin = at.saturating_sub(COMPARED_BYTES);
-        let mut fetch = Fetch::new(&self.client, handle, self.flow, begin, at);
-        file.seek(SeekFrom::Start(begin))?;
-        let mut left = at - begin;
-        while left > 0 {
-            let there = fetch.bytes().map_err(failed("read remote".to_owned()))?;
-            let mut there = there.unwrap_or_default();
-            there.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            let mut here = vec![0; there.len()];
-            if there.is_empty() || file.read_exact(&mut here).is_err() || here != there {
-                return Ok(false);
-            }
-            left -= there.len() as u64;
-        }
-        Ok(true)
+            kind => (at, kind, End::There),
+        };
+        let known = |at: &StorePath| -> Result<_, SessionError> {
+            // The server has resolved the path of its directory.
+            Ok(vec![if *at == path { kind } else { Some(Kind::Dir) }])
+        };
+        let led = Led { path: path.clone(), end };
+        Target::find(&known, &shown, (written, led)).map_err(|error| told(error.to_string()))
     }
 }
