@@ -7,8 +7,9 @@ use crate::shell::Noise;
 use clap::{ArgAction, Args};
 use hikyaku_console::{Given, OtherArgs, Way as Carried};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
-use hikyaku_reach::options::{limit, ports, silence};
+use hikyaku_reach::options::{limit, pipes, ports, silence};
 use hikyaku_reach::settings::Typed;
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Destination, ScpArgs, SshOptions, WayPlan, is_harmless};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::ffi::OsString;
@@ -136,6 +137,9 @@ struct Ours {
     /// Without UDP, as where it is blocked: over TCP, or else through ssh
     #[arg(long)]
     no_udp: bool,
+    /// How many TCP connections carry the session where TCP does: 1 to 64, or as many as bring something (auto)
+    #[arg(long = "connections", alias = "pipes", value_name = "N", value_parser = pipes)]
+    pipes: Option<Pipes>,
     /// UDP ports of which each end uses one (60001-60999)
     #[arg(long, value_name = "FROM-TO", value_parser = ports)]
     udp_ports: Option<RangeInclusive<u16>>,
@@ -258,6 +262,7 @@ impl SftpArgs {
                 remote_path: self.ours.remote_path.clone(),
                 ..Typed::default()
             },
+            pipes: self.ours.pipes.unwrap_or_default(),
             bootstrap: self.ours.bootstrap.clone(),
             asking: if is_asked { Asking::AtTerminal } else { Asking::Never },
             notes: if session.quiet { Notes::None } else { Notes::Printed },

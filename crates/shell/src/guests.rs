@@ -42,7 +42,6 @@ const OPTIONS: &[Other] = &[
     also(&["recursive"], other(("recurse", None), No, "--recursive", Refused("", "-r"))),
     also(&["preserve"], other(("times", None), No, "--times (--preserve)", Refused("", "-p"))),
     other(("parallel", None), One, "--parallel", Refused("", "-R COUNT, the requests at once")),
-    other(("connections", None), One, "--connections", Refused("", "-R COUNT, the requests at once")),
     other(("streams", None), One, "--streams", Refused("", "-R COUNT, the requests at once")),
     other(("block-size", None), One, "--block-size", Refused("", "-B SIZE")),
     other(("delete", None), No, "--delete", Refused("a session deletes what its commands say", "hikyaku sync -r --delete")),

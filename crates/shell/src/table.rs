@@ -49,6 +49,7 @@ const ROWS: &[Row] = &[
     row(("via", "--via"), Protects, &[Y, Y, N], ("", "leave it out: -D says what serves")),
     row(("strict", "--strict"), Protects, &[Y, Y, Y], NONE),
     row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y], NONE),
+    row(("pipes", "--connections"), Convenience, &[Y, N, N], NONE),
     row(("udp_ports", "--udp-ports"), Protects, &[Y, N, N], ("", "leave it out, or --no-udp")),
     row(("remote_path", "--remote-path"), Convenience, &[Y, N, N], NONE),
     row(("timeout", "--timeout"), Convenience, &[Y, N, N], NONE),

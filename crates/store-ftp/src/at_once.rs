@@ -18,8 +18,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Sessions of one batch for operations that go one by one.
-const SESSIONS_MAX: usize = 4;
 /// The largest file that is stored with others.
 const SMALL_BYTES: usize = 1 << 20;
 /// Files that the server is asked to store before it has confirmed the first of them.
@@ -60,7 +58,7 @@ impl Ftp {
         rest.extend(dirs.into_iter().map(|(index, path, mode)| (index, Op::MakeDir(path, mode))));
         let left = self.put_all(&puts, each);
         rest.extend(left.into_iter().map(|(index, put)| (index, Op::Put(put))));
-        do_at_once(self, &rest, SESSIONS_MAX, each);
+        do_at_once(self, &rest, self.sessions_of_batch(), each);
     }
 
     fn look_at_all(

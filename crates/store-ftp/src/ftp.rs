@@ -8,7 +8,7 @@ use hikyaku_store::{Doing, ErrorKind, Identities, Kind, Result, StorePath};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A session that has waited for longer than this is asked whether it is alive: servers end idle ones.
@@ -16,6 +16,8 @@ const TRUSTED_TIME: Duration = Duration::from_secs(20);
 
 /// Batches that are under way at once, each over sessions of its own.
 const TURNS_MAX: usize = 4;
+/// Sessions that read at once, or that carry out one batch, unless the user has set their number.
+const SESSIONS: usize = 4;
 
 /// A directory of a server. Clones share its sessions.
 #[derive(Clone)]
@@ -35,6 +37,8 @@ struct Inner {
     has_turn: Condvar,
     /// The server has failed with two parts at once.
     is_one_by_one: AtomicBool,
+    /// The number of sessions, if the user has set it.
+    sessions: OnceLock<usize>,
 }
 
 /// The right to send a batch, until it is dropped.
@@ -183,14 +187,37 @@ impl Ftp {
             turns: Mutex::default(),
             has_turn: Condvar::new(),
             is_one_by_one: AtomicBool::new(false),
+            sessions: OnceLock::new(),
         }))
     }
 
-    /// Waits until fewer than [`TURNS_MAX`] batches are under way.
+    /// The store, which uses so many sessions at once.
+    #[must_use]
+    pub fn with_sessions(self, count: usize) -> Self {
+        self.0.sessions.get_or_init(|| count.max(1));
+        self
+    }
+
+    /// Sessions that read at once.
+    pub(crate) fn readers_max(&self) -> usize {
+        self.0.sessions.get().copied().unwrap_or(SESSIONS)
+    }
+
+    fn turns_max(&self) -> usize {
+        self.0.sessions.get().map_or(TURNS_MAX, |sessions| TURNS_MAX.min(*sessions))
+    }
+
+    /// Sessions of one batch.
+    pub(crate) fn sessions_of_batch(&self) -> usize {
+        self.0.sessions.get().map_or(SESSIONS, |sessions| sessions / self.turns_max())
+    }
+
+    /// Waits until another batch may be under way.
     pub(crate) fn turn(&self) -> Turn<'_> {
         let Inner { turns, has_turn, .. } = &*self.0;
+        let most = self.turns_max();
         let turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = has_turn.wait_while(turns, |turns| *turns >= TURNS_MAX);
+        let free = has_turn.wait_while(turns, |turns| *turns >= most);
         *free.unwrap_or_else(PoisonError::into_inner) += 1;
         Turn(&self.0)
     }

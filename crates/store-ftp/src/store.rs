@@ -18,9 +18,6 @@ use hikyaku_transfer::Links;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Sessions that read files at once.
-const SESSIONS_MAX: usize = 4;
-
 impl Ftp {
     /// The metadata of a path.
     pub(crate) fn found(&self, facts: &Facts, path: &StorePath) -> Found {
@@ -290,6 +287,6 @@ impl Store for Ftp {
     }
 
     fn own_fetchers(&self, count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
-        Ok(self.readers(count.min(SESSIONS_MAX), &Reading::default()))
+        Ok(self.readers(count.min(self.readers_max()), &Reading::default()))
     }
 }

@@ -153,7 +153,7 @@ impl Storage {
                 Connected::Gfarm(Arc::new(store))
             }
             Location::S3(at) => Connected::Bucket(s3::Bucket::connect(at, opening)?),
-            Location::Ftp(at) => Connected::Ftp(FtpServer::connect(at)?),
+            Location::Ftp(at) => Connected::Ftp(FtpServer::connect(at, opening)?),
             Location::Remote(at) => Connected::Host(host::connect(&at.login, &opening.hosts)?),
             Location::Web(_) => Connected::Web(Stop::default()),
         }))

@@ -25,7 +25,7 @@ pub(super) fn copy(
     let landed = found
         .land(&destination, (choice, together, &streams), failures)
         .map_err(start::of_session)?;
-    let servers = [fetcher(&found.store, REQUESTS)];
+    let servers = [fetcher(&found.store, order.requests(REQUESTS))];
     let names = match target.place()? {
         Some(place) => vec![place.name.clone()],
         None => vec!["this machine".to_owned()],

@@ -1,8 +1,9 @@
 //! GridFTP and FTP servers.
 
-use super::{Holder, OpenError};
+use super::{Holder, OpenError, Opening};
 use crate::location::{FtpPath, FtpScheme};
 use hikyaku_gridftp::{Credentials, Guard, Login, Privacy, Server, Settings};
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::Root;
 use hikyaku_store_ftp::Ftp;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(super) struct FtpServer {
 impl FtpServer {
     /// Logs in. The user's certificate is that of the environment, as for globus-url-copy; both ends of data connections are
     /// then authenticated.
-    pub(super) fn connect(at: &FtpPath) -> Result<Self, OpenError> {
+    pub(super) fn connect(at: &FtpPath, opening: &Opening) -> Result<Self, OpenError> {
         let stop: Arc<AtomicBool> = Arc::default();
         let mut settings = Settings { stop: stop.clone(), ..Settings::default() };
         if at.scheme() == FtpScheme::GsiFtp {
@@ -29,6 +30,10 @@ impl FtpServer {
         }
         let store = Ftp::open(&at.server, &settings, &at.root)
             .map_err(|error| OpenError::Ftp { location: at.to_string(), error: Box::new(error) })?;
+        let store = match opening.hosts.way.pipes {
+            Pipes::Fixed(count) => store.with_sessions(count as usize),
+            Pipes::Auto => store,
+        };
         let root = FtpPath { path: Vec::new(), ..at.clone() }.to_string();
         let (name, server) = (root.trim_end_matches('/').to_owned(), at.server.clone());
         Ok(Self { name, server, store, stop })

@@ -140,6 +140,7 @@ impl Ends for Rig {
             "ssh_program" => "ssh",
             "cipher_spec" => "aes128-ctr",
             "via" => "auto",
+            "pipes" => "2",
             "udp_ports" => "60001-60999",
             "timeout" => "60s",
             _ => "",
