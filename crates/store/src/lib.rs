@@ -41,6 +41,7 @@
 mod abilities;
 mod batch;
 mod begun;
+mod descent;
 mod error;
 mod faulty;
 mod fetch;
@@ -55,6 +56,7 @@ mod walk;
 pub use abilities::{Abilities, Ability, Clock, Identities, Latency, Umask, Versions, Writes};
 pub use batch::{Op, Put, Reply, do_at_once, do_one, runs};
 pub use begun::{Begun, Left, Note, left_here, left_over};
+pub use descent::Descent;
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use fetch::{

@@ -6,6 +6,7 @@
 
 mod chosen;
 mod deletion;
+mod listings;
 mod name;
 
 use crate::filter::Rules;
@@ -15,6 +16,7 @@ use crate::options::{Existing, Options};
 use crate::plan::{End, Plan, SetDir, dir_line, join};
 use crate::side::{Done, Item, Kind, Meta, Side, Why, shown};
 use deletion::Extra;
+use hikyaku_store::Descent;
 use std::collections::BTreeSet;
 use std::io;
 use std::thread;
@@ -149,8 +151,10 @@ struct Pending {
     set: Option<SetDir>,
     /// Permission bits with which it is made, if it is.
     made: Option<u32>,
-    listed: Option<[Done<Vec<Item>>; 2]>,
 }
+
+/// The entries of a directory at the source and at the target.
+type Listed = [Done<Vec<Item>>; 2];
 
 /// A name of the source with its path and what the target has.
 #[derive(Clone, Copy)]
@@ -186,12 +190,11 @@ impl Walk<'_> {
 
     fn walk(&self, root: Target, mut sink: Sink<'_>) -> Result<Plan, NoPlan> {
         self.walk_ahead(root);
-        let mut open = vec![self.root(root, &mut sink)?];
-        loop {
-            self.list_ahead(&mut open);
-            let Some(dir) = open.pop() else { break };
-            let inner = self.directory(dir, &mut sink)?;
-            open.extend(inner.into_iter().rev());
+        let mut dirs = Descent::new(LISTED_AT_ONCE);
+        dirs.enter(self.root(root, &mut sink)?);
+        while let Some((dir, listed)) = dirs.next(|dir| self.listed_at_both(dir)) {
+            let inner = self.directory(dir, listed, &mut sink)?;
+            inner.into_iter().for_each(|dir| dirs.enter(dir));
         }
         for name in std::mem::take(&mut sink.missing) {
             sink.failed(&name, Why::of_name("it was gone before it was read"))?;
@@ -224,7 +227,7 @@ impl Walk<'_> {
         // As in rsync, a root that would be new is no part of what is there already.
         let is_left_out = target == Target::Absent && self.options.existing == Existing::OnlyThese;
         if is_left_out || self.names.is_some_and(|names| !names.has_root()) {
-            return Ok(Pending { path, target, change: None, set: None, made: None, listed: None });
+            return Ok(Pending { path, target, change: None, set: None, made: None });
         }
         let look = |side: &Side| side.entry(b"").map_err(NoPlan::End);
         let source = look(self.source)?;
@@ -243,25 +246,14 @@ impl Walk<'_> {
         Known { way: self.way, content }
     }
 
-    /// Lists the directories that come next, unless they are.
-    fn list_ahead(&self, open: &mut [Pending]) {
-        if open.last().is_none_or(|next| next.listed.is_some()) {
-            return;
-        }
-        let next = open.iter_mut().rev().filter(|dir| dir.listed.is_none()).take(LISTED_AT_ONCE);
-        thread::scope(|scope| {
-            for dir in next {
-                scope.spawn(move || {
-                    let ahead = self.source.kept(&dir.path);
-                    let source = ahead.map_or_else(|| self.list(self.source, &dir.path), Ok);
-                    let target = match dir.target {
-                        Target::There | Target::New => self.list(self.target, &dir.path),
-                        Target::Absent => Ok(Vec::new()),
-                    };
-                    dir.listed = Some([source, target]);
-                });
-            }
-        });
+    fn listed_at_both(&self, dir: &Pending) -> Listed {
+        let ahead = self.source.kept(&dir.path);
+        let source = ahead.map_or_else(|| self.list(self.source, &dir.path), Ok);
+        let target = match dir.target {
+            Target::There | Target::New => self.list(self.target, &dir.path),
+            Target::Absent => Ok(Vec::new()),
+        };
+        [source, target]
     }
 
     /// The entries of a directory that may take part. Where one name is the source, its directory need not be readable.
@@ -276,8 +268,12 @@ impl Walk<'_> {
     }
 
     /// Decides on a directory and on the names in it; gives the directories in it.
-    fn directory(&self, dir: Pending, sink: &mut Sink<'_>) -> Result<Vec<Pending>, NoPlan> {
-        let Some([source, target]) = dir.listed else { return Ok(Vec::new()) };
+    fn directory(
+        &self,
+        dir: Pending,
+        [source, target]: Listed,
+        sink: &mut Sink<'_>,
+    ) -> Result<Vec<Pending>, NoPlan> {
         let (is_unread, is_listed) = (source.is_err(), source.is_ok() && target.is_ok());
         if let Some(change) = dir.change.filter(|_| is_listed || dir.made.is_some()) {
             (sink.tell)(Told::Change(&change.letters, &dir_line(&dir.path)))?;

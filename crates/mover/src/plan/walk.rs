@@ -12,12 +12,11 @@ use crate::many;
 use hikyaku_fs::{PathError, PeerPath, dirs_above};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
-    Access, ErrorKind, Found, Item, Kind, Latency, Store, StoreError, StorePath, doing,
+    Access, Descent, ErrorKind, Found, Item, Kind, Latency, Store, StoreError, StorePath, doing,
 };
 use hikyaku_transfer::{Depth, Links};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::thread;
 
 /// Names of a directory that are read at once.
 const PAGE: usize = 512;
@@ -52,8 +51,7 @@ struct Walk<'a, 'b> {
     plan: &'a mut Plan,
     source: &'a Arc<dyn Store>,
     selection: &'a Selection<'b>,
-    /// The first of them is listed next.
-    dirs: VecDeque<Dir>,
+    dirs: Descent<Dir, Listed>,
 }
 
 /// Where a name is, and its metadata.
@@ -72,7 +70,11 @@ impl Plan {
     ) {
         self.roots.push(to.clone());
         self.versions = source.abilities().versions;
-        let mut walk = Walk { plan: self, source, selection, dirs: VecDeque::new() };
+        let at_once = match source.abilities().latency {
+            Latency::Local => 1,
+            Latency::RoundTrip => LISTED_MAX,
+        };
+        let mut walk = Walk { plan: self, source, selection, dirs: Descent::new(at_once) };
         let above = Above::of(from);
         let entry = Entry { from: from.clone(), found, to: to.clone(), below: Vec::new() };
         match (found.kind, from.split()) {
@@ -89,24 +91,9 @@ impl Plan {
 impl Walk<'_, '_> {
     /// Lists directories until none is left.
     fn all(&mut self) {
-        let at_once = match self.source.abilities().latency {
-            Latency::Local => 1,
-            Latency::RoundTrip => LISTED_MAX,
-        };
-        while !self.dirs.is_empty() {
-            let some: Vec<Dir> = self.dirs.drain(..at_once.min(self.dirs.len())).collect();
-            let source = self.source;
-            let listed: Vec<Listed> = match &some[..] {
-                [dir] => vec![list(source, &dir.from)],
-                some => thread::scope(|scope| {
-                    let threads: Vec<_> =
-                        some.iter().map(|dir| scope.spawn(|| list(source, &dir.from))).collect();
-                    threads.into_iter().map(|one| one.join().unwrap_or_default()).collect()
-                }),
-            };
-            for (dir, listed) in some.into_iter().zip(listed) {
-                self.dir(&dir, listed);
-            }
+        let source = self.source;
+        while let Some((dir, listed)) = self.dirs.next(|dir| list(source, &dir.from)) {
+            self.dir(&dir, listed);
         }
     }
 
@@ -168,7 +155,7 @@ impl Walk<'_, '_> {
                 if to != StorePath::ROOT {
                     self.plan.dirs.push((to.clone(), DirMeta::of(&found)));
                 }
-                self.dirs.push_back(Dir { from, to, below, above });
+                self.dirs.enter(Dir { from, to, below, above });
             }
             Kind::Link => match self.source.read_link(&from) {
                 Ok(text) => {

@@ -1,14 +1,11 @@
 //! What is deleted: names that the source does not have, and what is in them.
 
-use super::{Backup, LISTED_AT_ONCE, NoPlan, Sink, Told, Walk, dir_at};
+use super::listings::Listings;
+use super::{Backup, NoPlan, Sink, Told, Walk, dir_at};
 use crate::options::Excluded;
 use crate::plan::{Doomed, End, Plan, Reason, dir_line, join, parent};
-use crate::side::{Done, Item, Kind, Meta, shown};
-use std::collections::{BTreeMap, BTreeSet};
-use std::thread;
-
-/// Listings of directories that may be deleted, by path.
-type Listings = BTreeMap<Vec<u8>, Done<Vec<Item>>>;
+use crate::side::{Item, Kind, Meta, shown};
+use std::collections::BTreeSet;
 
 /// A name of the target that the source does not have.
 pub(super) struct Extra {
@@ -115,7 +112,7 @@ impl Walk<'_> {
         let is_whole = self.options.deletion.is_some() || reason == Reason::Backup;
         let mut listings = match is_whole {
             true => self.listings(vec![path.to_vec()], sink)?,
-            false => Listings::from([(path.to_vec(), self.target.list(path))]),
+            false => self.listing(path),
         };
         let inner = match listings.remove(path) {
             Some(Ok(inner)) => inner,
@@ -160,34 +157,6 @@ impl Walk<'_> {
             }
             _ => End::Removed,
         }
-    }
-
-    /// Lists all directories at and below these that rules do not keep, several at a time.
-    fn listings(&self, mut open: Vec<Vec<u8>>, sink: &mut Sink<'_>) -> Result<Listings, NoPlan> {
-        let mut listings = Listings::new();
-        while !open.is_empty() {
-            let wave = open.split_off(open.len().saturating_sub(LISTED_AT_ONCE));
-            let listed = thread::scope(|scope| {
-                let mut threads = Vec::new();
-                for path in &wave {
-                    threads.push(scope.spawn(move || self.target.list(path)));
-                }
-                threads.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-            });
-            for (path, listed) in wave.into_iter().zip(listed) {
-                // A thread that has panicked has listed nothing: the directory stays.
-                let Ok(listed) = listed else { continue };
-                for item in listed.iter().flatten() {
-                    let path = join(&path, &item.name);
-                    sink.hold(&path)?;
-                    if item.meta.kind == Kind::Dir && !self.is_kept(&path, &item.meta) {
-                        open.push(path);
-                    }
-                }
-                listings.insert(path, listed);
-            }
-        }
-        Ok(listings)
     }
 
     /// Adds a name and what is in it. Tells whether the name is free then: a directory stays if anything in it does.
@@ -279,7 +248,7 @@ impl Walk<'_> {
     }
 
     /// Whether rules keep a name that the source does not have.
-    fn is_kept(&self, path: &[u8], meta: &Meta) -> bool {
+    pub(super) fn is_kept(&self, path: &[u8], meta: &Meta) -> bool {
         let is_dir = meta.kind == Kind::Dir;
         match self.options.deletion.map(|deletion| deletion.excluded) {
             Some(Excluded::Deleted) => !self.rules.may_delete_excluded(path, is_dir),

@@ -194,7 +194,6 @@ impl Walk<'_> {
             change,
             set: (!setting.is_nothing() || kept.is_some()).then_some(set),
             made: is_made.then_some(mode),
-            listed: None,
         }
     }
 
