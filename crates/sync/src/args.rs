@@ -127,7 +127,7 @@ struct Which {
     /// No file is taken for the same: all are copied
     #[arg(short = 'I', long)]
     ignore_times: bool,
-    /// Compare contents, and not sizes and times; on this machine only
+    /// Compare contents, and not sizes and times: files of one size are read at both ends
     #[arg(short = 'c', long)]
     checksum: bool,
     /// Copy only what is named in FILE, a line each, relative to SRC ('-' is standard input)

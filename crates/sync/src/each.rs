@@ -20,30 +20,46 @@ pub(crate) fn each<'a, T: Sync>(
     scope: &Scope,
     work: impl Fn(&T) -> Done + Sync,
 ) -> Done<Vec<(&'a T, Why)>> {
-    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let failed = Mutex::new(Vec::new());
+    let is_over = AtomicBool::new(false);
+    let done = at_once(all, THREADS_MAX, |item| {
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let done = match scope.stop_cause() {
+            Some(_) => Err(Why { text: "interrupted".to_owned(), what: What::End }),
+            None => work(item),
+        };
+        is_over.fetch_or(done.as_ref().is_err_and(Why::is_end), Ordering::Relaxed);
+        done
+    });
+    let failed = all.iter().zip(done).filter_map(|(item, done)| Some((item, done.err()?)));
+    let mut failed: Vec<_> = failed.collect();
+    match failed.iter().position(|(_, why)| why.is_end()) {
+        Some(end) => Err(failed.swap_remove(end).1),
+        None => Ok(failed),
+    }
+}
+
+/// What `work` returns for each of `all`, in their order.
+pub(crate) fn at_once<T: Sync, R: Send>(
+    all: &[T],
+    threads_max: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|threads| {
-        for _ in 0..all.len().min(THREADS_MAX) {
+        for _ in 0..all.len().min(threads_max) {
             threads.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
+                loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = all.get(at) else { return };
-                    let done = match scope.stop_cause() {
-                        Some(_) => Err(Why { text: "interrupted".to_owned(), what: What::End }),
-                        None => work(item),
-                    };
-                    if let Err(why) = done {
-                        is_over.fetch_or(why.is_end(), Ordering::Relaxed);
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).push((at, why));
-                    }
+                    let result = work(item);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
                 }
             });
         }
     });
-    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.sort_by_key(|(at, _)| *at);
-    match failed.iter().position(|(_, why)| why.is_end()) {
-        Some(end) => Err(failed.swap_remove(end).1),
-        None => Ok(failed.into_iter().map(|(at, why)| (&all[at], why)).collect()),
-    }
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }

@@ -23,14 +23,13 @@ use hikyaku_stores::Holder;
 use hikyaku_units::DataSize;
 use meta::why;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tree::Tree;
 
 /// Entries of a page of a listing.
 const PAGE_ENTRIES: usize = 10_000;
-/// Bytes that are read at once.
-const READ_BYTES: usize = 1 << 20;
 /// The share of the memory of this process that one listing of a server may take: 32 of them are under way at each end.
 const LISTING_SHARE: u64 = 64;
 /// The memory of an entry beside its name, in bytes.
@@ -232,22 +231,25 @@ impl Side {
         }
     }
 
-    /// A hash of a file's content.
+    /// A hash of a file's content, which is read as a whole.
     pub(crate) fn hash(&self, at: &[u8]) -> Done<Hash> {
         let spot = self.spot(at)?;
-        if spot.store().abilities().latency == Latency::RoundTrip {
-            return Err(Why::of_name("contents of another machine are not compared"));
-        }
         let file = spot.store().open(&spot.path, Access::Read).map_err(|error| why(&error))?;
-        let (mut hasher, mut buffer, mut at) = (blake3::Hasher::new(), vec![0; READ_BYTES], 0);
-        loop {
-            match file.read_at(at, &mut buffer).map_err(|error| why(&error))? {
-                0 => return Ok(hasher.finalize()),
-                length => {
-                    hasher.update(&buffer[..length]);
-                    at += length as u64;
-                }
-            }
+        let end = match spot.store().abilities().latency {
+            // A file of /proc has more bytes than its size says.
+            Latency::Local => u64::MAX,
+            Latency::RoundTrip => file.found().map_err(|error| why(&error))?.size,
+        };
+        let mut hasher = blake3::Hasher::new();
+        let read = file.stream(0..end, &mut |bytes| {
+            hasher.update(bytes);
+            ControlFlow::Continue(())
+        });
+        let is_whole = |read| end == u64::MAX || read == end;
+        match read.and_then(|read| Ok(is_whole(read) && file.is_unchanged()?)) {
+            Ok(true) => Ok(hasher.finalize()),
+            Ok(false) => Err(Why::of_name("it was changed while it was read")),
+            Err(error) => Err(why(&error)),
         }
     }
 

@@ -5,6 +5,7 @@
 //! were listed whole at both ends.
 
 mod chosen;
+mod contents;
 mod deletion;
 mod listings;
 mod name;
@@ -164,6 +165,8 @@ struct Pair<'a> {
     target: Option<&'a Item>,
     /// How what the target has is kept, if it is to be.
     backup: Option<Backup<'a>>,
+    /// What came of the comparison of the contents, if there was one.
+    content: Option<&'a Done<Comparison>>,
 }
 
 /// How a name of the target is kept.
@@ -236,7 +239,9 @@ impl Walk<'_> {
             Target::Absent | Target::New => None,
         };
         sink.plan.source_dirs.extend(source.meta.identity);
-        let pair = Pair { path: b"", source: &source, target: there.as_ref(), backup: None };
+        let target_item = there.as_ref();
+        let pair =
+            Pair { path: b"", source: &source, target: target_item, backup: None, content: None };
         let there = there.as_ref().map(|there| &there.meta);
         let found = change(&source.meta, there, self.known(Comparison::None), self.options);
         Ok(self.pending(pair, found, target))
@@ -296,6 +301,7 @@ impl Walk<'_> {
         sink.plan.set_dirs.extend(dir.set);
         let (mut inner, mut is_matched) = (Vec::new(), vec![false; target.len()]);
         let backups = sink.plan.backups.len();
+        let contents = self.contents(&dir.path, &source, &target);
         for item in &source {
             let path = join(&dir.path, &item.name);
             if !self.takes_part(&path, item) {
@@ -307,7 +313,8 @@ impl Walk<'_> {
             let there = at.map(|at| &target[at]);
             let kept = there.and_then(|there| self.backup(&dir.path, (there, Some(item)), &source));
             let backup = kept.as_deref().map(|path| Backup { path, dir: dir_at(path, &target) });
-            let pair = Pair { path: &path, source: item, target: there, backup };
+            let content = contents.get(&item.name[..]);
+            let pair = Pair { path: &path, source: item, target: there, backup, content };
             match self.name(pair, sink)? {
                 Some(entered) => inner.push(entered),
                 None if item.meta.kind == Kind::Dir => sink.left_out(&path),

@@ -267,8 +267,46 @@ fn what_a_daemon_cannot_do_is_refused_before_anything_is_written() {
     let [one, two] = &rig.daemons;
     let both = format!("hikyaku://{},{}/a", one.address, two.address);
     rig.fails(&["-a"], [&both, &here], (1, &["one server at an end", "try: "]));
-    rig.fails(&["-ac"], [&outer, &here], (1, &["-c is not possible", "try: "]));
     assert!(!rig.client.at("new").exists());
+}
+
+#[test]
+fn contents_are_compared_where_sizes_and_times_are_equal() {
+    let rig = Rig::up("sync-storages-contents");
+    let server = PlainFtp::start(&rig.client.at("served"), Style::Facts).unwrap();
+    let pairs = [
+        (Kind::Here, Kind::One),
+        (Kind::One, Kind::Two),
+        (Kind::Ssh, Kind::Here),
+        (Kind::Ssh, Kind::One),
+    ];
+    let typed = pairs.map(|(from, to)| {
+        let dirs = [rig.at(from, "from"), rig.at(to, "to")];
+        (dirs, [rig.typed(from, "from/"), rig.typed(to, "to")])
+    });
+    let ftp = format!("{}/from/", server.url());
+    let dirs = [rig.client.at("served/from"), rig.at(Kind::Here, "of ftp")];
+    let ftp = (dirs, [ftp, rig.typed(Kind::Here, "of ftp")]);
+    for ([from, to], [source, target]) in typed.into_iter().chain([ftp]) {
+        for (dir, other) in [(&from, b"b"), (&to, b"c")] {
+            fs::create_dir_all(dir.join("d")).unwrap();
+            write(&dir.join("d/same"), &[b'a'; 3_000_000], 1_300_000_000, 0o644);
+            write(&dir.join("d/other"), &other.repeat(3_000_000), 1_300_000_000, 0o644);
+            write(&dir.join("empty"), b"", 1_300_000_000, 0o644);
+        }
+        let ends = [&*source, &*target];
+        let files = |said: &str| -> String {
+            said.lines().filter(|line| line.as_bytes()[1] == b'f').collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(files(&rig.lines(&["-rti"], ends)), "", "{ends:?}");
+        let told = files(&rig.lines(&["-rtic"], ends));
+        assert!(
+            told.ends_with("fc........ d/other") && told.matches(' ').count() == 1,
+            "{ends:?}: {told}"
+        );
+        assert!(fs::read(to.join("d/other")).unwrap() == vec![b'b'; 3_000_000], "{ends:?}");
+        assert_eq!(files(&rig.lines(&["-rtic"], ends)), "", "{ends:?}");
+    }
 }
 
 #[test]

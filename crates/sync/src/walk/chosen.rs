@@ -1,11 +1,11 @@
 //! Which names of a list take part.
 
 use super::{LISTED_AT_ONCE, NoPlan, Sink, Walk};
+use crate::each::at_once;
 use crate::names::Names;
 use crate::plan::{join, parent};
 use crate::side::{Done, Item, Kind, Why};
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread;
 
 /// Names that are looked for, by their directories.
 type Sought = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
@@ -91,15 +91,7 @@ impl Walk<'_> {
 
     /// Lists directories of the source, all at once.
     fn listed(&self, dirs: &[(Vec<u8>, BTreeSet<Vec<u8>>)]) -> Vec<Done<Vec<Item>>> {
-        thread::scope(|scope| {
-            let list = |(dir, _): &'_ (Vec<u8>, _)| {
-                let dir = dir.clone();
-                scope.spawn(move || self.list(self.source, &dir))
-            };
-            let threads: Vec<_> = dirs.iter().map(list).collect();
-            let cannot = |_| Err(Why::of_name("it cannot be read"));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(cannot)).collect()
-        })
+        at_once(dirs, LISTED_AT_ONCE, |(dir, _)| self.list(self.source, dir))
     }
 
     /// A link that the list takes for a directory becomes what it leads to, if that is one.

@@ -3,10 +3,9 @@
 use super::deletion::Way;
 use super::{NoPlan, Pair, Pending, Sink, Skipped, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
-use crate::options::{Copied, Existing, Modes, Quick, Sources};
+use crate::options::{Copied, Existing, Modes, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
-use crate::side::{Done, Item, Kind, Setting, Why, shown};
-use std::thread;
+use crate::side::{Done, Item, Kind, Setting, shown};
 
 /// Set-user-id, set-group-id and sticky bit.
 const SPECIAL_BITS: u32 = 0o7000;
@@ -41,7 +40,7 @@ impl Walk<'_> {
             sink.plan.all.add(pair.source.meta.size);
         }
         let same = pair.target.filter(|target| target.meta.kind == kind);
-        let (content, link) = match self.compared(pair, same) {
+        let (content, link) = match Self::compared(pair, same) {
             Ok(compared) => compared,
             Err(why) => return sink.failed(pair.path, why).map(|()| None),
         };
@@ -103,28 +102,15 @@ impl Walk<'_> {
     }
 
     /// What came of a comparison of contents, and what a link of the source says.
-    fn compared(&self, pair: Pair<'_>, same: Option<&Item>) -> Done<(Comparison, Option<Vec<u8>>)> {
-        let compared = |is_same: bool| match is_same {
-            true => Comparison::Same,
-            false => Comparison::Differs,
+    fn compared(pair: Pair<'_>, same: Option<&Item>) -> Done<(Comparison, Option<Vec<u8>>)> {
+        let Some(link) = &pair.source.link else {
+            let content = pair.content.cloned().transpose()?;
+            return Ok((content.unwrap_or(Comparison::None), None));
         };
-        if let Some(link) = &pair.source.link {
-            let text = link.clone()?;
-            let there = same.and_then(|same| same.link.clone()).transpose()?;
-            return Ok((compared(there.as_ref() == Some(&text)), Some(text)));
-        }
-        let is_due = self.options.quick == Quick::Content && pair.source.meta.kind == Kind::File;
-        let same = same.filter(|same| is_due && same.meta.size == pair.source.meta.size);
-        if same.is_none() {
-            return Ok((Comparison::None, None));
-        }
-        let (source, target) = thread::scope(|scope| {
-            let source = scope.spawn(|| self.source.hash(pair.path));
-            let target = self.target.hash(pair.path);
-            (source.join(), target)
-        });
-        let source = source.unwrap_or_else(|_| Err(Why::of_name("it cannot be read")))?;
-        Ok((compared(source == target?), None))
+        let text = link.clone()?;
+        let there = same.and_then(|same| same.link.clone()).transpose()?;
+        let is_same = there.as_ref() == Some(&text);
+        Ok((if is_same { Comparison::Same } else { Comparison::Differs }, Some(text)))
     }
 
     /// Whether what has a name at the target makes way: it is kept if it is to be. A directory that is of another kind does

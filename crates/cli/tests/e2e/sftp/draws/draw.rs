@@ -142,7 +142,7 @@ impl Draw {
         add(3, &["--min-size=1b"]);
         add(4, &["--modify-window", "1"]);
         add(if way == Way::Local { 3 } else { 0 }, &["-@", "-1"]);
-        add(if way == Way::Local { 8 } else { 0 }, &["-c"]);
+        add(8, &["-c"]);
         add(3, &["-z", "--partial"]);
         if words.iter().any(|word| word == "--existing") {
             words.retain(|word| word != "--ignore-existing");
