@@ -39,7 +39,6 @@ pub(crate) const NATIVE: &[Native] = &[
     native(
         "--connections",
         &[
-            lacking(&["sync"], "the number is found by measuring", ""),
             lacking(&["guc"], "it has the name of globus-url-copy", "-p N"),
             lacking(&["perf"], "a test is about one connection", "-P N for its streams"),
             lacking(&["doctor"], "it tries the ways with one connection each", ""),
@@ -50,7 +49,6 @@ pub(crate) const NATIVE: &[Native] = &[
     native(
         "--via",
         &[
-            lacking(&["sync"], "a way is chosen for each host", "--no-udp"),
             lacking(&["get", "guc"], "the address says what the server speaks", ""),
             lacking(&["perf"], "a test goes over UDP", ""),
             lacking(&["doctor"], "it tries all ways", ""),
@@ -61,7 +59,6 @@ pub(crate) const NATIVE: &[Native] = &[
     native(
         "-4",
         &[
-            lacking(&["sync"], "ssh has it", "-e 'ssh -4'"),
             lacking(
                 &["guc"],
                 "the server chooses the address of the data",
@@ -73,7 +70,6 @@ pub(crate) const NATIVE: &[Native] = &[
     native(
         "-6",
         &[
-            lacking(&["sync"], "ssh has it", "-e 'ssh -6'"),
             lacking(
                 &["guc"],
                 "the server chooses the address of the data",

@@ -16,7 +16,7 @@ use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carriers, ScpArgs, SshOptions, WayPlan};
+use hikyaku_reach::{ScpArgs, SshOptions, WayPlan};
 use hikyaku_stores::{Location, LocationError};
 use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
@@ -370,12 +370,7 @@ impl CopyArgs {
                     udp: flags.no_udp.then_some(false),
                     remote_path: flags.remote_path.clone(),
                 },
-                carriers: match by {
-                    By::Udp => Some(Carriers::Udp),
-                    By::Tcp => Some(Carriers::Tcp),
-                    By::Ssh => Some(Carriers::Ssh),
-                    By::Auto | By::Native | By::Sftp => None,
-                },
+                carriers: by.carriers(),
                 pipes: flags.pipes.unwrap_or_default(),
                 bootstrap: flags.bootstrap.clone(),
                 asking: match is_person && !scp.batch {

@@ -13,7 +13,7 @@ use hikyaku_reach::bootstrap::Notes;
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
-use hikyaku_reach::{Way, WayPlan};
+use hikyaku_reach::{Carriers, Way, WayPlan};
 use hikyaku_stores::{HostBy, Location};
 use hikyaku_transfer::{OtherSources, Pass, Rules};
 use hikyaku_units::{DataSize, Rate, RetryPolicy};
@@ -123,8 +123,36 @@ pub enum By {
 }
 
 impl By {
+    /// The only carriers of a session with hikyaku on a host; `None` leaves the choice to the settings.
+    pub const fn carriers(self) -> Option<Carriers> {
+        match self {
+            Self::Udp => Some(Carriers::Udp),
+            Self::Tcp => Some(Carriers::Tcp),
+            Self::Ssh => Some(Carriers::Ssh),
+            Self::Auto | Self::Native | Self::Sftp => None,
+        }
+    }
+
+    /// What may carry a connection to a daemon; `udp` is whether the user allows UDP.
+    ///
+    /// # Errors
+    ///
+    /// The user wants a carrier that leads to no daemon.
+    pub fn of_daemon(self, udp: Option<bool>) -> Result<Via> {
+        Ok(match self {
+            Self::Ssh | Self::Sftp => {
+                let text = "a daemon is reached by UDP or TCP, not through ssh";
+                return Err(misuse(text, "--via auto, udp or tcp"));
+            }
+            Self::Tcp => Via::Tcp,
+            Self::Udp => Via::Udp,
+            Self::Auto | Self::Native if udp == Some(false) => Via::Tcp,
+            Self::Auto | Self::Native => Via::Auto,
+        })
+    }
+
     /// The carrier of a session with a host behind ssh that is opened as a storage.
-    pub(crate) const fn of_host(self) -> HostBy {
+    pub const fn of_host(self) -> HostBy {
         match self {
             Self::Auto => HostBy::Auto,
             Self::Udp | Self::Tcp | Self::Ssh | Self::Native => HostBy::Native,
@@ -185,24 +213,6 @@ impl CopyPlan {
         let mut way = plan.way((host, settings), (SERVICE, memory), Scope::default())?;
         way.offer.otherwise = "go by SFTP, which is slower";
         Ok(way)
-    }
-
-    /// What may carry a connection to a daemon.
-    ///
-    /// # Errors
-    ///
-    /// The user wants a carrier that leads to no daemon.
-    pub(crate) fn via(&self) -> Result<Via> {
-        Ok(match self.transport.by {
-            By::Ssh | By::Sftp => {
-                let text = "a daemon is reached by UDP or TCP, not through ssh";
-                return Err(misuse(text, "--via auto, udp or tcp"));
-            }
-            By::Tcp => Via::Tcp,
-            By::Udp => Via::Udp,
-            By::Auto | By::Native if self.transport.way.typed.udp == Some(false) => Via::Tcp,
-            By::Auto | By::Native => Via::Auto,
-        })
     }
 
     /// How the servers of the copy are started, if the user wants that.

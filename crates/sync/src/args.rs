@@ -18,10 +18,12 @@ use crate::run::usage;
 use anyhow::Result;
 use clap::{ArgAction, Args};
 use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
+use hikyaku_copy::By;
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::options::silence;
+use hikyaku_reach::options::{pipes, silence};
 use hikyaku_reach::settings::Typed;
-use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
+use hikyaku_reach::tcp::Pipes;
+use hikyaku_reach::{FamilyArgs, SshArgs, SshOptions, WayPlan};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use kept::Kept;
 use limit::{Limit, limit};
@@ -189,8 +191,16 @@ struct Far {
     #[command(flatten)]
     bootstrap: BootstrapArgs,
     /// Send the data without UDP, as where it is blocked
-    #[arg(long)]
+    #[arg(long, conflicts_with = "via")]
     no_udp: bool,
+    /// What carries the data (auto)
+    #[arg(long, value_name = "WAY", value_enum)]
+    via: Option<By>,
+    /// How many TCP connections carry the data where TCP does: 1 to 64, or as many as bring something (auto)
+    #[arg(long = "connections", alias = "pipes", value_name = "N", value_parser = pipes)]
+    pipes: Option<Pipes>,
+    #[command(flatten)]
+    family: FamilyArgs,
     /// At most this rate (300mbit, 10MB)
     #[arg(long, value_name = "RATE", conflicts_with = "bwlimit", value_parser = parse_limit)]
     rate: Option<Rate>,
@@ -248,7 +258,13 @@ impl SyncArgs {
         let timeout =
             timeout.map_err(|error| usage(&format!("--timeout: {error}; try: --timeout 60")))?;
         Ok(WayPlan {
-            ssh: SshOptions { verbose: self.verbosity(), ..ssh },
+            ssh: SshOptions {
+                verbose: self.verbosity(),
+                family: far.family.family().or(ssh.family),
+                ..ssh
+            },
+            carriers: self.by().carriers(),
+            pipes: far.pipes.unwrap_or_default(),
             typed: Typed {
                 rate: far.rate.or_else(|| far.bwlimit.and_then(Limit::rate)),
                 timeout,
@@ -259,6 +275,11 @@ impl SyncArgs {
             bootstrap: far.bootstrap.clone(),
             ..WayPlan::default()
         })
+    }
+
+    /// What carries the data.
+    pub(crate) fn by(&self) -> By {
+        self.far.via.unwrap_or_default()
     }
 
     /// What is to be the same.

@@ -25,6 +25,7 @@ use hikyaku_console::{
 };
 use hikyaku_copy::{By, CopyPlan, OpenSftp};
 use hikyaku_fs::Shown;
+use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::{SharedLogin, TIMES_ALONE, WayPlan, settings};
 use hikyaku_shell::Link;
 use hikyaku_stores::Location;
@@ -61,11 +62,16 @@ fn make_alike(
     let rules = with_backups(rules, &options)?;
     check(&options)?;
     let [source, target] = locations(args)?;
-    let ways = hikyaku_copy::ways(&CopyPlan::new(vec![source.clone()], target.clone()))?;
+    let mut copy = CopyPlan::new(vec![source.clone()], target.clone());
+    copy.transport.by = args.by();
+    let ways = hikyaku_copy::ways(&copy)?;
     let notes = TABLE.check(&args.given, &ways)?;
     let far = [&source, &target].into_iter().filter(|at| matches!(at, Location::Remote(_))).count();
     let hosts = EndHosts::of([&source, &target]);
     check_far((far, hosts), &options)?;
+    if [&source, &target].into_iter().any(|at| matches!(at, Location::Servers(_))) {
+        args.by().of_daemon(None)?;
+    }
     let list = args.names()?;
     let way = args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
     let login = shared_login(&way, [&source, &target]);
@@ -78,14 +84,15 @@ fn make_alike(
         }
     };
     notes.iter().for_each(note);
-    let reaching = Reaching { way, hosts, endpoint: endpoint.clone(), is_quiet, memory, scope };
+    let by = args.by();
+    let reaching = Reaching { way, by, hosts, endpoint: endpoint.clone(), is_quiet, memory, scope };
     let from_end = &End::open(source, &reaching)?;
     let to_end = &End::open(target, &reaching)?;
     let ends = [from_end, to_end];
     check_window(ends, &options)?;
     let is_by_sftp = ends.iter().any(|end| end.way() == Carried::Sftp);
     if is_by_sftp {
-        let later = of_sftp(args, far)?;
+        let later = TABLE.check(&args.given, &[Carried::Sftp])?;
         later.iter().filter(|note| !notes.contains(*note)).for_each(note);
     }
     let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
@@ -134,8 +141,13 @@ fn make_alike(
     let new_name = to.new_name.as_deref();
     let server = ends.iter().find_map(|end| end.link().and_then(Link::only_way));
     let server = server.map(|(client, commands)| OpenSftp { client, commands });
-    // Where hikyaku cannot be started a copy whose connection is lost makes another one of the same kind.
-    let by = if is_by_sftp { By::Sftp } else { By::Auto };
+    // Between two other hosts data pass through this one, from one server to the other.
+    let server = server.filter(|_| far == 1);
+    // Where hikyaku cannot be started a copy whose connection is lost makes another one of the same kind. Of two hosts the
+    // other one may have it; the user was asked before whether it is to be sent.
+    let by = if is_by_sftp && far == 1 { By::Sftp } else { by };
+    let asking = if is_by_sftp { Asking::Never } else { way.asking };
+    let way = &WayPlan { asking, ..way.clone() };
     let (total_files, total_bytes) = (plan.copied.files, plan.copied.bytes);
     *counts = Counts { total_files, total_bytes, is_counted: true, ..Counts::default() };
     let audience = of_copies(args.audience());
@@ -148,15 +160,6 @@ fn make_alike(
         *counts = Counts { files: total_files, bytes: total_bytes, ..*counts };
     }
     Ok(code)
-}
-
-/// The notes on options that SFTP does not have.
-fn of_sftp(args: &SyncArgs, far: usize) -> Result<Vec<String>> {
-    if far > 1 {
-        let text = "between two other machines, hikyaku is needed on both";
-        return Err(misuse(text, "install it on both, or the same command on one of the two"));
-    }
-    TABLE.check(&args.given, &[Carried::Sftp])
 }
 
 /// The output of the copies. For a program it is the changes of the plan, and the sums at the end.

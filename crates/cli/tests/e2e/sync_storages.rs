@@ -267,7 +267,30 @@ fn what_a_daemon_cannot_do_is_refused_before_anything_is_written() {
     let [one, two] = &rig.daemons;
     let both = format!("hikyaku://{},{}/a", one.address, two.address);
     rig.fails(&["-a"], [&both, &here], (1, &["one server at an end", "try: "]));
+    let not_by_ssh = (1, &["a daemon is reached by UDP or TCP", "try: --via"][..]);
+    rig.fails(&["-a", "--via", "ssh"], [&outer, &here], not_by_ssh);
     assert!(!rig.client.at("new").exists());
+}
+
+#[test]
+fn the_carrier_and_the_family_of_connections_to_a_daemon_are_chosen() {
+    let rig = Rig::up("sync-storages-via");
+    let from = rig.at(Kind::Here, "from");
+    fs::create_dir_all(&from).unwrap();
+    write(&from.join("a"), b"content", 1_300_000_000, 0o644);
+    let ends = [&*rig.typed(Kind::Here, "from/"), &*rig.typed(Kind::One, "to")];
+    let output = rig.sync(&["-a", "-6"], ends);
+    assert!(!output.status.success() && !rig.at(Kind::One, "to").exists(), "{}", said(&output));
+    for (options, is_told) in
+        [(&["--via", "tcp", "--connections", "2", "-4"][..], true), (&["--via", "udp"], false)]
+    {
+        fs::write(from.join("a"), options.concat()).unwrap();
+        let output = rig.sync(&[&["-a"], options].concat(), ends);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert_eq!(text.contains("is reached over TCP"), is_told, "{text}");
+        assert_eq!(fs::read(rig.at(Kind::One, "to/a")).unwrap(), options.concat().as_bytes());
+    }
 }
 
 #[test]

@@ -68,8 +68,9 @@ impl<'a> Order<'a> {
             // All that the only server gets is the whole copy.
             client.rate = client.rate.into_iter().chain(parameters.servers.rate).min();
         }
-        let mut via = if transfer.has_daemons() { plan.via()? } else { Via::default() };
-        if plan.transport.by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
+        let (by, udp) = (plan.transport.by, plan.transport.way.typed.udp);
+        let mut via = if transfer.has_daemons() { by.of_daemon(udp)? } else { Via::default() };
+        if by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
         for line in idle_settings(&settings, &hosts, &transfer.ways())? {

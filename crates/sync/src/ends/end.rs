@@ -4,14 +4,16 @@ use super::{Found, Links};
 use crate::side::Side;
 use anyhow::{Error, Result, ensure};
 use hikyaku_console::{Scope, Tone, Way, misuse, say};
+use hikyaku_copy::By;
 use hikyaku_fs::{FsError, Shown, umask};
 use hikyaku_reach::WayPlan;
-use hikyaku_session::ConnectArgs;
+use hikyaku_reach::tcp::Pipes;
+use hikyaku_session::{ClientConfig, ConnectArgs};
 use hikyaku_sftp::{Attributes, Failed, Kind, Request, Status};
-use hikyaku_shell::{Link, Opening as LinkOpening};
+use hikyaku_shell::{By as LinkBy, Link, Opening as LinkOpening};
 use hikyaku_store::{Clock, ErrorKind as StoreErrorKind, Last, StoreError, StorePath};
 use hikyaku_stores::{
-    Ending, Holder, HostOptions, Location, OpenError, Opening, Remote, Storage, code_of,
+    Ending, Holder, HostBy, HostOptions, Location, OpenError, Opening, Remote, Storage, code_of,
 };
 use hikyaku_units::DataSize;
 use std::ffi::{OsStr, OsString};
@@ -25,6 +27,8 @@ use std::sync::Arc;
 pub(crate) struct Reaching<'a> {
     /// How hosts behind ssh are reached.
     pub(crate) way: &'a WayPlan,
+    /// What carries the data.
+    pub(crate) by: By,
     /// Whether hosts behind ssh are opened by SFTP, or as storages.
     pub(crate) hosts: Hosts,
     /// The service that has buckets.
@@ -81,7 +85,12 @@ impl End {
         let ground = match &location {
             Location::Local(_) => Ground::Here,
             Location::Remote(remote) if reaching.hosts == Hosts::BySftp => {
-                let opening = LinkOpening::new(remote.login.clone(), reaching.way.clone());
+                let mut opening = LinkOpening::new(remote.login.clone(), reaching.way.clone());
+                opening.by = match reaching.by.of_host() {
+                    HostBy::Auto => LinkBy::Auto,
+                    HostBy::Native => LinkBy::Native,
+                    HostBy::Sftp => LinkBy::Sftp,
+                };
                 let link = Link::connect(&opening, reaching.memory, &reaching.scope)?;
                 if let Some(advice) = link.advice().filter(|_| !reaching.is_quiet) {
                     say(Tone::Note, advice);
@@ -103,16 +112,27 @@ impl End {
                         "the same command for each server",
                     )
                 );
-                let no_udp = reaching.way.typed.udp == Some(false);
-                let args = ConnectArgs { no_udp, ..ConnectArgs::default() };
-                Some(args.client(&servers.servers)?)
+                let (way, udp) = (reaching.way, reaching.way.typed.udp);
+                let args = ConnectArgs { no_udp: udp == Some(false), ..ConnectArgs::default() };
+                let client = args.client(&servers.servers)?;
+                let via = match reaching.by {
+                    // The settings of the servers may leave UDP out.
+                    By::Auto => client.via,
+                    by => by.of_daemon(udp)?,
+                };
+                Some(ClientConfig { via, pipes: way.pipes, family: way.ssh.family, ..client })
             }
             _ => None,
         };
         let endpoint = reaching.endpoint.clone();
         let (way, memory, scope) = (reaching.way.clone(), reaching.memory, reaching.scope.clone());
-        let hosts = HostOptions { way, memory, scope, ..HostOptions::default() };
-        let opening = Opening { client, endpoint, hosts, ..Opening::default() };
+        let by = reaching.by.of_host();
+        let hosts = HostOptions { way, by, memory, scope, ..HostOptions::default() };
+        let connections = match reaching.way.pipes {
+            Pipes::Fixed(count) => count,
+            Pipes::Auto => Opening::CONNECTIONS,
+        };
+        let opening = Opening { client, endpoint, hosts, connections, ..Opening::default() };
         let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
         if !reaching.is_quiet {
             storage.advice().iter().for_each(|advice| say(Tone::Note, advice));

@@ -198,6 +198,8 @@ impl Ends for Rig {
             "remote_path" => "none",
             "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
             "timeout" => "60",
+            "via" => "auto",
+            "pipes" => "2",
             "endpoint" => "http://127.0.0.1:1",
             _ => "",
         }

@@ -234,6 +234,65 @@ fn errors_name_the_host_and_have_the_codes_of_all_commands() {
 }
 
 #[test]
+fn the_carrier_of_the_data_is_chosen_as_in_a_copy() {
+    let ways = Ways::new("via");
+    ways.scratch.write("a/d/f", "content");
+    let connected = ["connected to", "by TCP after", "by UDP after", "the data go through ssh"];
+    for (via, wanted) in [
+        ("tcp", &connected[..2]),
+        ("udp", &[connected[0], connected[2]][..]),
+        ("ssh", &connected[3..]),
+        ("sftp", &[][..]),
+    ] {
+        let words = ["-avv", "-4", "--via", via, "--connections", "2", "a/", &ways.far(via)];
+        let (code, _, error) = ways.sync(&words, env!("CARGO_BIN_EXE_hikyaku"));
+        let told = connected.iter().filter(|words| error.contains(**words)).collect::<Vec<_>>();
+        assert_eq!((code, told), (0, wanted.iter().collect()), "{via}: {error}");
+        assert!(state(&ways.scratch.at("a")) == state(&ways.scratch.at(via)), "{via}");
+    }
+    let words = ["-a", "--via", "native", "a/", &ways.far("none")];
+    let (code, _, error) = ways.sync(&words, "none");
+    assert!(code == 6 && !ways.scratch.at("none").exists(), "{code} {error}");
+}
+
+#[test]
+fn two_other_hosts_become_alike_where_hikyaku_is_on_one_or_on_none_of_them() {
+    let ways = Ways::new("between");
+    ways.scratch.write("a/f", "content");
+    ways.scratch.write("a/d/g", "another");
+    symlink("f", ways.scratch.at("a/l")).unwrap();
+    let config = ways.scratch.at("config/hikyaku");
+    fs::create_dir_all(&config).unwrap();
+    let rsh = format!("ssh -F {}", ways.sshd.at("ssh_config").display());
+    let ours = env!("CARGO_BIN_EXE_hikyaku");
+    for (name, programs, options) in [
+        ("one", [ours, "none"], &[][..]),
+        ("other", ["none", ours], &[]),
+        ("neither", ["none", "none"], &[]),
+        ("chosen", [ours, ours], &["--via", "sftp"]),
+    ] {
+        let [far, other] = programs;
+        let set = format!(
+            "[host.far]\nremote-path = \"{far}\"\n[host.other]\nremote-path = \"{other}\"\n"
+        );
+        fs::write(config.join("config.toml"), set).unwrap();
+        ways.scratch.write(&format!("{name}/extra"), "x");
+        let target = ways.far(name).replacen("far:", "other:", 1);
+        let sync = |words: &[&str]| {
+            let mut command = Command::new(ours);
+            command.env("XDG_CONFIG_HOME", ways.scratch.at("config")).args(["sync", "-e", &rsh]);
+            ways.scratch.run(command.args(words).args(options).args([&ways.far("a/"), &target]))
+        };
+        let (code, said, error) = sync(&["-ai", "--delete"]);
+        assert_eq!(code, 0, "{name}: {said}{error}");
+        assert!(said.contains("*deleting   extra"), "{name}: {said}");
+        assert!(state(&ways.scratch.at("a")) == state(&ways.scratch.at(name)), "{name}");
+        let (code, said, error) = sync(&["-ai", "--delete"]);
+        assert_eq!((code, &said[..]), (0, ""), "{name}: {error}");
+    }
+}
+
+#[test]
 fn addresses_of_rsync_daemons_are_refused_and_nothing_is_made() {
     let ways = Ways::new("modules");
     ways.scratch.write("a/f", "x");
