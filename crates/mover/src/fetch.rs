@@ -47,7 +47,7 @@ pub struct Job<'a> {
     pub pools: &'a [Pool<'a>],
     /// Connects to a server again whose connection was lost.
     pub redial: Redial<'a>,
-    /// What is fetched, and the names that it gets.
+    /// The files to be fetched, and their names at the target.
     pub plan: &'a Plan,
     /// Where the files go.
     pub store: Arc<dyn Store>,
@@ -61,7 +61,7 @@ pub struct Job<'a> {
     pub same: Same,
     /// In which order the files take their bytes.
     pub taking: Taking,
-    /// What happens to files of the same name.
+    /// The treatment of existing files of the same name.
     pub existing: Existing,
     /// Whether anything is written.
     pub pass: Pass,
@@ -366,7 +366,7 @@ fn grown<'a>(
     Ok(target)
 }
 
-/// What becomes of a file.
+/// The decision on a file.
 enum Fate<'a> {
     Written(Box<Target<'a>>),
     /// It would be written.

@@ -41,7 +41,7 @@ enum Work {
 }
 
 impl InOrder {
-    /// Of a stream that has taken so many bytes.
+    /// For a stream that has taken this number of bytes.
     pub(crate) fn from(taken: u64) -> Self {
         Self { state: State { taken, ..State::default() }.into(), ..Self::default() }
     }

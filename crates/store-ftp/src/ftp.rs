@@ -191,7 +191,7 @@ impl Ftp {
         }))
     }
 
-    /// The store, which uses so many sessions at once.
+    /// The store with this number of sessions at once.
     #[must_use]
     pub fn with_sessions(self, count: usize) -> Self {
         self.0.sessions.get_or_init(|| count.max(1));

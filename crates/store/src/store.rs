@@ -274,7 +274,7 @@ pub enum Access {
 pub enum Growing {
     /// They are removed.
     Anew,
-    /// They stay. There are so many of them.
+    /// They stay, this number of them.
     Behind(u64),
 }
 

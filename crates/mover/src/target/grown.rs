@@ -1,5 +1,5 @@
-//! A file that is written under its own name from its first byte on, as sftp(1) writes it. Its length says how much of it has
-//! come, so that it is written in order.
+//! A file that is written under its own name from its first byte on, as sftp(1) writes it. It is written in order, so that its
+//! length is the number of bytes that have come.
 
 use crate::in_order::InOrder;
 use crate::target::{Manner, Target};
@@ -39,7 +39,7 @@ impl Growth {
     }
 }
 
-/// Where the first byte is that is fetched, and the bytes that are there.
+/// The offset of the first byte that is fetched, and the number of existing bytes.
 const fn begin(growing: Growing) -> (u64, u64) {
     match growing {
         Growing::Anew => (0, 0),
@@ -57,7 +57,7 @@ impl Target<'_> {
         Self { growing: Some(growing), ..self }
     }
 
-    /// Bytes of the file that are not fetched, as they are there.
+    /// Existing bytes of the file that are not fetched.
     pub(crate) fn skipped(&self) -> u64 {
         self.growing.map_or(0, |growing| begin(growing).0)
     }
