@@ -138,7 +138,7 @@ impl Control {
         self.replies(|_| Ok(()))
     }
 
-    /// The same. `preliminary` is called with each preliminary reply before it.
+    /// Waits for a reply that is not preliminary, and passes each preliminary reply to `preliminary`.
     ///
     /// # Errors
     /// Also that of `preliminary`.

@@ -47,7 +47,7 @@ struct State {
     fate: Fate,
 }
 
-/// What becomes of the unfinished file when the draft is dropped.
+/// Whether a dropped draft keeps its unfinished file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Fate {
     #[default]
@@ -296,7 +296,7 @@ impl FtpDraft {
             let _ = sending.finish();
         }
         if state.fate == Fate::Kept {
-            // What is in memory would be lost. Without it the file is begun anew.
+            // The bytes in memory are stored for the next attempt.
             if was == There::Nothing && state.length > 0 {
                 let _ = self.put_whole(state.held.bytes(), was);
             }

@@ -93,7 +93,7 @@ impl Ftp {
         self.with(|channel| channel.list(&full)).map(|listed| Listing::new(dir, listed))
     }
 
-    /// The same of each of these directories, which are requested together.
+    /// Lists several directories, which are requested together.
     pub(crate) fn listed_each(
         &self,
         dirs: &[StorePath],

@@ -41,7 +41,7 @@ struct Confirmed {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Count {
-    /// The thread runs, and so many are confirmed.
+    /// The number of confirmed blocks while the thread runs.
     Blocks(u64),
     /// The thread has ended.
     Over,

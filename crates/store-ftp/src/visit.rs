@@ -229,7 +229,7 @@ impl Lister<'_> {
         let dirs: Vec<StorePath> = std::iter::once(dir.clone()).chain(others).collect();
         let mut listed = self.ftp.listed_each(&dirs)?.into_iter().zip(dirs);
         let wanted = listed.next().map_or(Err(FtpError::Stopped), |(listed, _)| listed);
-        // Why another one is not listed is told when the walk comes to it.
+        // A directory that fails is listed again when the walk comes to it, which reports the error.
         let others = listed.filter_map(|(listed, dir)| Some((dir, listed.ok()?)));
         state.listed.extend(others);
         wanted

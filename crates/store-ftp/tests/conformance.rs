@@ -96,7 +96,7 @@ impl Rig for Extended<'_> {
     }
 }
 
-/// Does something with Globus' server, if its package is there.
+/// Runs a test with Globus' server, if its package is installed.
 fn with_extended(name: &str, test: impl FnOnce(&GridFtp) + std::panic::UnwindSafe) {
     let folder = std::env::temp_dir().join(format!("store-ftp-{}-{name}", std::process::id()));
     let Ok(server) = gridftp::up(&folder, IpAddr::V4(Ipv4Addr::LOCALHOST)) else {
@@ -148,7 +148,7 @@ fn a_large_draft_in_extended_block_mode_is_resumed() {
         let draft = store.create(&path("f"), &make).unwrap();
         let (token, middle) = (draft.token(), 20 * MIB);
         draft.write_at(0, &bytes[..middle]).unwrap();
-        // What was synced is there, and more follows over the same connections.
+        // The synced bytes are stored, and the upload goes on.
         draft.sync().unwrap();
         let partial = rig.root.join(std::str::from_utf8(&token.0).unwrap());
         assert_eq!(fs::metadata(&partial).unwrap().len(), middle as u64);

@@ -150,7 +150,7 @@ impl Copy<'_> {
         let mut new: Vec<_> = new.map(|((_, path), _)| path.clone()).collect();
         let at_once = self.session.questions();
         let made = self.session.try_each(|channel| channel.make_each(&new, at_once));
-        // Why one is not made is told when it is made by itself.
+        // A directory that fails is made again by itself, which reports the error.
         let mut made = made.into_iter();
         new.retain(|_| matches!(made.next(), Some(Ok(()))));
         new.into_iter().collect()
