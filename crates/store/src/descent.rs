@@ -13,7 +13,7 @@ pub struct Descent<D, L> {
 }
 
 impl<D: Sync, L: Send> Descent<D, L> {
-    /// A walk that lists so many directories at once.
+    /// Lists at most `at_once` directories at the same time.
     pub const fn new(at_once: usize) -> Self {
         Self { waiting: Vec::new(), entered: Vec::new(), at_once }
     }

@@ -193,7 +193,7 @@ struct Far {
     /// Send the data without UDP, as where it is blocked
     #[arg(long, conflicts_with = "via")]
     no_udp: bool,
-    /// What carries the data (auto)
+    /// The carrier of the data (auto)
     #[arg(long, value_name = "WAY", value_enum)]
     via: Option<By>,
     /// How many TCP connections carry the data where TCP does: 1 to 64, or as many as bring something (auto)
@@ -277,7 +277,7 @@ impl SyncArgs {
         })
     }
 
-    /// What carries the data.
+    /// The carrier of the data.
     pub(crate) fn by(&self) -> By {
         self.far.via.unwrap_or_default()
     }

@@ -40,7 +40,7 @@ pub(crate) fn each<'a, T: Sync>(
     }
 }
 
-/// What `work` returns for each of `all`, in their order.
+/// The results of `work` for all items, in their order. At most `threads_max` are worked on at the same time.
 pub(crate) fn at_once<T: Sync, R: Send>(
     all: &[T],
     threads_max: usize,

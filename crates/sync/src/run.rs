@@ -90,8 +90,7 @@ fn make_alike(
     let to_end = &End::open(target, &reaching)?;
     let ends = [from_end, to_end];
     check_window(ends, &options)?;
-    let is_by_sftp = ends.iter().any(|end| end.way() == Carried::Sftp);
-    if is_by_sftp {
+    if is_by_sftp(ends) {
         let later = TABLE.check(&args.given, &[Carried::Sftp])?;
         later.iter().filter(|note| !notes.contains(*note)).for_each(note);
     }
@@ -139,15 +138,8 @@ fn make_alike(
     let plan = walk.plan(planned(to.root), &mut |told| out.tell(&told)).map_err(no_plan)?;
     out.flush()?;
     let new_name = to.new_name.as_deref();
-    let server = ends.iter().find_map(|end| end.link().and_then(Link::only_way));
-    let server = server.map(|(client, commands)| OpenSftp { client, commands });
-    // Between two other hosts data pass through this one, from one server to the other.
-    let server = server.filter(|_| far == 1);
-    // Where hikyaku cannot be started a copy whose connection is lost makes another one of the same kind. Of two hosts the
-    // other one may have it; the user was asked before whether it is to be sent.
-    let by = if is_by_sftp && far == 1 { By::Sftp } else { by };
-    let asking = if is_by_sftp { Asking::Never } else { way.asking };
-    let way = &WayPlan { asking, ..way.clone() };
+    let (way, by, server) = carried((way, by), ends, far);
+    let way = &way;
     let (total_files, total_bytes) = (plan.copied.files, plan.copied.bytes);
     *counts = Counts { total_files, total_bytes, is_counted: true, ..Counts::default() };
     let audience = of_copies(args.audience());
@@ -160,6 +152,28 @@ fn make_alike(
         *counts = Counts { files: total_files, bytes: total_bytes, ..*counts };
     }
     Ok(code)
+/// Whether hikyaku is not used on a host.
+fn is_by_sftp(ends: [&End; 2]) -> bool {
+    ends.iter().any(|end| end.way() == Carried::Sftp)
+}
+
+/// How the copies of contents go. A single host without hikyaku is copied with over the session that lists its files, and by
+/// SFTP again if that is lost. Of two hosts the other one may have hikyaku.
+fn carried<'a>(
+    (way, by): (&WayPlan, By),
+    ends: [&'a End; 2],
+    far: usize,
+) -> (WayPlan, By, Option<OpenSftp<'a>>) {
+    let server = ends.into_iter().find_map(|end| end.link().and_then(Link::only_way));
+    let server = server.map(|(client, commands)| OpenSftp { client, commands });
+    match is_by_sftp(ends) {
+        false => (way.clone(), by, server),
+        true if far == 1 => (way.clone(), By::Sftp, server),
+        // The user was asked before whether hikyaku is to be sent.
+        true => (WayPlan { asking: Asking::Never, ..way.clone() }, by, None),
+    }
+}
+
 }
 
 /// The output of the copies. For a program it is the changes of the plan, and the sums at the end.

@@ -236,7 +236,7 @@ impl Side {
         let spot = self.spot(at)?;
         let file = spot.store().open(&spot.path, Access::Read).map_err(|error| why(&error))?;
         let end = match spot.store().abilities().latency {
-            // A file of /proc has more bytes than its size says.
+            // Files of /proc have bytes, and a size of zero.
             Latency::Local => u64::MAX,
             Latency::RoundTrip => file.found().map_err(|error| why(&error))?.size,
         };

@@ -165,7 +165,7 @@ struct Pair<'a> {
     target: Option<&'a Item>,
     /// How what the target has is kept, if it is to be.
     backup: Option<Backup<'a>>,
-    /// What came of the comparison of the contents, if there was one.
+    /// The result of the comparison of the contents, if there was one.
     content: Option<&'a Done<Comparison>>,
 }
 

@@ -1,3 +1,5 @@
+//! The order of directories, and that they are listed at once.
+
 use super::*;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};

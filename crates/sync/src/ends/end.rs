@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub(crate) struct Reaching<'a> {
     /// How hosts behind ssh are reached.
     pub(crate) way: &'a WayPlan,
-    /// What carries the data.
+    /// The carrier of the data.
     pub(crate) by: By,
     /// Whether hosts behind ssh are opened by SFTP, or as storages.
     pub(crate) hosts: Hosts,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Files that are compared at once.
 const COMPARED_AT_ONCE: usize = 8;
 
-/// What came of the comparisons in a directory, by the names of the files.
+/// Results of the comparisons in a directory, by the names of the files.
 pub(super) type Compared<'a> = BTreeMap<&'a [u8], Done<Comparison>>;
 
 impl Walk<'_> {

@@ -1,4 +1,4 @@
-//! What is in directories of the target that may be deleted.
+//! Listings of directories of the target that may be deleted.
 
 use super::{LISTED_AT_ONCE, NoPlan, Sink, Walk};
 use crate::plan::join;
