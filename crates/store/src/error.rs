@@ -107,6 +107,7 @@ fn of_system(raw: i32) -> String {
     match ErrorKind::System(raw) {
         ErrorKind::SPECIAL => "not a regular file; it is left unchanged".to_owned(),
         ErrorKind::PROTOCOL => "the server breaks the protocol".to_owned(),
+        ErrorKind::DIFFERS => "the servers have different files of this name".to_owned(),
         _ => Errno::from_raw_os_error(raw).to_string(),
     }
 }
@@ -118,6 +119,9 @@ impl ErrorKind {
 
     /// The server has sent something else than its protocol has. It would do so again.
     pub const PROTOCOL: Self = Self::System(Errno::PROTO.raw_os_error());
+
+    /// Several servers that are read as one have different things under the name. No file system gives its number.
+    pub const DIFFERS: Self = Self::System(Errno::DOM.raw_os_error());
 
     /// The kind for an error number of the operating system.
     pub const fn of(errno: Errno) -> Self {

@@ -7,6 +7,7 @@
 mod host;
 mod location;
 mod open;
+mod union;
 
 pub use hikyaku_reach::dial::Ending;
 pub use host::{Host, HostBy, HostPlan, Native, SFTP};

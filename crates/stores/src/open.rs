@@ -16,6 +16,7 @@ pub use holder::{Directories, Holder};
 pub use host::{Fallback, HostOptions};
 
 use crate::location::{FtpPath, GfarmPath, Location, S3Path};
+use crate::union::Union;
 use ftp::FtpServer;
 use hikyaku_fs::Shown;
 use hikyaku_http::Stop;
@@ -106,6 +107,20 @@ pub struct Opened {
     pub ending: Ending,
     /// Whether a daemon cannot be used, for which an error was printed.
     pub has_all: HasAll,
+}
+
+impl Opened {
+    /// One store of all that may hold the path, which can only be read if they are several; `None` if there is none.
+    pub fn together(mut self) -> Option<Holder> {
+        match self.holders.len() {
+            0 | 1 => self.holders.pop(),
+            _ => {
+                let names: Vec<&str> = self.holders.iter().map(|one| &*one.name).collect();
+                let name = names.join(",");
+                Some(Holder::new(name, Arc::new(Union(self.holders)), Root::Somewhere))
+            }
+        }
+    }
 }
 
 /// Whether all servers of a location can be used.

@@ -69,9 +69,7 @@ fn make_alike(
     let far = [&source, &target].into_iter().filter(|at| matches!(at, Location::Remote(_))).count();
     let hosts = EndHosts::of([&source, &target]);
     check_far((far, hosts), &options)?;
-    if [&source, &target].into_iter().any(|at| matches!(at, Location::Servers(_))) {
-        args.by().of_daemon(None)?;
-    }
+    check_daemons([&source, &target], args.by(), &options)?;
     let list = args.names()?;
     let way = args.way(if far > 0 { Hosts::Some } else { Hosts::None })?;
     let login = shared_login(&way, [&source, &target]);
@@ -152,6 +150,8 @@ fn make_alike(
         *counts = Counts { files: total_files, bytes: total_bytes, ..*counts };
     }
     Ok(code)
+}
+
 /// Whether hikyaku is not used on a host.
 fn is_by_sftp(ends: [&End; 2]) -> bool {
     ends.iter().any(|end| end.way() == Carried::Sftp)
@@ -172,8 +172,6 @@ fn carried<'a>(
         // The user was asked before whether hikyaku is to be sent.
         true => (WayPlan { asking: Asking::Never, ..way.clone() }, by, None),
     }
-}
-
 }
 
 /// The output of the copies. For a program it is the changes of the plan, and the sums at the end.
@@ -215,6 +213,32 @@ fn locations(args: &SyncArgs) -> Result<[Location; 2]> {
 fn check_far((far, hosts): (usize, EndHosts), options: &Options) -> Result<()> {
     let is_by_sftp = far > 0 && hosts == EndHosts::BySftp;
     if is_by_sftp && options.window == Window::Exact { Err(no_nanoseconds()) } else { Ok(()) }
+}
+
+/// Refuses what daemons at an end cannot do, before they are contacted.
+fn check_daemons([source, target]: [&Location; 2], by: By, options: &Options) -> Result<()> {
+    let daemons = |end: &Location| match end {
+        Location::Servers(servers) => servers.servers.clone(),
+        _ => Vec::new(),
+    };
+    let [from, to] = [daemons(source), daemons(target)];
+    if !(from.is_empty() && to.is_empty()) {
+        by.of_daemon(None)?;
+    }
+    if to.len() > 1 {
+        let text = format!("'{target}': a synchronization changes one server");
+        return Err(misuse(text, "hikyaku cp, or the same command for each server"));
+    }
+    if from.len() > 1 && options.sources == Sources::Removed {
+        let text = "--remove-source-files is not possible where several servers are the source";
+        return Err(misuse(text, "the same command for each server"));
+    }
+    // A directory of the source that is in the target is known by the name of its server only where that is the only one.
+    if from.len() > 1 && options.deletion.is_some() && to.iter().any(|to| from.contains(to)) {
+        let text = format!("'{target}': this server is one of those that are the source");
+        return Err(misuse(text, "another target, or leave out --delete"));
+    }
+    Ok(())
 }
 
 /// The login of the session with a single host, which the copies of contents use as well.

@@ -266,7 +266,13 @@ fn what_a_daemon_cannot_do_is_refused_before_anything_is_written() {
     rig.fails(&["-a"], [&outer, &rig.typed(Kind::Two, "no/such")], (6, &["no/such", "try: make"]));
     let [one, two] = &rig.daemons;
     let both = format!("hikyaku://{},{}/a", one.address, two.address);
-    rig.fails(&["-a"], [&both, &here], (1, &["one server at an end", "try: "]));
+    rig.fails(&["-a"], [&here, &both], (1, &["changes one server", "try: "]));
+    let removed = ["-a", "--remove-source-files"];
+    rig.fails(&removed, [&both, &here], (1, &["several servers", "try: "]));
+    let into_one = (1, &["one of those that are the source"][..]);
+    rig.fails(&["-a", "--delete"], [&both, &outer], into_one);
+    let gone = format!("hikyaku://{},127.0.0.1:1/a", one.address);
+    rig.fails(&["-a", "--delete"], [&gone, &here], (5, &["not all servers can be used"]));
     let not_by_ssh = (1, &["a daemon is reached by UDP or TCP", "try: --via"][..]);
     rig.fails(&["-a", "--via", "ssh"], [&outer, &here], not_by_ssh);
     assert!(!rig.client.at("new").exists());
@@ -330,6 +336,39 @@ fn contents_are_compared_where_sizes_and_times_are_equal() {
         assert!(fs::read(to.join("d/other")).unwrap() == vec![b'b'; 3_000_000], "{ends:?}");
         assert_eq!(files(&rig.lines(&["-rtic"], ends)), "", "{ends:?}");
     }
+}
+
+#[test]
+fn parts_of_a_tree_on_two_daemons_are_one_source() {
+    let rig = Rig::up("sync-storages-parts");
+    let [one, two] = [Kind::One, Kind::Two].map(|kind| rig.at(kind, "from"));
+    for dir in [&one, &two] {
+        fs::create_dir_all(dir.join("deep")).unwrap();
+        write(&dir.join("on both"), b"the same", 1_300_000_000, 0o644);
+    }
+    write(&one.join("deep/one"), b"of one", 1_300_000_000, 0o644);
+    write(&two.join("deep/two"), &random(3, 2_000_000), 1_300_000_000, 0o600);
+    symlink("one", one.join("deep/link")).unwrap();
+    let [first, second] = &rig.daemons;
+    let both = format!("hikyaku://{},{}/from/", first.address, second.address);
+    let to = rig.at(Kind::Here, "to");
+    fs::create_dir_all(to.join("deep")).unwrap();
+    fs::write(to.join("deep/extra"), "x").unwrap();
+    let target = rig.typed(Kind::Here, "to");
+    let names = |said: &str| -> Vec<String> {
+        let files = said.lines().filter(|line| !line.starts_with(".d"));
+        files.map(|line| line.split_once(' ').unwrap().1.trim().to_owned()).collect()
+    };
+    let told = rig.lines(&["-rltpi", "--delete"], [&both, &target]);
+    let wanted = ["on both", "deep/link -> one", "deep/one", "deep/two", "deep/extra"];
+    assert_eq!(names(&told), wanted, "{told}");
+    assert_eq!(fs::read(to.join("deep/two")).unwrap(), random(3, 2_000_000));
+    assert_eq!(names(&rig.lines(&["-rltpic", "--delete"], [&both, &target])), [""; 0]);
+    // A name on which the two do not agree stays as it is, and nothing is deleted beside it.
+    write(&two.join("deep/one"), b"another", 1_300_000_000, 0o644);
+    fs::write(to.join("deep/extra"), "x").unwrap();
+    rig.fails(&["-a", "--delete"], [&both, &target], (23, &["deep", "different files"]));
+    assert!(to.join("deep/extra").exists() && fs::read(to.join("deep/one")).unwrap() == b"of one");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Found, Links};
 use crate::side::Side;
 use anyhow::{Error, Result, ensure};
-use hikyaku_console::{Scope, Tone, Way, misuse, say};
+use hikyaku_console::{ExitCode, Scope, Tone, Way, misuse, say};
 use hikyaku_copy::By;
 use hikyaku_fs::{FsError, Shown, umask};
 use hikyaku_reach::WayPlan;
@@ -13,7 +13,8 @@ use hikyaku_sftp::{Attributes, Failed, Kind, Request, Status};
 use hikyaku_shell::{By as LinkBy, Link, Opening as LinkOpening};
 use hikyaku_store::{Clock, ErrorKind as StoreErrorKind, Last, StoreError, StorePath};
 use hikyaku_stores::{
-    Ending, Holder, HostBy, HostOptions, Location, OpenError, Opening, Remote, Storage, code_of,
+    Ending, HasAll, Holder, HostBy, HostOptions, Location, OpenError, Opening, Remote, Storage,
+    code_of,
 };
 use hikyaku_units::DataSize;
 use std::ffi::{OsStr, OsString};
@@ -80,7 +81,7 @@ impl End {
     ///
     /// # Errors
     ///
-    /// The machine or the storage cannot be reached, or is one of several.
+    /// The machine or the storage cannot be reached, or one of several cannot.
     pub(crate) fn open(location: Location, reaching: &Reaching<'_>) -> Result<Self> {
         let ground = match &location {
             Location::Local(_) => Ground::Here,
@@ -105,13 +106,6 @@ impl End {
     fn storage(location: &Location, reaching: &Reaching<'_>) -> Result<Ground> {
         let client = match location {
             Location::Servers(servers) => {
-                ensure!(
-                    servers.servers.len() == 1,
-                    misuse(
-                        format!("'{location}': a synchronization has one server at an end"),
-                        "the same command for each server",
-                    )
-                );
                 let (way, udp) = (reaching.way, reaching.way.typed.udp);
                 let args = ConnectArgs { no_udp: udp == Some(false), ..ConnectArgs::default() };
                 let client = args.client(&servers.servers)?;
@@ -144,8 +138,14 @@ impl End {
             b"" => Vec::new(),
             path => [path, slash].concat(),
         };
-        let holder = opened.holders.into_iter().next();
-        let holder = holder.ok_or_else(|| Error::msg(format!("{location}: it has no storage")))?;
+        // Names of a server that does not answer would look as if they were removed.
+        ensure!(
+            opened.has_all == HasAll::Yes,
+            ExitCode::MayPass.error(format!("{location}: not all servers can be used"))
+        );
+        let holder = opened
+            .together()
+            .ok_or_else(|| Error::msg(format!("{location}: it has no storage")))?;
         Ok(Ground::Storage(Arc::new(holder), path))
     }
 

@@ -354,8 +354,9 @@ fn a_source_of_sync_loses_files_only_where_it_is_meant() {
 #[test]
 fn an_end_of_another_kind_is_refused_by_name_on_either_side() {
     let rig = Rig::new("matrix-sync-other");
-    for end in ["http://h/x", "https://h/x", "hikyaku://h,g/x", "rsync://h/x", "h::x"] {
-        for words in [["source/", end], [end, "target"]] {
+    let several = ["source/", "hikyaku://h,g/x"];
+    for end in ["http://h/x", "https://h/x", "rsync://h/x", "h::x"] {
+        for words in [["source/", end], [end, "target"], several] {
             rig.fill();
             let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
             command.args(["sync", "-a"]).args(words).current_dir(rig.at("")).stdin(Stdio::null());
