@@ -11,7 +11,7 @@ use crate::plan::{By, CopyPlan, FarNames, Report, Selection, StartServers, Trans
 use crate::unfinished::Wish;
 use clap::{ArgAction, Args};
 use hikyaku_console::{Audience, Form, FormArgs, Given, OtherArgs};
-use hikyaku_job::Patterns;
+use hikyaku_job::{Pattern, Patterns};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::settings::Typed;
@@ -134,10 +134,10 @@ struct Choice {
     dry_run: bool,
     /// Leave out names that match (*.tmp, /logs/, a/**/b)
     #[arg(long, value_name = "PATTERN")]
-    exclude: Vec<String>,
+    exclude: Vec<Pattern>,
     /// Copy only names that match, where --exclude would leave them out
     #[arg(long, value_name = "PATTERN")]
-    include: Vec<String>,
+    include: Vec<Pattern>,
     /// Copy what is named in FILE, a line each, relative to the source ('-' is standard input)
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,

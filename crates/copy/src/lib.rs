@@ -18,7 +18,6 @@ mod table;
 mod unfinished;
 
 pub use args::CopyArgs;
-pub use hikyaku_job::Patterns;
 pub use hikyaku_mover::{Same, Times};
 pub use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,

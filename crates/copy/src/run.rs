@@ -21,7 +21,7 @@ use hikyaku_console::{
     print_end, printed, say, unwritten, with_remedy,
 };
 use hikyaku_fs::descriptor_number;
-use hikyaku_job::{Choice, Claimant, Claims, End, Meter, PatternError, Tally};
+use hikyaku_job::{Claimant, Claims, End, Meter, Tally};
 use hikyaku_pair::Refused;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
@@ -117,8 +117,6 @@ pub fn copy(
 
 /// Refuses what no copy can do, before anybody is asked for a password.
 fn check_possible(plan: &CopyPlan) -> Result<()> {
-    Choice::new(&plan.selection.patterns)
-        .map_err(|error| misuse(error.to_string(), PatternError::REMEDY))?;
     let target = &plan.target;
     let is_output = matches!(target, Location::Local(path) if descriptor_number(path) == Some(1));
     match is_output && plan.report.audience.is_program() {

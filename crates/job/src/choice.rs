@@ -5,42 +5,31 @@ use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::str::FromStr;
 
-/// The patterns as they were written.
+/// The names that are left out.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Patterns {
     /// Names that are left out (`--exclude`).
-    pub exclude: Vec<String>,
+    pub exclude: Vec<Pattern>,
     /// Names that are copied all the same (`--include`).
-    pub include: Vec<String>,
-}
-
-/// The patterns, compiled.
-pub struct Choice {
-    exclude: Vec<Pattern>,
-    include: Vec<Pattern>,
+    pub include: Vec<Pattern>,
 }
 
 /// One pattern: without a slash it is about a name anywhere, with one about a path from the source
-/// on; with one at its end about directories only.
-struct Pattern {
+/// on; with one at its end about directories only. In a message it is its text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Pattern {
+    text: String,
     matcher: GlobMatcher,
     is_name: bool,
     is_dir: bool,
 }
 
-impl Choice {
-    /// Compiles the patterns.
-    ///
-    /// # Errors
-    ///
-    /// One of them is not a pattern.
-    pub fn new(patterns: &Patterns) -> Result<Self, PatternError> {
-        let all = |texts: &[String]| {
-            texts.iter().map(|text| Pattern::new(text)).collect::<Result<Vec<_>, _>>()
-        };
-        Ok(Self { exclude: all(&patterns.exclude)?, include: all(&patterns.include)? })
-    }
+impl Patterns {
+    /// Nothing is left out.
+    pub const NONE: Self = Self { exclude: Vec::new(), include: Vec::new() };
 
     /// Whether what has this path beneath the source is left out.
     pub fn leaves_out(&self, path: &[u8], is_dir: bool) -> bool {
@@ -49,17 +38,43 @@ impl Choice {
     }
 }
 
-impl Pattern {
-    fn new(text: &str) -> Result<Self, PatternError> {
+impl TryFrom<String> for Pattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
         let (rest, is_dir) = match text.strip_suffix('/') {
             Some(rest) => (rest, true),
-            None => (text, false),
+            None => (&*text, false),
         };
         let is_name = !rest.contains('/');
         let matcher = compile(rest.strip_prefix('/').unwrap_or(rest))?;
-        Ok(Self { matcher, is_name, is_dir })
+        Ok(Self { text, matcher, is_name, is_dir })
     }
+}
 
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.text
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Pattern {
     fn fits(&self, path: &[u8], is_dir: bool) -> bool {
         if self.is_dir && !is_dir {
             return false;
@@ -75,17 +90,18 @@ mod tests {
 
     #[test]
     fn patterns_are_about_names_paths_and_directories() {
-        let choice = Choice::new(&Patterns {
-            exclude: ["*.tmp", "/logs/", "a/**/b", "cache/"].map(String::from).to_vec(),
-            include: vec!["keep.tmp".to_owned()],
-        })
-        .unwrap();
-        let out = |path: &str, is_dir| choice.leaves_out(path.as_bytes(), is_dir);
+        let patterns = Patterns {
+            exclude: ["*.tmp", "/logs/", "a/**/b", "cache/"]
+                .map(|text| text.parse().unwrap())
+                .to_vec(),
+            include: vec!["keep.tmp".parse().unwrap()],
+        };
+        let out = |path: &str, is_dir| patterns.leaves_out(path.as_bytes(), is_dir);
         assert!(out("x.tmp", false) && out("deep/x.tmp", false));
         assert!(!out("deep/keep.tmp", false));
         assert!(out("logs", true) && !out("deep/logs", true) && !out("logs", false));
         assert!(out("a/x/y/b", false) && !out("a/x/c", false));
         assert!(out("deep/cache", true));
-        assert!(Choice::new(&Patterns { exclude: vec!["[".to_owned()], include: vec![] }).is_err());
+        assert!("[".parse::<Pattern>().is_err());
     }
 }

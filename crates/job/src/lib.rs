@@ -1,7 +1,6 @@
 //! Decisions and records that all ways of copying share.
 //!
-//! - The choice of names: [`Patterns`] of `--exclude` and `--include`, compiled as a [`Choice`]; patterns in a source
-//!   ([`in_store`], [`expand`]); the names that a far side may send ([`Allowed`]).
+//! - The choice of names: [`Patterns`] of `--exclude` and `--include`; patterns in a source ([`in_store`], [`expand`]); the names that a far side may send ([`Allowed`]).
 //! - The right to a name at the target, where several sources meet: [`Claims`].
 //! - The action for an entry whose name exists at the target: [`file_action`], [`link_action`], [`dir_action`]. A copy and its
 //!   dry run use the same function.
@@ -21,7 +20,7 @@ pub use action::{
     Content, DirAction, FileAction, InTheWay, LinkAction, Same, Taken, dir_action, file_action,
     link_action,
 };
-pub use choice::{Choice, Patterns};
+pub use choice::{Pattern, Patterns};
 pub use claims::{Claim, Claimant, Claims, ClaimsFull, JUST_MADE, just_made};
 pub use failure::{exit_code_of, kind_of_errno, kind_of_fs_error};
 pub use journal::{

@@ -22,15 +22,12 @@ pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher, PatternError> {
 
 /// A text that is not a pattern.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{pattern}' is not a pattern: {reason}")]
+#[error(
+    "'{pattern}' is not a pattern: {reason} (a character behind a backslash means itself, as in '\\[')"
+)]
 pub struct PatternError {
     pattern: String,
     reason: String,
-}
-
-impl PatternError {
-    /// The remedy for the user.
-    pub const REMEDY: &str = "a backslash before a character that means itself, as in '\\['";
 }
 
 /// A name as the user typed it: it stands for itself and, as a pattern, for the names that it matches.

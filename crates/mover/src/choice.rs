@@ -6,10 +6,9 @@ use crate::fetch::{Hashes, Writing};
 use crate::layout::Meant;
 use crate::session::Origin;
 use hikyaku_fs::dirs_above;
-pub use hikyaku_job::InTheWay;
-pub use hikyaku_job::Same;
-use hikyaku_job::{Content, Taken, file_action, link_action};
+use hikyaku_job::{Content, Patterns, Taken, file_action, link_action};
 pub(crate) use hikyaku_job::{FileAction as Action, LinkAction};
+pub use hikyaku_job::{InTheWay, Same};
 use hikyaku_remote::Seen;
 use hikyaku_store::{Clock, Found, Last, StorePath, Time};
 use hikyaku_transfer::{Depth, Durable, Existing, Links, Pass, Resume, Verify, Write};
@@ -21,9 +20,9 @@ use std::fmt;
 pub struct Choice<'a> {
     /// Whether directories are copied.
     pub depth: Depth,
-    /// Whether a name is left out: its path below the source, and whether it is a directory. A source that is a file has its
-    /// own name here. What is below a directory that is left out is left out as well.
-    pub leaves_out: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
+    /// Which names below a source are left out. A source that is a file has its own name here. What is below a directory that
+    /// is left out is left out as well.
+    pub patterns: &'a Patterns,
     /// The only paths below each source that are copied, into the target itself; everything if there are none.
     pub listed: &'a [Vec<u8>],
     /// Paths of servers, of sources or of the target, that were written as directories: no other file is meant.
@@ -48,10 +47,6 @@ pub struct Choice<'a> {
     pub writing: Writing,
     /// Whether the hashes of the files are wanted.
     pub hashes: Hashes,
-}
-
-fn nothing(_: &[u8], _: bool) -> bool {
-    false
 }
 
 impl Choice<'_> {
@@ -80,7 +75,7 @@ impl Choice<'_> {
     /// Files only, all of them, which replace what is there.
     pub const FILES: Self = Self {
         depth: Depth::File,
-        leaves_out: &nothing,
+        patterns: &Patterns::NONE,
         listed: &[],
         dirs: &[],
         contents: &[],
@@ -193,7 +188,7 @@ impl<'a> Selection<'a> {
             return match is_dir {
                 true if self.depth() == Depth::File => Wanted::Tree,
                 true => Wanted::Copied,
-                false if (self.choice.leaves_out)(below, false) => Wanted::LeftOut,
+                false if self.choice.patterns.leaves_out(below, false) => Wanted::LeftOut,
                 false => Wanted::Copied,
             };
         }
@@ -211,8 +206,9 @@ impl<'a> Selection<'a> {
         let Some(path) = path.get(skip..).filter(|path| !path.is_empty()) else {
             return Wanted::Copied;
         };
-        let leaves_out = self.choice.leaves_out;
-        let is_out = dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out(path, is_dir);
+        let patterns = self.choice.patterns;
+        let is_out = dirs_above(path).any(|dir| patterns.leaves_out(dir, true))
+            || patterns.leaves_out(path, is_dir);
         if is_out { Wanted::LeftOut } else { Wanted::Copied }
     }
 }

@@ -7,7 +7,7 @@ use crate::send::TooSoon;
 use crate::session::{LostConnection, Refused};
 use hikyaku_console::{Kept, causes_of};
 use hikyaku_fs::FsError;
-use hikyaku_job::{ClaimsFull, PatternError, TooMany, kind_of_errno, kind_of_fs_error};
+use hikyaku_job::{ClaimsFull, TooMany, kind_of_errno, kind_of_fs_error};
 use hikyaku_net::{OpenError, ReadError, WriteError};
 use hikyaku_reach::{ReachError, TalkError};
 use hikyaku_transfer::{Beyond, FailureKind, MessageError};
@@ -62,9 +62,6 @@ pub enum PairError {
     /// Sources of several machines have too many names.
     #[error(transparent)]
     Claims(#[from] ClaimsFull),
-    /// A pattern that the other end has sent is none.
-    #[error(transparent)]
-    Pattern(#[from] PatternError),
     /// For this reason, which is about no file: often the other end has broken the protocol.
     #[error("{0}")]
     Ended(String),
@@ -86,7 +83,6 @@ impl PairError {
             Self::Reach(error) => error.remedy(),
             Self::Fatal(fatal) => fatal.remedy().map(str::to_owned),
             Self::Claims(_) => Some(ClaimsFull::REMEDY.to_owned()),
-            Self::Pattern(_) => Some(format!("try: {}", PatternError::REMEDY)),
             Self::Stopped(_)
             | Self::File(_)
             | Self::System { .. }

@@ -18,7 +18,7 @@ use super::spot::{Base, Spot};
 use super::version::of_meta;
 use descent::Descent;
 use hikyaku_fs::{Folder, FsError, Kind, Links, Meta, Name, Owner, PeerPath, Special};
-use hikyaku_job::{Choice, Claim, Claimant, Meter};
+use hikyaku_job::{Claim, Claimant, Meter};
 use hikyaku_transfer::{Depth, Version};
 use roots::{Meeting, Root};
 use std::collections::{BTreeSet, HashMap};
@@ -70,13 +70,6 @@ pub(crate) fn walk(
     fault: &Fault,
     found: &SyncSender<Found>,
 ) {
-    let choice = match Choice::new(&options.patterns) {
-        Ok(choice) => choice,
-        Err(error) => {
-            fault.report(error);
-            return;
-        }
-    };
     let links = match options.rules.links {
         hikyaku_transfer::Links::Kept => Links::Kept,
         hikyaku_transfer::Links::Followed => Links::Followed,
@@ -86,7 +79,6 @@ pub(crate) fn walk(
     let mut walker = Walker {
         options,
         links,
-        choice,
         meter,
         complaints,
         fault,
@@ -116,7 +108,6 @@ type Made = (Kind, (u64, u64));
 struct Walker<'a> {
     options: &'a Options,
     links: Links,
-    choice: Choice,
     meter: &'a Meter,
     complaints: &'a Complaints<'a>,
     fault: &'a Fault,
@@ -159,7 +150,7 @@ impl Walker<'_> {
         if meta.kind == Kind::Dir {
             return self.dir(spot, name, &meta);
         }
-        if self.choice.leaves_out(&name, false) {
+        if self.options.patterns.leaves_out(&name, false) {
             return Ok(());
         }
         let names = (&folder, &below.name());

@@ -69,14 +69,14 @@ impl Copying<'_> {
     }
 
     fn part(&self, what: What, files: &[u8], options: &Options) -> Result<Copied> {
-        let plan = self.plan(what, files, options);
+        let plan = self.plan(what, files, options)?;
         Ok(match hikyaku_copy::copy(&plan, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
     }
 
-    fn plan(&self, what: What, files: &[u8], options: &Options) -> CopyPlan {
+    fn plan(&self, what: What, files: &[u8], options: &Options) -> Result<CopyPlan> {
         let names = match self.new_name {
             Some(name) => [files.strip_suffix(b"\0").unwrap_or(files), name],
             None => [&b""[..]; 2],
@@ -88,7 +88,7 @@ impl Copying<'_> {
         }
         if what == What::Dirs {
             plan.rules.depth = Depth::Tree;
-            plan.selection.patterns.exclude = vec!["*".to_owned()];
+            plan.selection.patterns.exclude = vec!["*".parse()?];
         }
         plan.rules.preserve = match options.copied {
             Kept::Nothing => Preserve::Nothing,
@@ -110,6 +110,6 @@ impl Copying<'_> {
             },
             times: if options.keeps_times { Times::Kept } else { Times::New },
         };
-        plan
+        Ok(plan)
     }
 }

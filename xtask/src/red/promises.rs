@@ -45,7 +45,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "choice, patterns below directories",
         CHOICE,
-        ("dirs_above(path).any(|dir| leaves_out(dir, true)) || leaves_out", "leaves_out"),
+        (
+            "dirs_above(path).any(|dir| patterns.leaves_out(dir, true))\n            || patterns",
+            "patterns",
+        ),
         MOVER,
         "patterns_and_lists_choose_names_below_a_source",
     ),

@@ -8,7 +8,6 @@ use crate::table::TABLE;
 use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, begun, headline, say};
 use hikyaku_fs::Patience;
-use hikyaku_job::Choice as Patterns;
 use hikyaku_mover::{
     Choice, Claims, Hashes, Loss, Modes, Parameters, Streams, Together, Writing, Written,
 };
@@ -26,9 +25,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Connections to a storage at most, if as many are used as bring more.
 pub(super) const CONNECTIONS_MAX: u32 = 64;
 
-/// Tells whether a name is left out.
-type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
-
 /// A copy as it was ordered.
 pub(super) struct Order<'a> {
     pub(super) plan: &'a CopyPlan,
@@ -41,7 +37,6 @@ pub(super) struct Order<'a> {
     pub(super) via: Via,
     /// The command line's, read once: a list of files may come through a pipe.
     options: Options,
-    leaves_out: LeavesOut,
     /// All sources of the command.
     sources: usize,
     claims: Mutex<Claims>,
@@ -56,8 +51,6 @@ pub(super) struct Order<'a> {
 impl<'a> Order<'a> {
     pub(super) fn new(plan: &'a CopyPlan, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
         let options = plan.options()?;
-        let patterns = Patterns::new(&options.patterns)?;
-        let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
         let (settings, hosts) = (settings::of_user()?, transfer.hosts());
         let mut parameters = plan.transport.daemons;
         let client = &mut parameters.client;
@@ -95,7 +88,6 @@ impl<'a> Order<'a> {
             direction,
             via,
             options,
-            leaves_out,
             sources,
             claims,
             hosts,
@@ -121,7 +113,7 @@ impl<'a> Order<'a> {
     pub(super) fn choice(&self) -> Choice<'_> {
         Choice {
             depth: self.options.rules.depth,
-            leaves_out: &*self.leaves_out,
+            patterns: &self.options.patterns,
             listed: &self.options.files,
             dirs: &[],
             contents: &[],

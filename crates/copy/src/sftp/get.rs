@@ -9,7 +9,7 @@ use crate::cluster::of_session;
 use anyhow::{Context, Result};
 use hikyaku_console::Kept;
 use hikyaku_fs::{Name, Patience};
-use hikyaku_job::{Choice as Patterns, End};
+use hikyaku_job::End;
 use hikyaku_mover::{Destination, NamedSource, Sources, Streams, Together};
 use hikyaku_store::{ErrorKind, Last, Store, fetchers};
 use hikyaku_store_sftp::Sftp;
@@ -27,9 +27,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
     let store = Sftp::of_dir(client.clone(), b"/")?;
     let (named, missing) = named(run, &store, sources)?;
     let store: Arc<dyn Store> = Arc::new(store);
-    let patterns = Patterns::new(&options.patterns)?;
-    let leaves_out = |path: &[u8], is_dir| patterns.leaves_out(path, is_dir);
-    let choice = &moved::choice(run, &leaves_out);
+    let choice = &moved::choice(run);
     let mut failed = Vec::new();
     let found = Sources::in_store(
         (store.clone(), b"/", format!("sftp://{}", run.host)),

@@ -64,14 +64,11 @@ pub(super) fn watched(run: &Run<'_>, pending: Pending) -> Watched {
 }
 
 /// The choice of the user, for the mover.
-pub(super) fn choice<'a>(
-    run: &'a Run<'_>,
-    leaves_out: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
-) -> Choice<'a> {
+pub(super) fn choice<'a>(run: &'a Run<'_>) -> Choice<'a> {
     let rules = &run.options.rules;
     Choice {
         depth: rules.depth,
-        leaves_out,
+        patterns: &run.options.patterns,
         listed: &run.options.files,
         dirs: &[],
         contents: &[],

@@ -24,10 +24,9 @@ fn only_what_is_older_gives_way_where_newer_is_kept() {
 #[test]
 fn patterns_and_lists_choose_names_below_a_source() {
     use Wanted::{Above, Copied, LeftOut, Tree};
-    let leaves_out = |path: &[u8], is_dir: bool| {
-        path.ends_with(b".tmp") || (is_dir && path == b"logs") || path == b"a/b"
-    };
-    let choice = Choice { leaves_out: &leaves_out, ..Choice::TREES };
+    let exclude = ["*.tmp", "/logs/", "a/b"].map(|text| text.parse().unwrap()).to_vec();
+    let patterns = &Patterns { exclude, ..Patterns::NONE };
+    let choice = Choice { patterns, ..Choice::TREES };
     let selection = Selection::new(&choice);
     for (path, is_dir, wanted) in [
         ("", true, Copied),

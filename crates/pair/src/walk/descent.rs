@@ -107,7 +107,7 @@ impl Descent {
         };
         let meta = folder.look(name)?;
         let inside = self.path.get(self.skip..).unwrap_or_default();
-        if walker.choice.leaves_out(inside, meta.kind == Kind::Dir) {
+        if walker.options.patterns.leaves_out(inside, meta.kind == Kind::Dir) {
             return Ok(());
         }
         let spot = self.spot()?;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::census::{Behind, stored_census};
 use crate::choice::Choice;
+use hikyaku_job::Patterns;
 use hikyaku_store::{Faulty, Make, Memory, Naming, Writes};
 
 fn path(text: &str) -> StorePath {
@@ -123,6 +124,11 @@ fn census(source: &Arc<dyn Store>, choice: &Choice<'_>) -> (Vec<String>, Vec<(St
     (all, left_out)
 }
 
+fn left_out_at_top() -> Patterns {
+    let exclude = ["/nothing", "/away", "/deep"].map(|text| text.parse().unwrap()).to_vec();
+    Patterns { exclude, ..Patterns::NONE }
+}
+
 #[test]
 fn a_census_follows_the_same_links_as_a_walk() {
     let source: Arc<dyn Store> = Arc::new(linked());
@@ -132,11 +138,11 @@ fn a_census_follows_the_same_links_as_a_walk() {
         whys.sort();
         whys
     };
-    let leaves_out = |path: &[u8], _| path == b"nothing" || path == b"away" || path == b"deep";
+    let patterns = &left_out_at_top();
     let names = ["deep/a", "beside/b", "none", "file"].map(|name| name.as_bytes().to_vec());
     for choice in [
         FOLLOWED,
-        Choice { leaves_out: &leaves_out, ..FOLLOWED },
+        Choice { patterns, ..FOLLOWED },
         Choice { listed: &names, ..FOLLOWED },
         Choice { listed: &names, depth: Depth::File, ..FOLLOWED },
     ] {
@@ -168,8 +174,8 @@ fn links_that_are_kept_are_links() {
 #[test]
 fn a_link_that_is_left_out_is_not_followed() {
     let source: Arc<dyn Store> = Arc::new(linked());
-    let leaves_out = |path: &[u8], _| path == b"nothing" || path == b"away" || path == b"deep";
-    let choice = Choice { leaves_out: &leaves_out, ..FOLLOWED };
+    let patterns = &left_out_at_top();
+    let choice = Choice { patterns, ..FOLLOWED };
     let (all, left_out) = plan(&source, &choice);
     assert_eq!(all, ["to/", "to/beside/", "to/beside/b = beside/b", "to/file = t/deep/a"]);
     assert!(left_out.iter().all(|(_, why)| *why == Why::Circle), "{left_out:?}");
