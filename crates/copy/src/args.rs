@@ -6,18 +6,22 @@ mod s3;
 mod servers;
 
 use crate::guests::Guests;
-use crate::names::Names;
-use crate::plan::{By, CopyPlan, FarNames, Report, Selection, StartServers, Transport as Carriage};
-use crate::unfinished::Wish;
+use crate::names;
+use crate::plan::{By, CopyPlan, FarNames, Report, StartServers, Transport as Carriage};
+use crate::run::{copy, refused};
+use crate::unfinished::{self, Wish};
+use anyhow::Result;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Audience, Form, FormArgs, Given, OtherArgs};
+use hikyaku_console::{
+    Audience, ExitCode, Form, FormArgs, Given, Interrupt, OtherArgs, with_remedy,
+};
 use hikyaku_job::{Pattern, Patterns};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{ScpArgs, SshOptions, WayPlan};
-use hikyaku_stores::{Location, LocationError};
+use hikyaku_stores::Location;
 use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
     Write,
@@ -259,14 +263,28 @@ fn standard(location: &mut Location, stream: &str) {
     }
 }
 
+/// Does what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
+/// the caller then ends the process ([`Interrupt::end_by_signal`]).
+pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    if let Some((wish, form)) = args.wish() {
+        return unfinished::run(&wish, form);
+    }
+    match args.plan() {
+        Ok(plan) => copy(&plan, interrupt, None),
+        Err(error) => refused(args.audience(), error),
+    }
+}
+
 impl CopyArgs {
     /// Sources and target.
-    fn locations(&self) -> std::result::Result<(Vec<Location>, Location), LocationError> {
-        let mut all: Vec<Location> = self
-            .paths
-            .iter()
-            .map(|path| Location::parse(path))
-            .collect::<std::result::Result<_, _>>()?;
+    fn locations(&self) -> Result<(Vec<Location>, Location)> {
+        let location = |path: &OsString| {
+            Location::parse(path).map_err(|error| {
+                let remedy = error.remedy().map(str::to_owned);
+                with_remedy(error.into(), remedy)
+            })
+        };
+        let mut all: Vec<Location> = self.paths.iter().map(location).collect::<Result<_>>()?;
         // The parser has seen to it that there are two.
         let mut target = all.pop().unwrap_or_else(|| Location::Local(PathBuf::from(".")));
         all.iter_mut().for_each(|source| standard(source, "/dev/stdin"));
@@ -285,16 +303,22 @@ impl CopyArgs {
         Some((wish, self.printing.form.form()))
     }
 
-    /// The copy that the arguments ask for.
+    /// The copy that the arguments ask for. This call reads a list of names, which may come through a pipe and can then be read
+    /// once only.
     ///
     /// # Errors
     ///
-    /// A source or the target is none.
-    pub(crate) fn plan(&self) -> std::result::Result<CopyPlan, LocationError> {
+    /// A source or the target is none, or the list cannot be read.
+    pub(crate) fn plan(&self) -> Result<CopyPlan> {
         let (sources, target) = self.locations()?;
-        let mut plan = CopyPlan::new(sources, target);
-        plan.rules = self.rules();
-        plan.selection = self.selection();
+        let (mut plan, choice) = (CopyPlan::new(sources, target), &self.choice);
+        plan.options.rules = self.rules();
+        if let Some(path) = &choice.files_from {
+            plan.options.files = names::read(path, either(choice.from0, 0, b'\n'))?;
+        }
+        plan.options.patterns =
+            Patterns { exclude: choice.exclude.clone(), include: choice.include.clone() };
+        plan.far_names = either(self.scp.trust_names, FarNames::Trusted, FarNames::Checked);
         plan.transport = self.carriage();
         plan.report = Report {
             audience: self.audience(),
@@ -330,20 +354,6 @@ impl CopyArgs {
             resume: either(safety.fresh, Resume::Fresh, Resume::Journal),
             verify: either(safety.verify, Verify::ReadBack, Verify::Arrived),
             pass: either(choice.dry_run, Pass::DryRun, Pass::Copy),
-        }
-    }
-
-    fn selection(&self) -> Selection {
-        let choice = &self.choice;
-        Selection {
-            names: match &choice.files_from {
-                Some(path) => {
-                    Names::InFile { path: path.clone(), end: either(choice.from0, 0, b'\n') }
-                }
-                None => Names::All,
-            },
-            patterns: Patterns { exclude: choice.exclude.clone(), include: choice.include.clone() },
-            far_names: either(self.scp.trust_names, FarNames::Trusted, FarNames::Checked),
         }
     }
 

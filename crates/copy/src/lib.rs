@@ -17,17 +17,17 @@ mod status;
 mod table;
 mod unfinished;
 
-pub use args::CopyArgs;
+pub use args::{CopyArgs, run};
 pub use hikyaku_mover::{Same, Times};
 pub use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
     Write,
 };
 pub use memory::available as available_memory;
-pub use names::Names;
+pub use names::names;
 pub use outcome::exit_code;
-pub use plan::{By, CopyPlan, FarNames, Report, Selection, StoredRules, Transport};
-pub use run::{copy, run, ways};
+pub use plan::{By, CopyPlan, FarNames, Report, StoredRules, Transport};
+pub use run::{copy, ways};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};
 pub use table::TABLE;

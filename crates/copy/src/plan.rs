@@ -2,11 +2,10 @@
 //! a plan once; `hikyaku sync` makes its plans itself.
 
 use crate::memory;
-use crate::names::Names;
 use anyhow::Result;
 use clap::ValueEnum;
 use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
-use hikyaku_job::{Allowed, Patterns};
+use hikyaku_job::Allowed;
 use hikyaku_mover::{Parameters, Same, Times};
 use hikyaku_pair::{Options, SERVICE};
 use hikyaku_reach::bootstrap::Notes;
@@ -15,8 +14,8 @@ use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
 use hikyaku_reach::{Carriers, Way, WayPlan};
 use hikyaku_stores::{HostBy, Location};
-use hikyaku_transfer::{OtherSources, Pass, Rules};
-use hikyaku_units::{DataSize, Rate, RetryPolicy};
+use hikyaku_transfer::{OtherSources, Pass};
+use hikyaku_units::{DataSize, RetryPolicy};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,10 +27,10 @@ pub struct CopyPlan {
     pub sources: Vec<Location>,
     /// The target.
     pub target: Location,
-    /// The rules of the copy.
-    pub rules: Rules,
-    /// The choice of files.
-    pub selection: Selection,
+    /// The rules of the copy, and the choice of files.
+    pub options: Options,
+    /// Whether names that the far side sends are compared with the requested ones.
+    pub far_names: FarNames,
     /// The rules of a copy with a storage beside those of all copies.
     pub stored: StoredRules,
     /// How data go.
@@ -55,17 +54,6 @@ impl Default for StoredRules {
     fn default() -> Self {
         Self { same: Same::SizeAndTime, times: Times::Kept }
     }
-}
-
-/// The choice of files.
-#[derive(Clone, Debug, Default)]
-pub struct Selection {
-    /// Which of the names below the source are copied.
-    pub names: Names,
-    /// Patterns of names that are not copied.
-    pub patterns: Patterns,
-    /// Whether names that the far side sends are compared with the requested ones.
-    pub far_names: FarNames,
 }
 
 /// Names that a far side sends.
@@ -186,24 +174,15 @@ impl CopyPlan {
             manifest: None,
             typed: Vec::new(),
         };
-        let (rules, selection) = (Rules::default(), Selection::default());
+        let other_sources = match sources.len() {
+            0 | 1 => OtherSources::None,
+            _ => OtherSources::Some,
+        };
+        let (options, far_names) =
+            (Options { other_sources, ..Options::default() }, FarNames::default());
         let (transport, given) = (Transport::default(), Given::default());
         let stored = StoredRules::default();
-        Self { sources, target, rules, selection, stored, transport, report, given }
-    }
-
-    /// The options of both ends. This call reads a list of names, which may come through a pipe and can then be read once only.
-    pub(crate) fn options(&self) -> Result<Options> {
-        Ok(Options {
-            rules: self.rules,
-            files: self.selection.names.read()?,
-            limit: self.transport.way.typed.rate.map(Rate::bits_per_sec),
-            other_sources: match self.sources.len() {
-                0 | 1 => OtherSources::None,
-                _ => OtherSources::Some,
-            },
-            patterns: self.selection.patterns.clone(),
-        })
+        Self { sources, target, options, far_names, stored, transport, report, given }
     }
 
     /// How the far side at `host` is reached: as the plan says, or as the user has set.
@@ -233,17 +212,18 @@ impl CopyPlan {
     }
 
     /// The names that may arrive for these sources.
-    pub(crate) fn allowed(&self, sources: &[Vec<u8>], options: &Options) -> Allowed {
-        match (self.selection.far_names, options.files.as_slice()) {
+    pub(crate) fn allowed(&self, sources: &[Vec<u8>]) -> Allowed {
+        let depth = self.options.rules.depth;
+        match (self.far_names, self.options.files.as_slice()) {
             (FarNames::Trusted, _) => Allowed::anything(),
-            (FarNames::Checked, []) => Allowed::of(sources, self.rules.depth),
-            (FarNames::Checked, files) => Allowed::listed(files, self.rules.depth),
+            (FarNames::Checked, []) => Allowed::of(sources, depth),
+            (FarNames::Checked, files) => Allowed::listed(files, depth),
         }
     }
 
     /// Whether it is only printed what would be copied.
     pub(crate) fn is_rehearsal(&self) -> bool {
-        self.rules.pass == Pass::DryRun
+        self.options.rules.pass == Pass::DryRun
     }
 
     /// Whether nothing but errors is printed.
@@ -291,7 +271,7 @@ mod tests {
             [(&[][..], false, false), (&["-r"], true, false), (&["-r", "-T"], true, true)]
         {
             let plan = plan(&[flags, &["--files-from", &text, "host:src", "."]].concat());
-            let allowed = plan.allowed(&[b"src".to_vec()], &plan.options().unwrap());
+            let allowed = plan.allowed(&[b"src".to_vec()]);
             let admits = |path: &[u8], kind| allowed.admits(path, kind);
             assert!(admits(b"a", Kind::File) && admits(b"d", Kind::Dir), "{flags:?}");
             assert_eq!(admits(b"d/b/x", Kind::File), below, "{flags:?}");

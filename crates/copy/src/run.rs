@@ -5,7 +5,6 @@ mod opened;
 mod part;
 pub(crate) mod patience;
 
-use crate::args::CopyArgs;
 use crate::cluster::{self, Transfer};
 use crate::log::{self, Recording};
 use crate::manifest;
@@ -14,18 +13,17 @@ use crate::plan::{By, CopyPlan};
 use crate::sftp::{self, OpenSftp};
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
-use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, causes, headline, misuse,
-    print_end, printed, say, unwritten, with_remedy,
+    print_end, printed, say, unwritten,
 };
 use hikyaku_fs::descriptor_number;
 use hikyaku_job::{Claimant, Claims, End, Meter, Tally};
 use hikyaku_pair::Refused;
 use hikyaku_reach::settings;
 use hikyaku_run_log::Recorder;
-use hikyaku_stores::{Location, LocationError};
+use hikyaku_stores::Location;
 use hikyaku_transfer::{FailureKind, FileHash};
 use hikyaku_units::RetryPolicy;
 use opened::Opened;
@@ -50,18 +48,6 @@ struct Sum {
     lost: Option<io::Error>,
     /// Where it is written what the copy looks like.
     recorder: Option<Arc<Recorder>>,
-}
-
-/// Does what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
-/// the caller then ends the process ([`Interrupt::end_by_signal`]).
-pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
-    if let Some((wish, form)) = args.wish() {
-        return unfinished::run(&wish, form);
-    }
-    match args.plan() {
-        Ok(plan) => copy(&plan, interrupt, None),
-        Err(error) => refused(args.audience(), explained(error)),
-    }
 }
 
 /// Copies. If the caller has a session with the SFTP server of the far side, the copy goes over it, without another login.
@@ -163,7 +149,7 @@ fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec
 }
 
 /// Ends a run that has not begun.
-fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
+pub(crate) fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCode> {
     let exit = ExitCode::of(&error, &[exit_code]).into();
     let counts = (&Counts::default(), Duration::ZERO);
     printed(print_end(audience, counts, exit, Some(&causes(&error))))?;
@@ -205,12 +191,6 @@ pub(crate) fn check_target(path: &Path) -> Result<()> {
     }
 }
 
-/// The error with its remedy in the chain.
-fn explained(error: LocationError) -> anyhow::Error {
-    let remedy = error.remedy().map(str::to_owned);
-    with_remedy(error.into(), remedy)
-}
-
 fn run_all(
     (copy, server): (&CopyPlan, Option<OpenSftp<'_>>),
     interrupt: &Interrupt,
@@ -222,15 +202,14 @@ fn run_all(
     if let Location::Local(path) = &copy.target {
         check_target(path)?;
     }
-    let (settings, options) = (settings::of_user()?, copy.options()?);
+    let settings = &settings::of_user()?;
     let parts = parts(copy.sources.clone(), copy.target.clone())?;
     let (mut first, attempt) = (None, Attempt::First);
-    let claims = may_meet(&parts, &options).then(Claims::default);
+    let claims = may_meet(&parts, &copy.options).then(Claims::default);
     for (number, mut part) in parts.into_iter().enumerate() {
         let claims = claims.as_ref().map_or(Claimant::only(), |claims| claims.part(number));
         // Of several machines those that can be reached are: the first that cannot gives the reason.
-        let (settings, options) = (&settings, &options);
-        let turn = Turn { copy, settings, attempt, options, claims, scope, server };
+        let turn = Turn { copy, settings, attempt, claims, scope, server };
         match persist(&mut part, turn, sum) {
             Ok(()) => {}
             Err(error) if Kept::of(&error).is_some() => return Err(error),
@@ -257,7 +236,7 @@ type Hashes = BTreeMap<Vec<u8>, FileHash>;
 fn persist(part: &mut Part, turn: Turn<'_>, sum: &mut Sum) -> Result<()> {
     let alone = OnceCell::new();
     let mut turn = turn;
-    part.check(turn.options)?;
+    part.check(&turn.copy.options)?;
     let policy = match part.host() {
         Some(host) => turn.copy.retries(host, turn.settings)?,
         // A copy on this machine has no connection that could be lost.

@@ -4,7 +4,7 @@ use crate::ends::Place;
 use crate::options::{Copied as Kept, Options, Quick};
 use anyhow::Result;
 use hikyaku_console::{Audience, ExitCode, Interrupt};
-use hikyaku_copy::{By, CopyPlan, Depth, Names, OpenSftp, Preserve, Same, StoredRules, Times};
+use hikyaku_copy::{By, CopyPlan, Depth, OpenSftp, Preserve, Same, StoredRules, Times};
 use hikyaku_reach::WayPlan;
 use hikyaku_reach::bootstrap::{Asking, Notes};
 
@@ -84,13 +84,13 @@ impl Copying<'_> {
         let [source, target] = self.ends;
         let mut plan = CopyPlan::new(vec![source.location(names[0])], target.location(names[1]));
         if self.new_name.is_none() {
-            plan.selection.names = Names::Listed { list: files.to_vec(), end: 0 };
+            plan.options.files = hikyaku_copy::names((files, 0), &"the list")?;
         }
         if what == What::Dirs {
-            plan.rules.depth = Depth::Tree;
-            plan.selection.patterns.exclude = vec!["*".parse()?];
+            plan.options.rules.depth = Depth::Tree;
+            plan.options.patterns.exclude = vec!["*".parse()?];
         }
-        plan.rules.preserve = match options.copied {
+        plan.options.rules.preserve = match options.copied {
             Kept::Nothing => Preserve::Nothing,
             Kept::Time => Preserve::Times,
             Kept::All => Preserve::All,

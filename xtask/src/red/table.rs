@@ -340,7 +340,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a list's names",
         "crates/copy/src/plan.rs",
         (
-            "(FarNames::Checked, files) => Allowed::listed(files, self.rules.depth),",
+            "(FarNames::Checked, files) => Allowed::listed(files, depth),",
             "(FarNames::Checked, _) => Allowed::anything(),",
         ),
         COPY,

@@ -11,7 +11,6 @@ use hikyaku_fs::Patience;
 use hikyaku_mover::{
     Choice, Claims, Hashes, Loss, Modes, Parameters, Streams, Together, Writing, Written,
 };
-use hikyaku_pair::Options;
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_reach::tcp::Pipes;
@@ -35,8 +34,6 @@ pub(super) struct Order<'a> {
     pub(super) direction: Direction,
     /// What may carry connections to daemons.
     pub(super) via: Via,
-    /// The command line's, read once: a list of files may come through a pipe.
-    options: Options,
     /// All sources of the command.
     sources: usize,
     claims: Mutex<Claims>,
@@ -50,7 +47,6 @@ pub(super) struct Order<'a> {
 
 impl<'a> Order<'a> {
     pub(super) fn new(plan: &'a CopyPlan, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
-        let options = plan.options()?;
         let (settings, hosts) = (settings::of_user()?, transfer.hosts());
         let mut parameters = plan.transport.daemons;
         let client = &mut parameters.client;
@@ -87,7 +83,6 @@ impl<'a> Order<'a> {
             parameters,
             direction,
             via,
-            options,
             sources,
             claims,
             hosts,
@@ -112,18 +107,18 @@ impl<'a> Order<'a> {
     /// What is copied of a part. A storage adds which of its sources were written as directories.
     pub(super) fn choice(&self) -> Choice<'_> {
         Choice {
-            depth: self.options.rules.depth,
-            patterns: &self.options.patterns,
-            listed: &self.options.files,
+            depth: self.plan.options.rules.depth,
+            patterns: &self.plan.options.patterns,
+            listed: &self.plan.options.files,
             dirs: &[],
             contents: &[],
-            named_links: self.options.rules.links,
-            links: self.options.rules.links,
-            existing: self.options.rules.existing,
+            named_links: self.plan.options.rules.links,
+            links: self.plan.options.rules.links,
+            existing: self.plan.options.rules.existing,
             same: self.plan.stored.same,
             times: self.plan.stored.times,
-            pass: self.options.rules.pass,
-            resume: Some(self.options.rules.resume),
+            pass: self.plan.options.rules.pass,
+            resume: Some(self.plan.options.rules.resume),
             writing: self.writing(),
             hashes: self.hashes(),
         }
@@ -131,7 +126,7 @@ impl<'a> Order<'a> {
 
     /// How storages of sources are opened.
     pub(super) fn opening(&self) -> Opening {
-        let (plan, rules) = (self.plan, &self.options.rules);
+        let (plan, rules) = (self.plan, &self.plan.options.rules);
         Opening {
             client: None,
             endpoint: plan.transport.endpoint.clone(),
@@ -165,17 +160,17 @@ impl<'a> Order<'a> {
 
     /// What happens to files of the same name.
     pub(super) const fn existing(&self) -> Existing {
-        self.options.rules.existing
+        self.plan.options.rules.existing
     }
 
     /// Whether anything is written.
     pub(super) const fn pass(&self) -> Pass {
-        self.options.rules.pass
+        self.plan.options.rules.pass
     }
 
     /// How files are written.
     pub(super) fn writing(&self) -> Writing {
-        (&self.options.rules).into()
+        (&self.plan.options.rules).into()
     }
 
     /// Whether the user wants a list of the hashes.
@@ -196,7 +191,7 @@ impl<'a> Order<'a> {
 
     /// Notes what the target does not keep, if the user has asked for it and was not told before: each loss once a command.
     pub(super) fn note(&self, losses: &BTreeSet<Loss>) {
-        let preserve = self.options.rules.preserve;
+        let preserve = self.plan.options.rules.preserve;
         let is_asked = |loss: &Loss| match loss {
             Loss::Times => preserve.times() && !self.is_told,
             Loss::Modes => !self.is_told,
@@ -212,7 +207,7 @@ impl<'a> Order<'a> {
 
     /// Which permission bits new files get.
     pub(super) const fn modes(&self) -> Modes {
-        if self.options.rules.preserve.modes() { Modes::Kept } else { Modes::Usual }
+        if self.plan.options.rules.preserve.modes() { Modes::Kept } else { Modes::Usual }
     }
 }
 

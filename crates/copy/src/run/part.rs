@@ -41,8 +41,6 @@ pub(super) struct Turn<'a> {
     pub(super) copy: &'a CopyPlan,
     pub(super) settings: &'a Settings,
     pub(super) attempt: Attempt,
-    /// As the command line says: it is read once.
-    pub(super) options: &'a Options,
     /// What it may make.
     pub(super) claims: Claimant<'a>,
     /// Ends the copy when it is stopped.
@@ -229,10 +227,11 @@ impl Part {
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.
     fn options(&self, turn: &Turn<'_>) -> Result<Options> {
-        let mut options = turn.options.clone();
-        if let Some(host) = self.host() {
-            options.limit = turn.copy.way(host, turn.settings)?.tuning.rate;
-        }
+        let mut options = turn.copy.options.clone();
+        options.limit = match self.host() {
+            Some(host) => turn.copy.way(host, turn.settings)?.tuning.rate,
+            None => turn.copy.transport.way.typed.rate.map(Rate::bits_per_sec),
+        };
         // What the attempt before this one has done is not to be done again.
         if turn.attempt == Attempt::Again {
             options.rules.resume = Resume::Journal;
@@ -279,13 +278,13 @@ impl Part {
             }
             Self::Get { sources, target, .. } => {
                 let writes = (meter, Descriptors::Users);
-                let asked = turn.copy.allowed(sources, &options);
+                let asked = turn.copy.allowed(sources);
                 let received = first.receive(target, (&asked, turn.claims), &options, writes);
                 received.map_err(explained)
             }
             Self::Through { sources, .. } => {
                 let second = sessions.next().context("no second session")?;
-                let allowed = &turn.copy.allowed(sources, &options);
+                let allowed = &turn.copy.allowed(sources);
                 let terms = Terms { options: &options, allowed, claims: turn.claims };
                 first.through(second, terms, meter).map_err(explained)
             }

@@ -19,10 +19,9 @@ fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
         let args = Command::try_parse_from(words.split(' ')).unwrap().args;
         let copy = &args.plan().unwrap();
         let parts = parts(copy.sources.clone(), copy.target.clone()).unwrap();
-        let (attempt, options) = (Attempt::First, &copy.options().unwrap());
-        let (claims, scope) = (Claimant::only(), &Scope::default());
+        let (attempt, claims, scope) = (Attempt::First, Claimant::only(), &Scope::default());
         let (settings, server) = (&settings, None);
-        let turn = Turn { copy, settings, attempt, options, claims, scope, server };
+        let turn = Turn { copy, settings, attempt, claims, scope, server };
         parts[0].options(&turn).unwrap().limit
     };
     assert_eq!(limit("cp a slow:"), Some(100_000_000));
