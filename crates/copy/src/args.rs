@@ -10,15 +10,15 @@ use crate::names;
 use crate::plan::{By, CopyPlan, FarNames, Report, StartServers, Transport as Carriage};
 use crate::run::{copy, refused};
 use crate::unfinished::{self, Wish};
-use anyhow::Result;
+use anyhow::{Error, Result};
 use clap::{ArgAction, Args};
 use hikyaku_console::{
-    Audience, ExitCode, Form, FormArgs, Given, Interrupt, OtherArgs, with_remedy,
+    Audience, ExitCode, Form, FormArgs, Given, Interrupt, OtherArgs, Settings, with_remedy,
 };
 use hikyaku_job::{Pattern, Patterns};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
-use hikyaku_reach::settings::Typed;
+use hikyaku_reach::settings::{self, Typed};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{ScpArgs, SshOptions, WayPlan};
 use hikyaku_stores::Location;
@@ -269,7 +269,8 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if let Some((wish, form)) = args.wish() {
         return unfinished::run(&wish, form);
     }
-    match args.plan() {
+    let settings = settings::of_user().map_err(Error::from);
+    match settings.and_then(|settings| args.plan(&settings)) {
         Ok(plan) => copy(&plan, interrupt, None),
         Err(error) => refused(args.audience(), error),
     }
@@ -277,9 +278,9 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
 
 impl CopyArgs {
     /// Sources and target.
-    fn locations(&self) -> Result<(Vec<Location>, Location)> {
+    fn locations(&self, settings: &Settings) -> Result<(Vec<Location>, Location)> {
         let location = |path: &OsString| {
-            Location::parse(path).map_err(|error| {
+            Location::named(path, settings).map_err(|error| {
                 let remedy = error.remedy().map(str::to_owned);
                 with_remedy(error.into(), remedy)
             })
@@ -309,8 +310,8 @@ impl CopyArgs {
     /// # Errors
     ///
     /// A source or the target is none, or the list cannot be read.
-    pub(crate) fn plan(&self) -> Result<CopyPlan> {
-        let (sources, target) = self.locations()?;
+    pub(crate) fn plan(&self, settings: &Settings) -> Result<CopyPlan> {
+        let (sources, target) = self.locations(settings)?;
         let (mut plan, choice) = (CopyPlan::new(sources, target), &self.choice);
         plan.options.rules = self.rules();
         if let Some(path) = &choice.files_from {

@@ -13,11 +13,9 @@ mod start;
 mod stored;
 mod target;
 
-use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
-use beside::beside;
 use hikyaku_console::{
     Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures, UPDATE_EVERY,
     causes, print_end, printed, unwritten,
@@ -26,7 +24,6 @@ use hikyaku_fs::Shown;
 use hikyaku_job::Meter as Progress;
 use hikyaku_mover::{Direction, Done, Failed, Meter, Session, Watch};
 use hikyaku_run_log::Recorder;
-use hikyaku_stores::Location;
 use hikyaku_transfer::{FailureKind, FileHash};
 use order::Order;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,9 +31,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
-use target::TargetEnd;
 
-pub(crate) use ends::{End, Transfer};
+pub(crate) use ends::ways;
 pub(crate) use start::of_session;
 
 /// The remark on a copy that another process makes at the same time.
@@ -49,14 +45,12 @@ const TOLD: usize = 1000;
 pub(crate) fn run(
     plan: &CopyPlan,
     interrupt: &Interrupt,
-    transfer: &Transfer,
     recorder: Option<Arc<Recorder>>,
 ) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome::new(plan, recorder);
-    let done = Order::new(plan, &scope, transfer)
-        .and_then(|order| again::persist(&order, transfer, &mut outcome));
+    let done = Order::new(plan, &scope).and_then(|order| again::persist(&order, &mut outcome));
     let is_told = done.is_ok() && !plan.is_rehearsal();
     let ending = if is_told { Ending::Done } else { Ending::Untold };
     outcome.id.iter().for_each(|id| outcome.board.finish(*id, ending, Instant::now()));
@@ -71,30 +65,6 @@ pub(crate) fn run(
         (Ok(()), Some(error)) => Err(unwritten(error)),
         (done, _) => done.map(|()| code),
     }
-}
-
-/// Copies the sources of each storage, in the order of the command.
-fn copy(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result<()> {
-    let target = TargetEnd::new(order, &transfer.target)?;
-    for (number, part) in transfer.parts.iter().enumerate() {
-        outcome.later = transfer.parts.len() - 1 - number;
-        let (choice, together) = (&order.choice(), order.together(part));
-        let copied = match (part.0.first(), &transfer.target) {
-            (Some(Location::Local(_)), End::Daemons(servers)) => {
-                let paths = (&*part.paths(), choice, together);
-                daemons::upload(order, paths, servers, outcome)
-            }
-            (Some(Location::Local(_)), _) => {
-                here::copy(order, (&part.paths(), choice, together), &target, outcome)
-            }
-            (Some(Location::Servers(_)), _) => {
-                daemons::copy(order, (&part.servers(), choice, together), &target, outcome)
-            }
-            (_, _) => stored::copy(order, (&part.0, choice, together), &target, outcome),
-        };
-        beside((transfer.parts.len(), &part.name()), copied, outcome)?;
-    }
-    order.plan.report.manifest.iter().try_for_each(|path| manifest::save(path, &outcome.hashes))
 }
 
 /// The result so far, and its display.

@@ -259,7 +259,7 @@ mod tests {
 
     fn plan(words: &[&str]) -> CopyPlan {
         let words = ["cp"].into_iter().chain(words.iter().copied());
-        Command::try_parse_from(words).unwrap().args.plan().unwrap()
+        Command::try_parse_from(words).unwrap().args.plan(&Settings::default()).unwrap()
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod opened;
 mod part;
 pub(crate) mod patience;
 
-use crate::cluster::{self, Transfer};
+use crate::cluster;
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
@@ -15,8 +15,8 @@ use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, Kept, Tone, UPDATE_EVERY, Way, causes, headline, misuse,
-    print_end, printed, say, unwritten,
+    Audience, Counts, ExitCode, Given, Interrupt, Kept, Tone, UPDATE_EVERY, Way, causes, headline,
+    misuse, print_end, printed, say, unwritten,
 };
 use hikyaku_fs::descriptor_number;
 use hikyaku_job::{Claimant, Claims, End, Meter, Tally};
@@ -56,28 +56,21 @@ pub fn copy(
     interrupt: &Interrupt,
     server: Option<OpenSftp<'_>>,
 ) -> Result<ExitCode> {
-    let on_servers = on_servers(plan);
-    let (notes, recorder) = match checked(plan, &on_servers) {
-        Ok(notes) => (notes, log::begin(plan)?),
+    let recorder = match checked(plan).and_then(|()| log::begin(plan)) {
+        Ok(recorder) => recorder,
         Err(error) => return refused(plan.report.audience, error),
     };
-    for note in notes.iter().filter(|_| !plan.is_quiet()) {
-        say(Tone::Note, note);
-    }
-    if let Ok(Some(transfer)) = &on_servers {
-        return cluster::run(plan, interrupt, transfer, recorder);
+    if between(plan) == Between::Storages {
+        return cluster::run(plan, interrupt, recorder);
     }
     let (mut sum, begin) = (Sum { recorder, ..Sum::default() }, Instant::now());
-    let done = on_servers.and_then(|_| run_all((plan, server), interrupt, &mut sum));
-    if let Err(error) = &done
-        && let Some(transfer) = without_programs(plan, error)?
-    {
-        match TABLE.check(&plan.given, &transfer.ways()) {
-            Ok(notes) if !plan.is_quiet() => notes.iter().for_each(|note| say(Tone::Note, note)),
-            Ok(_) => {}
-            Err(error) => return refused(plan.report.audience, error),
-        }
-        return cluster::run(plan, interrupt, &transfer, sum.recorder.take());
+    let done = run_all((plan, server), interrupt, &mut sum);
+    if done.as_ref().is_err_and(|error| is_without_programs(plan, error)) {
+        // Both hosts are storages: the data go through this machine.
+        return match cluster::ways(plan).and_then(|ways| note(plan, &plan.given, &ways)) {
+            Ok(()) => cluster::run(plan, interrupt, sum.recorder.take()),
+            Err(error) => refused(plan.report.audience, error),
+        };
     }
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
@@ -120,22 +113,18 @@ fn check_possible(plan: &CopyPlan) -> Result<()> {
 ///
 /// There is no way between its ends.
 pub fn ways(plan: &CopyPlan) -> Result<Vec<Way>> {
-    Ok(match on_servers(plan)? {
-        Some(transfer) => transfer.ways(),
-        None => table::ways(&plan.sources, &plan.target, plan.transport.by == By::Sftp),
-    })
+    match between(plan) {
+        Between::Storages => cluster::ways(plan),
+        Between::Programs => {
+            Ok(table::ways(&plan.sources, &plan.target, plan.transport.by == By::Sftp))
+        }
+    }
 }
 
-/// What is to be noted of options that have no effect on the ways of this copy.
-fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec<String>> {
+/// Refuses what no copy can do, and notes options that have no effect on the ways of this one.
+fn checked(plan: &CopyPlan) -> Result<()> {
     check_possible(plan)?;
-    let by = plan.transport.by;
-    let ways = match on_servers {
-        Ok(Some(transfer)) => transfer.ways(),
-        Ok(None) => table::ways(&plan.sources, &plan.target, by == By::Sftp),
-        // The caller tells of it.
-        Err(_) => return Ok(Vec::new()),
-    };
+    let (by, ways) = (plan.transport.by, ways(plan)?);
     // Its session with a host is the same as beside this machine.
     let by_sftp = |way: Way| if way == Way::Host && by == By::Sftp { Way::Sftp } else { way };
     let ways: Vec<Way> = ways.into_iter().map(by_sftp).collect();
@@ -145,7 +134,14 @@ fn checked(plan: &CopyPlan, on_servers: &Result<Option<Transfer>>) -> Result<Vec
         By::Tcp | By::Ssh => given.with("no_udp"),
         By::Auto | By::Udp | By::Native | By::Sftp => given,
     };
-    TABLE.check(&given, &ways)
+    note(plan, &given, &ways)
+}
+
+/// Notes options that have no effect on these ways, unless the user wants no notes.
+fn note(plan: &CopyPlan, given: &Given, ways: &[Way]) -> Result<()> {
+    let notes = TABLE.check(given, ways)?;
+    notes.iter().filter(|_| !plan.is_quiet()).for_each(|note| say(Tone::Note, note));
+    Ok(())
 }
 
 /// Ends a run that has not begun.
@@ -156,13 +152,9 @@ pub(crate) fn refused(audience: Audience, error: anyhow::Error) -> Result<ExitCo
     Err(error)
 }
 
-/// The transfer between two other hosts through this machine, where one of them has no hikyaku: both are storages.
-fn without_programs(plan: &CopyPlan, error: &anyhow::Error) -> Result<Option<Transfer>> {
-    let is_due = plan.transport.by == By::Auto && sftp::commands(error).is_some();
-    if !is_due || !is_between_hosts(plan) {
-        return Ok(None);
-    }
-    Transfer::of_stores(plan.sources.clone(), plan.target.clone()).map(Some)
+/// Whether a copy between two other hosts has failed because one of them has no hikyaku.
+fn is_without_programs(plan: &CopyPlan, error: &anyhow::Error) -> bool {
+    plan.transport.by == By::Auto && sftp::commands(error).is_some() && is_between_hosts(plan)
 }
 
 /// Whether a source and the target are on other hosts.
@@ -171,16 +163,22 @@ fn is_between_hosts(plan: &CopyPlan) -> bool {
     is_host(&plan.target) && plan.sources.iter().any(is_host)
 }
 
-/// The transfer from or to servers, if it is one. Between two hosts that are reached by SFTP it goes through this machine.
-fn on_servers(plan: &CopyPlan) -> Result<Option<Transfer>> {
-    if plan.transport.by == By::Sftp && is_between_hosts(plan) {
-        return Transfer::of_stores(plan.sources.clone(), plan.target.clone()).map(Some);
+/// What carries a copy at its ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Between {
+    /// Programs of ours, on this machine and on hosts behind ssh.
+    Programs,
+    /// Storages. Hosts behind ssh are storages beside others, and where two of them are reached by SFTP.
+    Storages,
+}
+
+fn between(plan: &CopyPlan) -> Between {
+    let is_storage = |at: &Location| !matches!(at, Location::Local(_) | Location::Remote(_));
+    let by_sftp = plan.transport.by == By::Sftp && is_between_hosts(plan);
+    match by_sftp || plan.sources.iter().chain([&plan.target]).any(is_storage) {
+        true => Between::Storages,
+        false => Between::Programs,
     }
-    let settings = settings::of_user()?;
-    let sources = plan.sources.iter().cloned();
-    let sources: Vec<Location> = sources.map(|source| source.with_clusters(&settings)).collect();
-    let target = plan.target.clone().with_clusters(&settings);
-    Transfer::of(sources, target)
 }
 
 /// Refuses a target without a name.

@@ -10,6 +10,7 @@ use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_stores::{
     HasAll, HostOptions, Location, LocationError, OpenError, Opening, code_of, open,
 };
+use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
 
 /// Lists each location.
@@ -19,11 +20,8 @@ use std::io::{IsTerminal, stdout};
 /// The command line has a mistake, or the only location cannot be listed.
 pub fn run(args: &LsArgs) -> Result<ExitCode> {
     let settings = settings::of_user()?;
-    let parsed = args.addresses.iter().map(|address| {
-        let location = Location::parse(address).map_err(misspelt)?;
-        Ok(location.with_clusters(&settings))
-    });
-    let locations = parsed.collect::<Result<Vec<Location>>>()?;
+    let named = |address: &OsString| Location::named(address, &settings).map_err(misspelt);
+    let locations = args.addresses.iter().map(named).collect::<Result<Vec<Location>>>()?;
     let several = locations.len() > 1;
     let (mut codes, mut entries) = (Vec::new(), Entries::default());
     for (number, location) in locations.iter().enumerate() {

@@ -145,6 +145,25 @@ const RSYNC_SCHEME: &[u8] = b"rsync://";
 const S3_SCHEME: &[u8] = b"s3://";
 
 impl Location {
+    /// Reads an address as [`Location::parse`] does. The daemons of a cluster of the settings take the place of a host of its
+    /// name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Location::parse`].
+    pub fn named(text: &OsStr, settings: &Settings) -> Result<Self, LocationError> {
+        Ok(match Self::parse(text)? {
+            // A user or a port belongs to ssh.
+            Self::Remote(at) if at.login.user.is_none() && at.login.port.is_none() => {
+                match settings.cluster(&at.login.host) {
+                    Some(cluster) => Self::Servers(Servers::of_cluster(cluster, &at.path)),
+                    None => Self::Remote(at),
+                }
+            }
+            other => other,
+        })
+    }
+
     /// Reads an address with a scheme, `[USER@]HOST:PATH`, or a local path. A colon behind a slash is part of a local name,
     /// and so is one that comes first.
     ///
@@ -208,23 +227,6 @@ impl Location {
 }
 
 impl Location {
-    /// The location with the daemons of a cluster of the settings in the place of a host of its name.
-    #[must_use]
-    pub fn with_clusters(self, settings: &Settings) -> Self {
-        match self {
-            // A user or a port belongs to ssh.
-            Self::Remote(Remote { login, path })
-                if login.user.is_none() && login.port.is_none() =>
-            {
-                match settings.cluster(&login.host) {
-                    Some(cluster) => Self::Servers(Servers::of_cluster(cluster, &path)),
-                    None => Self::Remote(Remote { login, path }),
-                }
-            }
-            other => other,
-        }
-    }
-
     /// Whether both are in one storage, so that one connection serves both.
     pub fn is_beside(&self, other: &Self) -> bool {
         match (self, other) {

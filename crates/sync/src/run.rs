@@ -197,12 +197,11 @@ fn locations(args: &SyncArgs) -> Result<[Location; 2]> {
         return Err(usage("one source at a time; try: a command for each source"));
     };
     let settings = settings::of_user()?;
-    let parsed = |path| match Location::parse(path) {
-        Ok(location) => Ok(location.with_clusters(&settings)),
-        Err(error) => {
+    let parsed = |path| {
+        Location::named(path, &settings).map_err(|error| {
             let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            Err(usage(&format!("{error}{remedy}")))
-        }
+            usage(&format!("{error}{remedy}"))
+        })
     };
     let ends = [parsed(source)?, parsed(target)?];
     check_ends([&ends[0], &ends[1]])?;

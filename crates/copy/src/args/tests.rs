@@ -25,13 +25,13 @@ fn scps_command_lines_are_understood() {
         "-vvv scp://me@host:22/a .",
     ] {
         let args = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-        args.locations().unwrap();
+        args.locations(&Settings::default()).unwrap();
     }
     let args = parse("-pr -P 22 -v -v a b c:d").unwrap();
     assert!(args.scp.preserve && args.scp.recursive);
-    let ssh = args.plan().unwrap().transport.way.ssh;
+    let ssh = args.plan(&Settings::default()).unwrap().transport.way.ssh;
     assert_eq!((ssh.port, ssh.verbose), (Some(22), 2));
-    assert_eq!(args.locations().unwrap().0.len(), 2);
+    assert_eq!(args.locations(&Settings::default()).unwrap().0.len(), 2);
     let old = parse("-C -O a b").unwrap();
     for id in ["compress", "old"] {
         assert!(old.given.ids().any(|given| given == id), "{id}");

@@ -1,8 +1,11 @@
-//! A copy between storages whose connection to a host behind ssh is lost: the copy connects again and goes on, as one between two
-//! hosts does.
+//! The parts of a copy between storages. If the connection to a host behind ssh is lost, the copy connects again and goes on, as
+//! one between two hosts does.
 
-use super::ends::{End, Part, Transfer};
-use super::{Order, Outcome, copy};
+use super::beside::beside;
+use super::ends::{self, parts};
+use super::target::TargetEnd;
+use super::{Order, Outcome, daemons, here, stored};
+use crate::manifest;
 use crate::run::LATER;
 use crate::run::patience::{Patience, Progress};
 use anyhow::Result;
@@ -15,12 +18,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Copies. Begins again as long as the user wants if the connection to a host behind ssh is lost.
-pub(super) fn persist(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outcome) -> Result<()> {
-    let Some(policy) = retries(order, transfer)? else { return copy(order, transfer, outcome) };
+pub(super) fn persist(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
+    let Some(policy) = retries(order)? else { return copy(order, outcome) };
     let mut patience = Patience::new(policy);
     loop {
         outcome.held = Some(Vec::new());
-        let done = copy(order, transfer, outcome);
+        let done = copy(order, outcome);
         let is_lost = order.has_lost_host();
         let counts = outcome.attempt();
         let progress = if counts.sent() > 0 { Progress::Some } else { Progress::None };
@@ -48,19 +51,41 @@ pub(super) fn persist(order: &Order<'_>, transfer: &Transfer, outcome: &mut Outc
     }
 }
 
+/// Copies the sources of each storage, in the order of the command.
+fn copy(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
+    let (plan, target) = (order.plan, TargetEnd::new(order)?);
+    let parts: Vec<&[Location]> = parts(plan).collect();
+    for (number, part) in parts.iter().enumerate() {
+        outcome.later = parts.len() - 1 - number;
+        let (choice, together) = (&order.choice(), order.together(part));
+        let copied = match (part.first(), &plan.target) {
+            (Some(Location::Local(_)), Location::Servers(servers)) => {
+                let paths = (&*ends::paths(part), choice, together);
+                daemons::upload(order, paths, servers, outcome)
+            }
+            (Some(Location::Local(_)), _) => {
+                here::copy(order, (&ends::paths(part), choice, together), &target, outcome)
+            }
+            (Some(Location::Servers(_)), _) => {
+                daemons::copy(order, (&ends::servers(part), choice, together), &target, outcome)
+            }
+            (_, _) => stored::copy(order, (part, choice, together), &target, outcome),
+        };
+        let name = part.first().map(ToString::to_string).unwrap_or_default();
+        beside((parts.len(), &name), copied, outcome)?;
+    }
+    plan.report.manifest.iter().try_for_each(|path| manifest::save(path, &outcome.hashes))
+}
+
 /// How often and how long a lost copy is tried again; `None` if no host behind ssh takes part.
-fn retries(order: &Order<'_>, transfer: &Transfer) -> Result<Option<RetryPolicy>> {
-    let sources = transfer.parts.iter().flat_map(|Part(all)| all);
-    let target = match &transfer.target {
-        End::Stored(at) => Some(at),
-        End::Here(_) | End::Daemons(_) => None,
-    };
-    let host = sources.chain(target).find_map(|at| match at {
+fn retries(order: &Order<'_>) -> Result<Option<RetryPolicy>> {
+    let plan = order.plan;
+    let host = plan.sources.iter().chain([&plan.target]).find_map(|at| match at {
         Location::Remote(at) => Some(&at.login.host),
         _ => None,
     });
     let Some(host) = host else { return Ok(None) };
-    order.plan.retries(host, &settings::of_user()?).map(Some)
+    plan.retries(host, &settings::of_user()?).map(Some)
 }
 
 /// Reports the failures that no other connection has mended.

@@ -1,6 +1,6 @@
 //! What is ordered of a copy from or to servers: the user's choice, and how data travel.
 
-use super::ends::{End, Part, Transfer};
+use super::ends::{has_daemons, hosts, ways};
 use crate::log::Direction;
 use crate::memory;
 use crate::plan::{By, CopyPlan};
@@ -15,7 +15,7 @@ use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_session::least;
-use hikyaku_stores::{Fallback, HostOptions, Opening, Storage, Times};
+use hikyaku_stores::{Fallback, HostOptions, Location, Opening, Storage, Times};
 use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::DataSize;
 use std::collections::BTreeSet;
@@ -34,8 +34,6 @@ pub(super) struct Order<'a> {
     pub(super) direction: Direction,
     /// What may carry connections to daemons.
     pub(super) via: Via,
-    /// All sources of the command.
-    sources: usize,
     claims: Mutex<Claims>,
     /// The hosts behind ssh that were connected to.
     hosts: Mutex<Vec<Storage>>,
@@ -46,44 +44,43 @@ pub(super) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    pub(super) fn new(plan: &'a CopyPlan, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
-        let (settings, hosts) = (settings::of_user()?, transfer.hosts());
+    pub(super) fn new(plan: &'a CopyPlan, scope: &'a Scope) -> Result<Self> {
+        let (settings, hosts, ways) = (settings::of_user()?, hosts(plan), ways(plan)?);
         let mut parameters = plan.transport.daemons;
         let client = &mut parameters.client;
         let typed = plan.transport.way.typed.rate;
         client.rate = client.rate.or(typed).or(least(&settings, &hosts, &RATE)?);
         client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
-        if matches!(&transfer.target, End::Daemons(servers) if servers.servers.len() == 1) {
+        if matches!(&plan.target, Location::Servers(servers) if servers.servers.len() == 1) {
             // All that the only server gets is the whole copy.
             client.rate = client.rate.into_iter().chain(parameters.servers.rate).min();
         }
         let (by, udp) = (plan.transport.by, plan.transport.way.typed.udp);
-        let mut via = if transfer.has_daemons() { by.of_daemon(udp)? } else { Via::default() };
+        let mut via = if has_daemons(plan) { by.of_daemon(udp)? } else { Via::default() };
         if by == By::Auto && least(&settings, &hosts, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
-        for line in idle_settings(&settings, &hosts, &transfer.ways())? {
+        for line in idle_settings(&settings, &hosts, &ways)? {
             if !plan.is_quiet() {
                 say(Tone::Note, line);
             }
         }
-        let direction = match &transfer.target {
-            End::Here(_) => Direction::In,
-            End::Daemons(_) | End::Stored(_) => Direction::Out,
+        let direction = match &plan.target {
+            Location::Local(_) => Direction::In,
+            _ => Direction::Out,
         };
-        let (sources, claims, hosts) = (transfer.sources(), Mutex::default(), Mutex::default());
+        let (claims, hosts) = (Mutex::default(), Mutex::default());
         let in_part = |way: &Way| {
             let mut rows = TABLE.rows.iter().filter(|row| row.id == "times");
             rows.any(|row| matches!(TABLE.effect(row, *way, &[]), Effect::InPart(_)))
         };
-        let is_told = transfer.ways().iter().any(in_part);
+        let is_told = ways.iter().any(in_part);
         Ok(Self {
             plan,
             scope,
             parameters,
             direction,
             via,
-            sources,
             claims,
             hosts,
             is_told,
@@ -179,8 +176,8 @@ impl<'a> Order<'a> {
     }
 
     /// What the sources of a part have in common with those of the others.
-    pub(super) fn together(&self, part: &Part) -> Together<'_> {
-        Together { others: self.sources - part.sources(), claims: &self.claims }
+    pub(super) fn together(&self, part: &[Location]) -> Together<'_> {
+        Together { others: self.plan.sources.len() - part.len(), claims: &self.claims }
     }
 
     /// How a target is written that takes bytes in order only: a FIFO is waited for until the copy is stopped.

@@ -1,6 +1,5 @@
 //! The target of a copy with storages. It is opened when the first source has been found.
 
-use super::ends::End;
 use super::start::Connected;
 use super::{Order, daemons, stored};
 use crate::run::check_target;
@@ -8,13 +7,13 @@ use anyhow::{Context, Result};
 use hikyaku_console::Registration;
 use hikyaku_mover::{Destination, Target};
 use hikyaku_store::Store;
+use hikyaku_stores::Location;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// The target of a command.
 pub(super) struct TargetEnd<'a> {
     order: &'a Order<'a>,
-    end: &'a End,
     opened: OnceCell<Place>,
 }
 
@@ -49,27 +48,27 @@ impl Place {
 
 impl<'a> TargetEnd<'a> {
     /// A target that is not opened yet.
-    pub(super) fn new(order: &'a Order<'a>, end: &'a End) -> Result<Self> {
-        if let End::Here(path) = end {
+    pub(super) fn new(order: &'a Order<'a>) -> Result<Self> {
+        if let Location::Local(path) = &order.plan.target {
             check_target(path)?;
         }
-        Ok(Self { order, end, opened: OnceCell::new() })
+        Ok(Self { order, opened: OnceCell::new() })
     }
 
     /// The place of a store; `None` for a path of this machine.
     pub(super) fn place(&self) -> Result<Option<&Place>> {
-        let opened = match (self.opened.get(), self.end) {
+        let opened = match (self.opened.get(), &self.order.plan.target) {
             (Some(place), _) => return Ok(Some(place)),
-            (None, End::Here(_)) => return Ok(None),
-            (None, End::Daemons(servers)) => daemons::target(self.order, servers)?,
-            (None, End::Stored(location)) => stored::target(self.order, location)?,
+            (None, Location::Local(_)) => return Ok(None),
+            (None, Location::Servers(servers)) => daemons::target(self.order, servers)?,
+            (None, location) => stored::target(self.order, location)?,
         };
         Ok(Some(self.opened.get_or_init(|| opened)))
     }
 
     /// Where sources go.
     pub(super) fn destination(&self) -> Result<Destination<'_>> {
-        if let End::Here(path) = self.end {
+        if let Location::Local(path) = &self.order.plan.target {
             return Ok(Destination::Here(path));
         }
         let place = self.place()?.context("the target has no store")?;
@@ -78,6 +77,6 @@ impl<'a> TargetEnd<'a> {
 
     /// Whether it is a path of this machine.
     pub(super) const fn is_here(&self) -> bool {
-        matches!(self.end, End::Here(_))
+        matches!(self.order.plan.target, Location::Local(_))
     }
 }

@@ -226,7 +226,7 @@ fn they_are_shown_without_harm() {
 fn a_cluster_of_the_settings_stands_for_its_daemons() {
     let text = "[cluster.lab]\nport = 5300\nhosts = [\"a\", \"b\"]\n";
     let settings = Settings::parse(text, &hikyaku_reach::settings::keys()).unwrap();
-    let of = |text: &str| parse(text).unwrap().with_clusters(&settings).to_string();
+    let of = |text: &str| Location::named(text.as_ref(), &settings).unwrap().to_string();
     assert_eq!(of("lab:run7/x"), "hikyaku://a:5300,b:5300/run7/x");
     for plain in ["me@lab:run7", "other:run7", "/lab", "gfarm:///lab", "s3://lab/x"] {
         assert_eq!(of(plain), plain);

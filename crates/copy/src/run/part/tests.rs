@@ -17,7 +17,7 @@ fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
     let settings = settings.unwrap();
     let limit = |words: &str| {
         let args = Command::try_parse_from(words.split(' ')).unwrap().args;
-        let copy = &args.plan().unwrap();
+        let copy = &args.plan(&settings).unwrap();
         let parts = parts(copy.sources.clone(), copy.target.clone()).unwrap();
         let (attempt, claims, scope) = (Attempt::First, Claimant::only(), &Scope::default());
         let (settings, server) = (&settings, None);
