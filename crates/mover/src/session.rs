@@ -47,10 +47,10 @@ use crate::meter::Meter;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
 use hikyaku_net::code;
-use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
+use hikyaku_reach::daemon::{REPORTS, UPLOADS, WRITES};
 use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Ending, Servers};
 use hikyaku_remote::Client;
-use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, at_once};
+use hikyaku_session::{Connector, at_once};
 use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
 use std::io;
@@ -116,38 +116,6 @@ pub struct Met {
 }
 
 impl Session {
-    /// Connects to all servers at once.
-    fn start(setup: Setup) -> Result<Self, SessionError> {
-        let Setup { servers, keys, client, parameters, log_dir } = setup;
-        let client = ClientConfig { window: parameters.client.window, ..client };
-        let connector = Connector::new(client, servers.len(), STORE)?;
-        let mut session = Self {
-            connector,
-            keys,
-            parameters,
-            log_dir,
-            log: None,
-            members: Vec::new(),
-            missing: Vec::new(),
-            turn: Mutex::default(),
-            reads: AtomicUsize::new(0),
-        };
-        let dialled = at_once(&servers, |address| session.dial(address, ANSWER_TIME));
-        for (address, dialled) in servers.into_iter().zip(dialled) {
-            match dialled.and_then(|dialled| session.line(dialled, 1)) {
-                Ok(line) => session.members.push(Member { address, line: Mutex::new(line) }),
-                Err(source) => session.missing.push(HostError { address, source }),
-            }
-        }
-        if session.members.is_empty() {
-            return Err(SessionError::NoServer(session.missing));
-        }
-        let names = session.names();
-        let log = session.log_dir.as_deref().map(|dir| log::Log::create(dir, &names));
-        session.log = log.transpose()?;
-        Ok(session)
-    }
-
     fn dial(&self, address: &Address, time: Duration) -> Result<Dialled, DialError> {
         self.connector.connect(address, &self.keys, time)
     }

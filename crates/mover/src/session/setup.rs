@@ -1,13 +1,17 @@
 //! What a session begins with.
 
-use super::{Session, SessionError};
+use super::log::Log;
+use super::{HostError, Member, Session, SessionError};
 use crate::kind::Kind;
 use hikyaku_console::Settings;
 use hikyaku_crypto::Fingerprint;
+use hikyaku_reach::daemon::STORE;
 use hikyaku_reach::dial::{Address, Ending, NotAnAddress, Servers};
-use hikyaku_session::ClientConfig;
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, at_once};
 use hikyaku_units::{DataSize, Rate};
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 /// The servers and the parameters of a session.
@@ -136,6 +140,33 @@ impl Setup {
     /// None of them can be used, or this machine has no socket. Some that cannot be used are no error
     /// ([`Session::missing`]).
     pub fn start(self) -> Result<Session, SessionError> {
-        Session::start(self)
+        let Self { servers, keys, client, parameters, log_dir } = self;
+        let client = ClientConfig { window: parameters.client.window, ..client };
+        let connector = Connector::new(client, servers.len(), STORE)?;
+        let mut session = Session {
+            connector,
+            keys,
+            parameters,
+            log_dir,
+            log: None,
+            members: Vec::new(),
+            missing: Vec::new(),
+            turn: Mutex::default(),
+            reads: AtomicUsize::new(0),
+        };
+        let dialled = at_once(&servers, |address| session.dial(address, ANSWER_TIME));
+        for (address, dialled) in servers.into_iter().zip(dialled) {
+            match dialled.and_then(|dialled| session.line(dialled, 1)) {
+                Ok(line) => session.members.push(Member { address, line: Mutex::new(line) }),
+                Err(source) => session.missing.push(HostError { address, source }),
+            }
+        }
+        if session.members.is_empty() {
+            return Err(SessionError::NoServer(session.missing));
+        }
+        let names = session.names();
+        let log = session.log_dir.as_deref().map(|dir| Log::create(dir, &names));
+        session.log = log.transpose()?;
+        Ok(session)
     }
 }
