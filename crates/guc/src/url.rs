@@ -1,18 +1,15 @@
 //! The two URLs of the command line.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use hikyaku_console::{host_by_ssh, misuse, remedy_for_scheme};
 use hikyaku_gridftp::{Login, Server};
-use std::ffi::OsStr;
+use hikyaku_reach::dial::Ending;
+use hikyaku_reach::unescape;
+use hikyaku_stores::{FtpPath, Location};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-
-/// The port of FTP.
-const FTP_PORT: u16 = 21;
-
-/// The port of GridFTP.
-const GSIFTP_PORT: u16 = 2811;
 
 /// Where a file is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,18 +39,12 @@ impl Place {
                     Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
                 };
                 ensure!(path.starts_with('/'), "{}: a file URL has an absolute path", rest);
-                Ok(Self::Local(PathBuf::from(std::ffi::OsString::from_vec(decode(path)?))))
+                Ok(Self::Local(PathBuf::from(OsString::from_vec(unescape(path.as_bytes())?))))
             }
-            "ftp" => Ok(Self::Remote(remote(rest, FTP_PORT)?)),
-            "gsiftp" => {
-                let mut remote = remote(rest, GSIFTP_PORT)?;
-                ensure!(
-                    remote.server.login == Login::Anonymous,
-                    "a gsiftp URL has no user: the certificate says who it is"
-                );
-                remote.server.login = Login::Certificate;
-                Ok(Self::Remote(remote))
-            }
+            "ftp" | "gsiftp" => match Location::parse(word)? {
+                Location::Ftp(at) => Ok(Self::Remote(at.into())),
+                _ => bail!("{}: a server's URL has // after its scheme", word.display()),
+            },
             _ if !rest.starts_with("//") => local(word),
             _ => {
                 let here = "ftp://HOST/PATH, gsiftp://HOST/PATH or file:///PATH";
@@ -61,6 +52,16 @@ impl Place {
                 bail!(misuse(format!("addresses of {scheme}:// are not for hikyaku guc"), remedy))
             }
         }
+    }
+}
+
+impl From<FtpPath> for Remote {
+    /// The whole path, as the server reads it; that of a directory ends in a slash if it was written so.
+    fn from(FtpPath { server, root, path, ending }: FtpPath) -> Self {
+        let between: &[u8] = if root == b"/" || path.is_empty() { b"" } else { b"/" };
+        let is_whole = ending == Ending::Name || (root == b"/" && path.is_empty());
+        let end: &[u8] = if is_whole { b"" } else { b"/" };
+        Self { server, path: [&root[..], between, &path, end].concat() }
     }
 }
 
@@ -108,59 +109,6 @@ fn scheme(word: &str) -> Option<(String, &str)> {
     let (scheme, rest) = word.split_once(':')?;
     let is_scheme = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (is_scheme && rest.starts_with('/')).then(|| (scheme.to_ascii_lowercase(), rest))
-}
-
-fn remote(rest: &str, default_port: u16) -> Result<Remote> {
-    let rest = rest.strip_prefix("//").context("a server's URL has // after its scheme")?;
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let (user, host) = match authority.rsplit_once('@') {
-        Some((user, host)) => (Some(user), host),
-        None => (None, authority),
-    };
-    let text = |text: &str| String::from_utf8(decode(text)?).context("not UTF-8");
-    let login = match user {
-        None => Login::Anonymous,
-        Some(user) => {
-            let (user, password) = user.split_once(':').unwrap_or((user, ""));
-            Login::Password { user: text(user)?, password: text(password)? }
-        }
-    };
-    let (host, port) = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').context("a bracket is not closed")?,
-        None => host.split_at(host.find(':').unwrap_or(host.len())),
-    };
-    let port =
-        match port.strip_prefix(':') {
-            Some(port) => port.parse().ok().filter(|&port| port != 0).with_context(|| {
-                format!("'{port}': not a port, which is a number from 1 to 65535")
-            })?,
-            None => default_port,
-        };
-    ensure!(!host.is_empty(), "a server's URL names a host");
-    // `/~/path` is below the user's home.
-    let path = if path.starts_with("/~") { &path[1..] } else { path };
-    let path = if path.is_empty() { "/" } else { path };
-    Ok(Remote { server: Server { host: host.to_owned(), port, login }, path: decode(path)? })
-}
-
-/// Replaces `%41` by its byte.
-// fuzz: none, the user's own words
-fn decode(text: &str) -> Result<Vec<u8>> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        bytes.push(match byte {
-            b'%' => {
-                let (digits, after) =
-                    after.split_at_checked(2).context("a percent sign without two digits")?;
-                rest = after;
-                let digits = OsStr::from_bytes(digits).to_str().unwrap_or_default();
-                u8::from_str_radix(digits, 16).context("a percent sign without two digits")?
-            }
-            byte => byte,
-        });
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]
