@@ -126,7 +126,10 @@ fn checked(plan: &CopyPlan) -> Result<()> {
     check_possible(plan)?;
     let (by, ways) = (plan.transport.by, ways(plan)?);
     // Its session with a host is the same as beside this machine.
-    let by_sftp = |way: Way| if way == Way::Host && by == By::Sftp { Way::Sftp } else { way };
+    let by_sftp = |way: Way| match way {
+        Way::FromHost | Way::ToHost if by == By::Sftp => Way::Sftp,
+        way => way,
+    };
     let ways: Vec<Way> = ways.into_iter().map(by_sftp).collect();
     let given = plan.given.clone();
     let given = match by {

@@ -320,9 +320,12 @@ impl<'a> Target<'a> {
             return Ok(None);
         }
         if let Stage::Open(draft) = &*self.begun()? {
+            let is_in_order = matches!(self.manner, Manner::InOrder(_));
             if let Manner::InOrder(order) = &self.manner {
                 order.wait()?;
-            } else {
+            }
+            // A file that is written in place may have been longer.
+            if !is_in_order || self.writing.write == Write::InPlace {
                 draft.set_len(self.geometry.size())?;
             }
             self.bring_to_disk(&**draft)?;

@@ -144,9 +144,9 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
         (vec!["-r".into(), sshd.far("tree/."), here("a")], 6, "a: is not a directory"),
         (vec!["-r".into(), here("tree"), sshd.far("a")], 6, "a: is not a directory"),
         (
-            vec!["--verify".into(), here("a"), sshd.far("b")],
+            vec!["--policy".into(), "fair".into(), here("a"), sshd.far("b")],
             1,
-            "--verify is not possible for a copy by SFTP",
+            "--policy has no effect on a copy by SFTP",
         ),
         (vec!["--via".into(), "native".into(), here("a"), sshd.far("b")], 6, "try: --bootstrap"),
     ];
@@ -445,10 +445,10 @@ fn a_tree_goes_between_two_hosts_of_which_one_has_no_hikyaku_or_both() {
         assert!(listing(&sshd.at("run7")) == listing(&sshd.at(&name)), "{options:?}");
         // An option that protects data and cannot take effect is refused, and nothing is written.
         let target = sshd.far("refused").replacen("far:", "other:", 1);
-        let refused = [options, &["--verify", "-r", &far, &target]].concat();
+        let refused = [options, &["--policy", "fair", "-r", &far, &target]].concat();
         let (output, said) = run(&mut sshd.cp(&refused));
         assert_eq!(output.status.code(), Some(1), "{options:?}: {said}");
-        assert!(said.contains("--verify is not possible"), "{options:?}: {said}");
+        assert!(said.contains("--policy has no effect on a copy by SFTP"), "{options:?}: {said}");
         assert!(!sshd.at("refused").exists());
     }
     let native = ["--via", "native", "--remote-path", "no-such-hikyaku", "-r", &far, "other:x"];

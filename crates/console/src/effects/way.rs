@@ -43,6 +43,10 @@ pub enum Way {
     BetweenGridFtp,
     /// Between a host by ssh, as one end of several, and a storage.
     Host,
+    /// From a host by ssh to a storage.
+    FromHost,
+    /// From a storage to a host by ssh.
+    ToHost,
 }
 
 impl Way {
@@ -69,6 +73,8 @@ impl Way {
             Self::ToGridFtp => "to a server of gsiftp://",
             Self::BetweenGridFtp => "between servers of gsiftp://",
             Self::Host => "between a host by ssh and a storage",
+            Self::FromHost => "from a host by ssh to a storage",
+            Self::ToHost => "from a storage to a host by ssh",
         }
     }
 }

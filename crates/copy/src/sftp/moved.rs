@@ -80,8 +80,13 @@ pub(super) fn choice<'a>(run: &'a Run<'_>) -> Choice<'a> {
         pass: rules.pass,
         resume: Some(rules.resume),
         writing: rules.into(),
-        hashes: Hashes::Dropped,
+        hashes: hashes(run),
     }
+}
+
+/// Whether the user wants a list of the hashes.
+fn hashes(run: &Run<'_>) -> Hashes {
+    if run.meter.wants_hashes() { Hashes::Listed } else { Hashes::Dropped }
 }
 
 /// Reports sources that cannot be copied, each by its path with `root` before it.
@@ -131,6 +136,7 @@ pub(super) fn carry(
         taking,
         journal: journal.as_ref(),
         writing: rules.into(),
+        hashes: hashes(run),
         existing: rules.existing,
         pass: rules.pass,
         parameters,
@@ -157,6 +163,9 @@ pub(super) fn carry(
         return Err(lost(&why));
     }
     measured.map_err(|error| lost(&error.to_string()))?;
+    for (path, hash) in &fetched.hashes {
+        run.meter.add_hash(&plan.listed(path), || Some(*hash));
+    }
     report(run, (&plan, root), &fetched, sides);
     Ok(())
 }

@@ -5,8 +5,9 @@ mod transport;
 use super::{Ends, noted, refused, words};
 use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon};
-use hikyaku_console::{Row, Table, Way};
+use hikyaku_console::{Effect, Row, Table, Way};
 use hikyaku_copy::TABLE;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use xtask::servers::ftp::{PlainFtp, Style};
 
 /// The ways with an end that is real here.
-const ENDS: [Way; 9] = [
+const ENDS: [Way; 10] = [
     Way::Here,
     Way::Ssh,
     Way::Through,
@@ -24,7 +25,8 @@ const ENDS: [Way; 9] = [
     Way::ToDaemons,
     Way::FromFtp,
     Way::ToFtp,
-    Way::Host,
+    Way::FromHost,
+    Way::ToHost,
 ];
 
 /// Real ends: an sshd, and a daemon and an FTP server that may be written to.
@@ -79,7 +81,8 @@ impl Rig {
             Way::ToFtp => (source, ftp("target"), &[]),
             Way::FromGridFtp => (grid(), target, &[]),
             Way::ToGridFtp => (source, grid(), &[]),
-            Way::Host => (far(&source), served("target"), &[]),
+            Way::FromHost => (far(&source), served("target"), &[]),
+            Way::ToHost => (served("source"), far(&target), &[]),
             other => unreachable!("cp does not go {other:?}"),
         }
     }
@@ -137,7 +140,7 @@ impl Ends for Rig {
     fn is_run(&self, row: &Row, way: Way) -> bool {
         // SFTP is asked for by the one, and the other gives more options an effect. A host by ssh has the way of the other
         // storage beside it, which has a row of its own.
-        (row.id, way) != ("via", Way::Sftp) && row.id != "gfarm_daemons" && way != Way::Host
+        (row.id, way) != ("via", Way::Sftp) && row.id != "gfarm_daemons" && !is_host(way)
     }
 
     fn has_end(&self, way: Way) -> bool {
@@ -147,10 +150,10 @@ impl Ends for Rig {
     fn run(&self, way: Way, options: &[String]) -> (Output, String) {
         let (source, target, more) = self.ends(way);
         let mut command = self.client.command(&["cp"]);
-        if matches!(way, Way::Ssh | Way::Through | Way::Sftp | Way::Host) {
+        if matches!(way, Way::Ssh | Way::Through | Way::Sftp) || is_host(way) {
             command.args(["-F", &self.sshd.at("ssh_config").display().to_string()]);
         }
-        if matches!(way, Way::Ssh | Way::Through | Way::Host) {
+        if matches!(way, Way::Ssh | Way::Through) || is_host(way) {
             command.args(["--remote-path", env!("CARGO_BIN_EXE_hikyaku")]);
         }
         command.args(more).args(options).args(["--", &source, &target]);
@@ -159,6 +162,20 @@ impl Ends for Rig {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output, said)
     }
+}
+
+/// Where the source or the target of a way is.
+fn place(way: Way, name: &'static str) -> String {
+    let is_served = match name {
+        "source" => matches!(way, Way::FromDaemons | Way::FromFtp | Way::ToHost),
+        _ => matches!(way, Way::ToDaemons | Way::ToFtp | Way::FromHost),
+    };
+    if is_served { format!("root/{name}") } else { name.to_owned() }
+}
+
+/// Whether a host by ssh is one end, and a storage the other one.
+fn is_host(way: Way) -> bool {
+    matches!(way, Way::FromHost | Way::ToHost)
 }
 
 /// Names that copies of this test would make.
@@ -213,11 +230,7 @@ fn options_that_choose_files_are_honoured_on_every_way_with_a_real_end() {
     fs::write(rig.at("lines"), "d/c\n").unwrap();
     fs::write(rig.at("zeros"), "d/c\0").unwrap();
     for way in ENDS {
-        let dir = |name: &str, served: &[Way]| {
-            rig.at(if served.contains(&way) { "root" } else { "" }).join(name)
-        };
-        let source = dir("source", &[Way::FromDaemons, Way::FromFtp]);
-        let target = dir("target", &[Way::ToDaemons, Way::ToFtp, Way::Host]);
+        let (source, target) = (rig.at(&place(way, "source")), rig.at(&place(way, "target")));
         for Seen { options, names, b } in &CHOICES {
             let _ = (fs::remove_dir_all(&source), fs::remove_dir_all(&target));
             fs::create_dir_all(source.join("d")).unwrap();
@@ -268,25 +281,42 @@ fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
     let rig = Rig::new("matrix-safe");
     filled(&rig.at("source"));
     filled(&rig.at("root/source"));
-    for way in [Way::Here, Way::Ssh, Way::Through, Way::FromDaemons] {
-        for (options, is_same_file) in [(&["--inplace"][..], true), (&["--verify"], false)] {
-            fs::write(rig.at("target"), "older").unwrap();
-            let before = fs::metadata(rig.at("target")).unwrap().ino();
-            let (output, said) = rig.run(way, &words(options));
-            assert_eq!(output.status.code(), Some(0), "{way:?} {options:?}: {said}");
-            let after = fs::metadata(rig.at("target")).unwrap().ino();
-            assert_eq!(before == after, is_same_file, "{way:?} {options:?}");
-            assert_eq!(fs::read_to_string(rig.at("target")).unwrap(), "new", "{way:?}");
+    let is_honoured = |way: Way, flag: &str| {
+        let mut rows = TABLE.rows.iter().filter(|row| row.flag == flag);
+        // Data from a host go to a daemon here, which refuses what it cannot do.
+        let ways = if way == Way::FromHost { &[way, Way::ToDaemons][..] } else { &[way] };
+        rows.all(|row| ways.iter().all(|way| TABLE.effect(row, *way, &[]) == Effect::Honoured))
+    };
+    for way in ENDS {
+        let target = rig.at(&place(way, "target"));
+        for (flag, is_same_file) in [("--inplace", true), ("--verify", false)] {
+            if !is_honoured(way, flag) {
+                continue;
+            }
+            fs::write(&target, "older").unwrap();
+            let before = fs::metadata(&target).unwrap().ino();
+            let (output, said) = rig.run(way, &words(&[flag]));
+            assert_eq!(output.status.code(), Some(0), "{way:?} {flag}: {said}");
+            let after = fs::metadata(&target).unwrap().ino();
+            assert_eq!(before == after, is_same_file, "{way:?} {flag}");
+            assert_eq!(fs::read_to_string(&target).unwrap(), "new", "{way:?}");
         }
     }
-    // At the second copy from the daemon the target has the daemon's file already. The manifest lists the file anyway.
-    for way in [Way::Here, Way::Ssh, Way::FromDaemons, Way::FromDaemons] {
+    // At the second copy the target has the file already. The manifest lists the file anyway.
+    let mut hashes = BTreeSet::new();
+    for way in ENDS.into_iter().flat_map(|way| [way; 2]) {
+        if !is_honoured(way, "--manifest") {
+            continue;
+        }
         let (output, said) = rig.run(way, &words(&["--manifest", "name"]));
         assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");
         let manifest = fs::read_to_string(rig.at("name")).unwrap();
-        assert!(manifest.ends_with("  source\n") || manifest.ends_with("  target\n"), "{manifest}");
+        let (hash, name) = manifest.split_once("  ").unwrap_or_else(|| panic!("{way:?}"));
+        assert!(["source\n", "target\n"].contains(&name), "{way:?}: {manifest}");
+        hashes.insert(hash.to_owned());
         fs::remove_file(rig.at("name")).unwrap();
     }
+    assert_eq!(hashes.len(), 1, "{hashes:?}");
     // The same of what carries the data.
     for (options, wanted) in
         [(&["--no-udp"][..], true), (&["--via", "tcp"], true), (&["-v"], false)]

@@ -110,8 +110,8 @@ pub(super) fn assert_ways_of_copies() {
                 Way::Sftp => SFTP,
                 Way::FromDaemons | Way::ToDaemons => UDP,
                 Way::FromGfarm | Way::ToGfarm | Way::FromBucket | Way::ToBucket => continue,
-                Way::FromWeb | Way::FromFtp | Way::ToFtp | Way::Host => continue,
-                Way::FromGridFtp | Way::ToGridFtp => continue,
+                Way::FromWeb | Way::FromFtp | Way::ToFtp => continue,
+                Way::FromGridFtp | Way::ToGridFtp | Way::FromHost | Way::ToHost => continue,
                 way => panic!("copies know no way {}", way.name()),
             };
             if COPIES.effect(option, *way, &[]) == Effect::Honoured {
