@@ -48,7 +48,12 @@ impl Resolve {
     ) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match self {
-            Self::Kernel => by_kernel(root, path.as_bytes(), flags, mode),
+            Self::Kernel => in_parts(
+                root,
+                path.as_bytes(),
+                |from, dir| kernel(from, dir, OPEN_DIR_FLAGS, Mode::empty()),
+                |from, last| kernel(from, last, flags, mode),
+            ),
             Self::Stepwise => stepwise(root, path, flags, mode),
         }
     }
@@ -64,13 +69,13 @@ fn kernel(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: Mode) -> Resul
     }
 }
 
-/// A path longer than [`PATH_BYTES_MAX`] is opened in parts, each relative to the descriptor of
-/// the part before.
-fn by_kernel(
+/// Opens `path` beneath `root`. A path longer than [`PATH_BYTES_MAX`] is opened in parts, each relative to the descriptor of
+/// the part before: the directories by `open_dir`, the last part by `open`.
+pub(super) fn in_parts(
     root: BorrowedFd<'_>,
     path: &[u8],
-    flags: OFlags,
-    mode: Mode,
+    open_dir: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<OwnedFd, Errno>,
+    open: impl FnOnce(BorrowedFd<'_>, &[u8]) -> Result<OwnedFd, Errno>,
 ) -> Result<OwnedFd, Errno> {
     let mut held: Option<OwnedFd> = None;
     let mut rest = path;
@@ -80,12 +85,11 @@ fn by_kernel(
             .iter()
             .rposition(|&byte| byte == b'/')
             .ok_or(Errno::NAMETOOLONG)?;
-        let from = held.as_ref().map_or(root, AsFd::as_fd);
-        let next = kernel(from, &rest[..cut], OPEN_DIR_FLAGS, Mode::empty())?;
+        let next = open_dir(held.as_ref().map_or(root, AsFd::as_fd), &rest[..cut])?;
         held = Some(next);
         rest = &rest[cut + 1..];
     }
-    kernel(held.as_ref().map_or(root, AsFd::as_fd), rest, flags, mode)
+    open(held.as_ref().map_or(root, AsFd::as_fd), rest)
 }
 
 fn stepwise(

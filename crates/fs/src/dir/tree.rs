@@ -5,6 +5,7 @@
 //! Opening never blocks: a FIFO without a writer opens at once, and the caller tells it from a
 //! regular file by its [`Meta`].
 
+use super::resolve::in_parts;
 use super::{Dir, Meta, NONBLOCK_NOCTTY};
 use crate::error::FsError;
 use crate::path::{Name, PeerPath};
@@ -51,9 +52,6 @@ pub enum Special {
     Device,
 }
 
-/// The longest path that one system call accepts, in bytes: `PATH_MAX` less the final NUL.
-const PATH_BYTES_MAX: usize = 4095;
-
 impl Tree {
     /// Opens the tree beneath a directory that the local user named. Symbolic links in `path`
     /// itself are always followed: the user chose them.
@@ -99,26 +97,17 @@ impl Tree {
     }
 }
 
-/// A path longer than [`PATH_BYTES_MAX`] is opened in parts, each relative to the descriptor of
-/// the part before.
+/// Opens a path whose links are followed.
 fn follow(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let open = |from: BorrowedFd<'_>, path: &[u8], flags| {
         fs::openat(from, OsStr::from_bytes(path), flags | OFlags::CLOEXEC, Mode::empty())
     };
-    let mut held: Option<OwnedFd> = None;
-    let mut rest = path;
-    while rest.len() > PATH_BYTES_MAX {
-        // A name has at most 255 bytes, so these bytes contain a slash.
-        let cut = rest[..PATH_BYTES_MAX]
-            .iter()
-            .rposition(|&byte| byte == b'/')
-            .ok_or(Errno::NAMETOOLONG)?;
-        let from = held.as_ref().map_or(root, AsFd::as_fd);
-        let next = open(from, &rest[..cut], SEARCH | OFlags::DIRECTORY)?;
-        held = Some(next);
-        rest = &rest[cut + 1..];
-    }
-    open(held.as_ref().map_or(root, AsFd::as_fd), rest, flags)
+    in_parts(
+        root,
+        path,
+        |from, dir| open(from, dir, SEARCH | OFlags::DIRECTORY),
+        |from, last| open(from, last, flags),
+    )
 }
 
 impl Folder {
