@@ -16,7 +16,8 @@ mod tests;
 mod text;
 mod totals;
 
-pub use figures::{Counts, LimitedBy, PathFigures};
+pub use figures::Counts;
+pub use hikyaku_transfer::{LimitedBy, PathFigures};
 pub use totals::{Screen, Totals};
 
 use crate::exit_code::Exit;

@@ -1,7 +1,7 @@
 //! `--log-dir`: what a copy looked like, for `hikyaku report`.
 
 use crate::plan::CopyPlan;
-use crate::show::limited_by_word;
+use crate::show::word;
 use anyhow::Result;
 use hikyaku_console::{ExitCode, Tone, say};
 use hikyaku_fs::Shown;
@@ -87,7 +87,7 @@ impl Recording {
         }
         if path.rtt > 0.0 {
             flow.rtt_ms = Some(millis(path.rtt));
-            flow.limited_by = Some(limited_by_word(path.limited_by));
+            flow.limited_by = Some(word(path.limited_by));
         }
         Line::Flow(flow)
     }

@@ -1,10 +1,8 @@
 //! What the user sees of a copy: the engine's meter, shown on the board of the program.
 
-use hikyaku_console::{
-    Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,
-};
+use hikyaku_console::{Audience, Board, Counts, Ending, Failed, Message, MeterId};
 use hikyaku_job::{End, Meter, Tally};
-use hikyaku_transfer::FailureKind;
+use serde::Serialize;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -55,7 +53,7 @@ impl Show {
     /// Shows how far the copy is. Returns the number of failures that were told.
     pub(crate) fn update(&mut self, meter: &Meter) -> usize {
         let now = Instant::now();
-        let figures = (counts(&meter.tally()), path_figures(meter));
+        let figures = (counts(&meter.tally()), meter.path());
         let failures = meter.take_failures();
         let told = failures.len();
         let failures = failures.into_iter().map(|told| {
@@ -90,50 +88,20 @@ pub(crate) const fn counts(tally: &Tally) -> Counts {
     Counts { total_files, total_bytes, is_counted, files, bytes, kept_bytes }
 }
 
-fn path_figures(meter: &Meter) -> PathFigures {
-    let path = meter.path();
-    PathFigures {
-        sent_packets: path.sent_packets,
-        lost_packets: path.lost_packets,
-        resent_bytes: path.resent_bytes,
-        packet_bytes: path.packet,
-        rtt: path.rtt,
-        queue: path.queue,
-        limited_by: match path.limited_by {
-            hikyaku_transfer::LimitedBy::Starting => LimitedBy::Starting,
-            hikyaku_transfer::LimitedBy::Link => LimitedBy::Link,
-            hikyaku_transfer::LimitedBy::Source => LimitedBy::Source,
-            hikyaku_transfer::LimitedBy::Target => LimitedBy::Target,
-            hikyaku_transfer::LimitedBy::Limit => LimitedBy::Limit,
-        },
-    }
-}
-
-/// The kind as events spell it, which is how the two ends of a copy do.
-pub(crate) fn word(kind: FailureKind) -> String {
-    let word = serde_json::to_value(kind).ok();
+/// A kind of failure, or what limits the rate, as events spell it, which is how the two ends of a copy do.
+pub(crate) fn word(value: impl Serialize) -> String {
+    let word = serde_json::to_value(value).ok();
     word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-/// What limits the rate, as events spell it.
-pub(crate) fn limited_by_word(limited_by: hikyaku_transfer::LimitedBy) -> String {
-    use hikyaku_transfer::LimitedBy::{Limit, Link, Source, Starting, Target};
-    match limited_by {
-        Starting => "starting",
-        Link => "link",
-        Source => "source",
-        Target => "target",
-        Limit => "limit",
-    }
-    .to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hikyaku_transfer::{FailureKind, LimitedBy};
 
     #[test]
     fn kinds_are_spelled_as_documented() {
+        assert_eq!(word(LimitedBy::Link), "link");
         assert_eq!(word(FailureKind::NotFound), "not_found");
         assert_eq!(word(FailureKind::IsDirectory), "is_directory");
     }

@@ -1,8 +1,8 @@
 //! Events for programs: a JSON object a line. `docs/copy.md` describes them.
 
 use super::Failed;
-use super::figures::{Counts, LimitedBy};
 use super::meter::Meter;
+use super::{Counts, LimitedBy};
 use crate::exit_code::Exit;
 use hikyaku_units::Rate;
 use serde::Serialize;

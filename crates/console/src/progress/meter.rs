@@ -1,7 +1,7 @@
 //! One meter: what was counted, and when it was told.
 
-use super::figures::{Counts, PathFigures};
 use super::text;
+use super::{Counts, PathFigures};
 use hikyaku_units::Rate;
 use std::time::{Duration, Instant};
 

@@ -16,7 +16,7 @@ const PATH: PathFigures = PathFigures {
     sent_packets: 1000,
     lost_packets: 12,
     resent_bytes: 14_440,
-    packet_bytes: 1444,
+    packet: 1444,
     rtt: 0.2,
     queue: 0.0,
     limited_by: LimitedBy::Link,

@@ -1,6 +1,6 @@
 //! Lines for people.
 
-use super::figures::{Counts, PathFigures};
+use super::{Counts, LimitedBy, PathFigures};
 use hikyaku_units::{DataSize, Rate, counted};
 use std::time::Duration;
 
@@ -48,7 +48,14 @@ fn so_far(counts: &Counts) -> String {
 fn held_back(path: &PathFigures) -> String {
     let Some(loss) = path.lost_percent() else { return String::new() };
     let loss = if path.lost_packets == 0 { String::new() } else { format!("  loss {loss:.1} %") };
-    format!("{loss}  {}", path.limited_by.words())
+    let limited_by = match path.limited_by {
+        LimitedBy::Starting => "starting",
+        LimitedBy::Link => "limited by the link",
+        LimitedBy::Source => "limited by the source",
+        LimitedBy::Target => "limited by the target",
+        LimitedBy::Limit => "limited by --rate",
+    };
+    format!("{loss}  {limited_by}")
 }
 
 /// The rate and the path in the time `passed`.
@@ -62,7 +69,7 @@ pub(super) fn stats_line(
     let sent = now.sent_packets.saturating_sub(before.sent_packets);
     let lost = now.lost_packets.saturating_sub(before.lost_packets);
     let resent = now.resent_bytes.saturating_sub(before.resent_bytes);
-    let resent = resent.checked_div(u64::from(now.packet_bytes)).unwrap_or(0);
+    let resent = resent.checked_div(u64::from(now.packet)).unwrap_or(0);
     let percent = 100.0 * lost as f64 / (sent as f64).max(1.0);
     let (rtt, queue) = (now.rtt * 1e3, now.queue * 1e3);
     format!(
