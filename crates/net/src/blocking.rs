@@ -201,11 +201,6 @@ impl NetListener {
         Ok((NetStream { stream, connection, endpoint: None }, peer))
     }
 
-    /// Waits for the next connection. The caller accepts its streams, with [`block_on`].
-    pub fn accept_connection(&self) -> Result<Connection, AcceptError> {
-        block_on(self.listener.accept())
-    }
-
     /// The address that the socket is bound to.
     pub const fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()

@@ -280,13 +280,6 @@ impl Location {
     }
 }
 
-impl Remote {
-    /// The path for the far side's file system.
-    pub fn os_path(&self) -> OsString {
-        OsString::from_vec(self.path.clone())
-    }
-}
-
 // fuzz: lines
 fn parse_file(rest: &[u8], whole: &[u8]) -> Result<Location, LocationError> {
     let path = rest.strip_prefix(b"localhost").unwrap_or(rest);

@@ -21,11 +21,6 @@ impl Probability {
     pub const fn get(self) -> f64 {
         self.0
     }
-
-    /// One minus the probability.
-    pub fn complement(self) -> Self {
-        Self(1.0 - self.0)
-    }
 }
 
 impl FromStr for Probability {
