@@ -55,6 +55,7 @@ impl TryFrom<String> for Pattern {
 impl FromStr for Pattern {
     type Err = PatternError;
 
+    // fuzz: none, the user's own words
     fn from_str(text: &str) -> Result<Self, PatternError> {
         text.to_owned().try_into()
     }

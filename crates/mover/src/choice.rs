@@ -20,8 +20,8 @@ use std::fmt;
 pub struct Choice<'a> {
     /// Whether directories are copied.
     pub depth: Depth,
-    /// Which names below a source are left out. A source that is a file has its own name here. What is below a directory that
-    /// is left out is left out as well.
+    /// Names below a source that are not copied, and directories with everything below them. A source that is a file is known by
+    /// its own name.
     pub patterns: &'a Patterns,
     /// The only paths below each source that are copied, into the target itself; everything if there are none.
     pub listed: &'a [Vec<u8>],
