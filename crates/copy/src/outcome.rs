@@ -66,7 +66,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
 }
 
 /// Whether the only carrier that may be used does not get through.
-pub(crate) fn is_blocked(link: &(dyn std::error::Error + 'static)) -> bool {
+fn is_blocked(link: &(dyn std::error::Error + 'static)) -> bool {
     let error = link.downcast_ref::<ReachError>();
     matches!(error, Some(ReachError::NoUdp { .. } | ReachError::NoTcp { .. }))
 }

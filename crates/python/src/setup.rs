@@ -40,6 +40,7 @@ impl Words {
                 streams: self.streams,
                 pause: time(self.pause)?,
                 stagger: time(self.stagger)?,
+                ..ClientParameters::USUAL
             },
             servers: ServerParameters { rate: rate(self.server_rate.as_deref())? },
         };

@@ -4,7 +4,7 @@ use crate::common::daemon::{Client, Daemon, said};
 use crate::common::proxy::{read_all, server};
 use crate::common::{partials, wait_until};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 use std::thread;
@@ -405,6 +405,29 @@ fn the_same_copy_a_second_time_says_at_once_that_it_does_not_continue() {
     assert!(first.try_wait().unwrap().is_none(), "the first one has hardly begun");
     first.kill().unwrap();
     first.wait().unwrap();
+}
+
+#[test]
+fn a_copy_whose_daemon_is_away_is_tried_again_as_long_as_its_user_says() {
+    let client = Client::new("daemon-retried");
+    let (root, keys) = (client.at("root"), client.authorized("keys", ""));
+    fs::create_dir(&root).unwrap();
+    let content = crate::common::random(3, 40_000_000);
+    fs::write(root.join("big"), &content).unwrap();
+    let mut daemon = Daemon::start(&client, &root, &keys);
+    let source = format!("hikyaku://{}/big", daemon.address);
+    let options = ["cp", "-l", "80m", "--timeout", "5s", "--retry-for", "6s", &source, "out"];
+    let mut command = client.command(&options);
+    let mut copy = command.current_dir(client.at("")).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the copy", || !partials(&client.at("")).is_empty());
+    daemon.kill();
+    let mut lines = BufReader::new(copy.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("trying again in ")), "the copy has ended");
+    let options = ["--root", root.to_str().unwrap()];
+    let _daemon = Daemon::at(&daemon.address, &client, &options, &keys);
+    let rest: Vec<String> = lines.collect();
+    assert!(copy.wait().unwrap().success(), "{rest:?}");
+    assert!(fs::read(client.at("out")).unwrap() == content, "{rest:?}");
 }
 
 #[test]

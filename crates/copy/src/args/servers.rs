@@ -36,6 +36,7 @@ impl CopyArgs {
                 streams: given.streams.map_or(usual.streams, usize::from),
                 pause: given.pause.unwrap_or(usual.pause),
                 stagger: given.stagger.unwrap_or(usual.stagger),
+                ..usual
             },
             servers: ServerParameters { rate: given.server_rate },
         }

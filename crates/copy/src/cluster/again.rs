@@ -1,5 +1,5 @@
-//! The parts of a copy between storages. If the connection to a host behind ssh is lost, the copy connects again and goes on, as
-//! one between two hosts does.
+//! The parts of a copy between storages. If a connection is lost, the copy connects again and goes on, as one between two hosts
+//! does. A lost daemon, bucket or server ends it, unless the user has set `--retry-for`.
 
 use super::beside::beside;
 use super::ends::{self, parts};
@@ -10,25 +10,33 @@ use crate::run::LATER;
 use crate::run::patience::{Patience, Progress};
 use anyhow::Result;
 use hikyaku_console::{Kept, Tone, headline, say};
+use hikyaku_fs::descriptor_number;
 use hikyaku_pair::LostConnection;
-use hikyaku_reach::settings;
 use hikyaku_stores::Location;
 use hikyaku_units::RetryPolicy;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Copies. Begins again as long as the user wants if the connection to a host behind ssh is lost.
+/// Copies, and begins again if a connection is lost, until the time of the user is over.
 pub(super) fn persist(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
-    let Some(policy) = retries(order)? else { return copy(order, outcome) };
+    let policy = match order.retry_for {
+        Some(time) => RetryPolicy::COPY.within(time),
+        None if has_host(order) => RetryPolicy::COPY,
+        None => return copy(order, outcome),
+    };
     let mut patience = Patience::new(policy);
     loop {
         outcome.held = Some(Vec::new());
         let done = copy(order, outcome);
-        let is_lost = order.has_lost_host();
+        let has_failed = outcome.held.as_ref().is_some_and(|held| !held.is_empty());
+        let is_lost = order.has_lost_host() || (order.retry_for.is_some() && has_failed);
         let counts = outcome.attempt();
         let progress = if counts.sent() > 0 { Progress::Some } else { Progress::None };
         let pause = match &done {
             Err(error) if Kept::of(error).is_some() => None,
+            // A stream keeps the bytes that it has got.
+            _ if progress == Progress::Some && is_stream(&order.plan.target) => None,
             _ if is_lost => patience.after(Instant::now(), &LostConnection.into(), progress),
             Err(error) => patience.after(Instant::now(), error, progress),
             Ok(()) => None,
@@ -77,15 +85,16 @@ fn copy(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
     plan.report.manifest.iter().try_for_each(|path| manifest::save(path, &outcome.hashes))
 }
 
-/// How often and how long a lost copy is tried again; `None` if no host behind ssh takes part.
-fn retries(order: &Order<'_>) -> Result<Option<RetryPolicy>> {
-    let plan = order.plan;
-    let host = plan.sources.iter().chain([&plan.target]).find_map(|at| match at {
-        Location::Remote(at) => Some(&at.login.host),
-        _ => None,
-    });
-    let Some(host) = host else { return Ok(None) };
-    plan.retries(host, &settings::of_user()?).map(Some)
+/// Whether a host behind ssh takes part.
+fn has_host(order: &Order<'_>) -> bool {
+    let mut ends = order.plan.sources.iter().chain([&order.plan.target]);
+    ends.any(|at| matches!(at, Location::Remote(_)))
+}
+
+/// Whether the target takes bytes in order, as a FIFO, a device and an open descriptor do.
+fn is_stream(target: &Location) -> bool {
+    let is_special = |path: &Path| path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir());
+    matches!(target, Location::Local(path) if descriptor_number(path).is_some() || is_special(path))
 }
 
 /// Reports the failures that no other connection has mended.

@@ -5,7 +5,7 @@ use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
 use hikyaku_job::Opened;
 use hikyaku_mover::{
-    Direction, Done, GONE_MAX, Job, Modes, Plan, Pool, Redial, ServerId, Session, Taking, fetch,
+    Direction, Done, Job, Modes, Plan, Pool, Redial, ServerId, Session, Taking, fetch,
 };
 use hikyaku_store::{Fetcher, Store};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
         fetch(&Job {
             pools: what.pools,
             redial: what.redial,
-            patience: GONE_MAX,
+            patience: order.parameters.client.patience,
             dress: what.modes.dress(),
             times: order.plan.stored.times,
             same: order.plan.stored.same,

@@ -12,7 +12,9 @@ use hikyaku_mover::{
     Choice, Claims, Hashes, Loss, Modes, Parameters, Streams, Together, Writing, Written,
 };
 use hikyaku_reach::dial::{Ending, Via};
-use hikyaku_reach::settings::{self, CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW};
+use hikyaku_reach::settings::{
+    self, CIPHER, POLICY, RATE, RETRY_FOR, UDP, UDP_PORTS, WINDOW,
+};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_session::least;
 use hikyaku_stores::{Fallback, HostOptions, Location, Opening, Storage, Times};
@@ -20,6 +22,7 @@ use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::DataSize;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Connections to a storage at most, if as many are used as bring more.
 pub(super) const CONNECTIONS_MAX: u32 = 64;
@@ -30,6 +33,8 @@ pub(super) struct Order<'a> {
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
     pub(super) parameters: Parameters,
+    /// The time in which a lost connection is made again, if the user has set one.
+    pub(super) retry_for: Option<Duration>,
     /// Where the files go.
     pub(super) direction: Direction,
     /// What may carry connections to daemons.
@@ -47,7 +52,9 @@ impl<'a> Order<'a> {
     pub(super) fn new(plan: &'a CopyPlan, scope: &'a Scope) -> Result<Self> {
         let (settings, hosts, ways) = (settings::of_user()?, hosts(plan), ways(plan)?);
         let mut parameters = plan.transport.daemons;
+        let retry_for = plan.transport.retry_for.or(least(&settings, &hosts, &RETRY_FOR)?);
         let client = &mut parameters.client;
+        client.patience = retry_for.map_or(client.patience, |time| time.min(client.patience));
         let typed = plan.transport.way.typed.rate;
         client.rate = client.rate.or(typed).or(least(&settings, &hosts, &RATE)?);
         client.window = client.window.or(least(&settings, &hosts, &WINDOW)?);
@@ -79,6 +86,7 @@ impl<'a> Order<'a> {
             plan,
             scope,
             parameters,
+            retry_for,
             direction,
             via,
             claims,

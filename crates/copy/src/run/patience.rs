@@ -1,11 +1,9 @@
 //! Going on by itself after an outage that no connection outlives: a network that is away for hours, a
 //! laptop that slept.
 
-use crate::outcome::is_blocked;
-use hikyaku_console::Kept;
-use hikyaku_net::ConnectError;
+use crate::outcome::exit_code;
+use hikyaku_console::{ExitCode, Kept};
 use hikyaku_pair::LostConnection;
-use hikyaku_reach::SshFailed;
 use hikyaku_units::{Retries, RetryPolicy};
 use std::time::{Duration, Instant};
 
@@ -79,9 +77,7 @@ impl Patience {
         progress: Progress,
     ) -> Option<Duration> {
         let is_lost = error.chain().any(|link| link.is::<LostConnection>());
-        let is_away = error
-            .chain()
-            .any(|link| link.is::<SshFailed>() || link.is::<ConnectError>() || is_blocked(link));
+        let is_away = ExitCode::of(error, &[exit_code]) == ExitCode::MayPass;
         if is_lost && (self.lost.is_none() || progress == Progress::Some) {
             self.lost = Some(now);
             self.retries.reset();
@@ -97,6 +93,7 @@ impl Patience {
 mod tests {
     use super::*;
     use anyhow::anyhow;
+    use hikyaku_reach::SshFailed;
 
     const HOUR: Duration = Duration::from_secs(3600);
     const LONGEST_WAIT: Duration = Duration::from_secs(60);

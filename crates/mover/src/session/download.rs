@@ -2,7 +2,7 @@
 
 use super::landed::{Landed, Listed};
 use super::led::behind_link;
-use super::{Destination, Done, Failed, GONE_MAX, Modes, Session, SessionError, Streams, Together};
+use super::{Destination, Done, Failed, Modes, Session, SessionError, Streams, Together};
 use crate::census::{Behind, Census, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
@@ -121,7 +121,7 @@ impl Session {
         let again = |server| self.again(server).map(fetcher);
         let fetched = fetch(&Job {
             redial: &again,
-            patience: GONE_MAX,
+            patience: self.parameters.client.patience,
             dress: download.modes.dress(),
             times: choice.times,
             same: choice.same,

@@ -1,7 +1,7 @@
 //! What a session begins with.
 
 use super::log::Log;
-use super::{HostError, Member, Session, SessionError};
+use super::{GONE_MAX, HostError, Member, Session, SessionError};
 use crate::kind::Kind;
 use hikyaku_console::Settings;
 use hikyaku_crypto::Fingerprint;
@@ -55,6 +55,8 @@ pub struct ClientParameters {
     /// The time between the beginnings of two servers: the second one begins so long after the first, the third one
     /// twice as long. Default: none.
     pub stagger: Duration,
+    /// How long files are waited for whose servers are all gone. Default: [`GONE_MAX`].
+    pub patience: Duration,
 }
 
 /// Parameters of each server.
@@ -82,6 +84,7 @@ impl ClientParameters {
         streams: 3,
         pause: Duration::ZERO,
         stagger: Duration::ZERO,
+        patience: GONE_MAX,
     };
 }
 

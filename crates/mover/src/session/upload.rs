@@ -1,6 +1,6 @@
 //! Uploads of a session.
 
-use super::{Done, GONE_MAX, Modes, Session, SessionError, Sources, Target, Together};
+use super::{Done, Modes, Session, SessionError, Sources, Target, Together};
 use crate::choice::Choice;
 use crate::kind::Kind;
 use crate::layout::{Renamed, Written};
@@ -95,7 +95,7 @@ impl Session {
             pass: what.choice.pass,
             dress: what.modes.dress(),
             parameters: self.parameters,
-            patience: GONE_MAX,
+            patience: self.parameters.client.patience,
             meter,
             stop: what.stop,
         })?;
