@@ -165,7 +165,6 @@ pub(crate) const NATIVE: &[Native] = &[
     native(
         "--timeout",
         &[
-            lacking(&["ls", "view", "status"], "a server that is silent is given up by itself", ""),
             lacking(&["guc"], "it has the name of globus-url-copy", "-st TIME"),
             lacking(&["perf"], "it has another name", "--stall TIME"),
             lacking(&["doctor"], "each check has its own", ""),

@@ -12,7 +12,9 @@ use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
 use hikyaku_reach::dial::{Address, Carrier, Servers};
 use hikyaku_reach::settings;
 use hikyaku_remote::{Client, RemoteError, Report};
-use hikyaku_session::{ANSWER_TIME, ConnectArgs, Connector, SetupError, at_once};
+use hikyaku_session::{
+    ANSWER_TIME, ClientConfig, ConnectArgs, Connector, SetupError, SilenceArgs, at_once,
+};
 use hikyaku_store::Space;
 use hikyaku_units::parse_duration;
 use serde::Serialize;
@@ -36,6 +38,8 @@ pub struct StatusArgs {
     watch: Option<Duration>,
     #[command(flatten)]
     connect: ConnectArgs,
+    #[command(flatten)]
+    silence: SilenceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -151,6 +155,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
         all.extend(servers.servers.into_iter().map(|address| (address, keys.clone())));
     }
     let config = args.connect.client(all.iter().map(|(address, _)| address))?;
+    let config = ClientConfig { silence: args.silence.timeout, ..config };
     let connector = Connector::new(config, all.len(), STORE).map_err(SetupError::explained)?;
     let servers = all.into_iter().map(|(address, keys)| Server { address, keys, reached: None });
     let mut servers: Vec<Server> = servers.collect();

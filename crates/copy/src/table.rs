@@ -150,7 +150,7 @@ const ROWS: &[Row] = &[
     row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N, N, N, N, N, N, Y, Y], ("", "leave it out")),
     row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y, Y, N, N, N, N, Y, Y], ("", "leave it out")),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, N, Y, Y], ("", "leave it out")),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, N, N, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("retry_for", "--retry-for"), Convenience, &[N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y, N, SERVERS, SERVERS, N, N, N, N, N, N, N, N, N, Y, Y],
         ("", "leave it out")),

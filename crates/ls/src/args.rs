@@ -5,7 +5,7 @@ use hikyaku_console::{DocumentArgs, Form};
 use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
-use hikyaku_session::ConnectArgs;
+use hikyaku_session::{ConnectArgs, SilenceArgs};
 use std::ffi::OsString;
 
 /// Options of `hikyaku ls`.
@@ -38,6 +38,8 @@ pub struct LsArgs {
     pub(crate) endpoint: Option<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
+    #[command(flatten)]
+    pub(crate) silence: SilenceArgs,
     /// Path of hikyaku on a host that is reached by ssh
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_path: Option<String>,
@@ -59,7 +61,11 @@ impl LsArgs {
         let connect = &self.connect;
         WayPlan {
             ssh: SshOptions { family: connect.family.family(), ..self.ssh.options() },
-            typed: Typed { remote_path: self.remote_path.clone(), ..Typed::default() },
+            typed: Typed {
+                remote_path: self.remote_path.clone(),
+                timeout: self.silence.timeout,
+                ..Typed::default()
+            },
             carriers: connect.carriers(),
             pipes: connect.pipes.unwrap_or_default(),
             asking: Asking::Never,

@@ -6,6 +6,7 @@ use crate::print::{Entries, Names, lines};
 use anyhow::{Error, Result};
 use hikyaku_console::{Document, ExitCode, Tone, causes, print, say, with_remedy};
 use hikyaku_reach::settings;
+use hikyaku_session::ClientConfig;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_stores::{
     HasAll, HostOptions, Location, LocationError, OpenError, Opening, code_of, open,
@@ -64,13 +65,16 @@ pub fn run(args: &LsArgs) -> Result<ExitCode> {
 
 /// Lists a location.
 fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<Gathered> {
+    let silence = args.silence.timeout;
     let client = match location {
-        Location::Servers(servers) => Some(args.connect.client(&servers.servers)?),
+        Location::Servers(servers) => {
+            Some(ClientConfig { silence, ..args.connect.client(&servers.servers)? })
+        }
         _ => None,
     };
     let hosts = HostOptions { way: args.way(), ..HostOptions::default() };
     let endpoint = args.endpoint.clone();
-    let opening = Opening { client, endpoint, hosts, ..Opening::default() };
+    let opening = Opening { client, endpoint, hosts, silence, ..Opening::default() };
     let opened = open(location, &opening).map_err(OpenError::explained)?;
     if opened.has_all == HasAll::No {
         codes.push(ExitCode::MayPass);

@@ -39,6 +39,8 @@ pub struct Dialler {
     via: Via,
     readers: Readers,
     silence: Duration,
+    /// For connections over TCP.
+    pipe_silence: Duration,
     pipes: Pipes,
     memory: Memory,
     family: Option<Family>,
@@ -128,9 +130,18 @@ impl Dialler {
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
         let window = (WINDOWS_BYTES / servers.max(1) as u64).max(WINDOW_BYTES_MIN);
         let (window, readers) = (DataSize::from_bytes(window), Readers::One);
-        let (silence, pipes) = (SILENCE, Pipes::Auto);
-        let family = None;
-        Ok(Self { endpoint, identity, window, via, readers, silence, pipes, memory, family })
+        Ok(Self {
+            endpoint,
+            identity,
+            window,
+            via,
+            readers,
+            silence: SILENCE,
+            pipe_silence: tcp::SILENCE,
+            pipes: Pipes::Auto,
+            memory,
+            family: None,
+        })
     }
 
     /// The same with this number of TCP connections, where TCP carries a connection. Default: [`Pipes::Auto`].
@@ -141,6 +152,11 @@ impl Dialler {
     /// Uses addresses of this family only. Default: both.
     pub fn with_family(self, family: Option<Family>) -> Self {
         Self { family, ..self }
+    }
+
+    /// Sets the time after which a silent daemon counts as lost. Default: 10 s.
+    pub fn with_silence(self, silence: Duration) -> Self {
+        Self { silence, pipe_silence: silence, ..self }
     }
 
     /// The same for streams that many programs read, as those of carried flows. A daemon that is not heard for `silence`
@@ -269,7 +285,7 @@ impl Dialler {
             patience,
             config,
             pipes: self.pipes,
-            silence: tcp::SILENCE,
+            silence: self.pipe_silence,
             fate: Fate::default(),
         }
     }

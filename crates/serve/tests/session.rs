@@ -109,6 +109,7 @@ fn setup(scratch: &Scratch, servers: &[SocketAddr]) -> Setup {
             family: None,
             window: None,
             rate: None,
+            silence: None,
         },
         parameters: Parameters::default(),
         log_dir: None,

@@ -5,11 +5,12 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Key, Mistake, Settings};
 use hikyaku_reach::dial::{Address, Via};
-use hikyaku_reach::options::pipes;
+use hikyaku_reach::options::{pipes, silence};
 use hikyaku_reach::settings::{self, RATE, UDP, WINDOW};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, FamilyArgs};
 use hikyaku_units::{Rate, parse_limit};
+use std::time::Duration;
 
 /// Options that choose the carrier of connections to daemons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -29,6 +30,14 @@ pub struct ConnectArgs {
     /// The address family.
     #[command(flatten)]
     pub family: FamilyArgs,
+}
+
+/// The option for the longest silence of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct SilenceArgs {
+    /// Give up a server after this time of silence (10s)
+    #[arg(long, value_name = "TIME", value_parser = silence)]
+    pub timeout: Option<Duration>,
 }
 
 /// The carrier of a connection to a daemon.

@@ -8,6 +8,7 @@ use hikyaku_reach::Family;
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_units::{DataSize, Rate};
+use std::time::Duration;
 
 /// The key of a client, the servers that it knows, and the carriers that it may use.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct ClientConfig {
     pub window: Option<DataSize>,
     /// The payload that all connections together send in a second at most, and receive. Default: no limit.
     pub rate: Option<Rate>,
+    /// The time after which a silent server counts as lost. Default: 10 s.
+    pub silence: Option<Duration>,
 }
 
 /// Why this machine cannot connect to any server.
@@ -62,6 +65,7 @@ impl ClientConfig {
             family: None,
             window: None,
             rate: None,
+            silence: None,
         })
     }
 

@@ -23,6 +23,7 @@ pub struct Connector {
     own_key: String,
     service: Offered<'static>,
     via: Via,
+    silence: Option<Duration>,
     /// The rate limits of all connections together: of sent and of received bytes.
     paces: Option<[Arc<Pace>; 2]>,
 }
@@ -39,14 +40,18 @@ impl Connector {
         service: Offered<'static>,
     ) -> Result<Self, SetupError> {
         let own_key = config.own_key();
-        let ClientConfig { identity, known, memory, via, pipes, family, window, rate } = config;
+        let ClientConfig { identity, known, memory, via, pipes, family, window, rate, silence } =
+            config;
         let mut dialler = Dialler::new(identity, servers, memory, via)?;
         dialler = dialler.with_pipes(pipes).with_family(family);
         if let Some(window) = window {
             dialler = dialler.with_window(window);
         }
+        if let Some(silence) = silence {
+            dialler = dialler.with_silence(silence);
+        }
         let paces = rate.map(|rate| [(); 2].map(|()| Arc::new(Pace::new(rate))));
-        Ok(Self { dialler, known, own_key, service, via, paces })
+        Ok(Self { dialler, known, own_key, service, via, silence, paces })
     }
 
     /// Prepares for streams that many programs read, as those of carried flows. A daemon that sends nothing for `silence`
@@ -65,8 +70,8 @@ impl Connector {
         &self.own_key
     }
 
-    /// Connects to a daemon and requests the service, each within `time`. The daemon has one of these keys; without any, the
-    /// key that it had at its first use.
+    /// Connects to a daemon and requests the service, each within `time`, or within the longest silence of the configuration.
+    /// The daemon has one of these keys; without any, the key that it had at its first use.
     ///
     /// # Errors
     ///
@@ -77,6 +82,7 @@ impl Connector {
         keys: &[Fingerprint],
         time: Duration,
     ) -> Result<Dialled, DialError> {
+        let time = self.silence.map_or(time, |silence| silence.min(time));
         let dialled = self.dialler.dial(address, trust(keys, &self.known), &self.service, time)?;
         // The daemon does not receive the rate limit, so this end also limits the bytes that it receives.
         if let Some([sent, received]) = &self.paces {

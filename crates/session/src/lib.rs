@@ -10,7 +10,7 @@ mod config;
 mod connector;
 mod notes;
 
-pub use args::{By, ConnectArgs, least};
+pub use args::{By, ConnectArgs, SilenceArgs, least};
 pub use config::{ClientConfig, SetupError};
 pub use connector::{ANSWER_TIME, Connector, at_once};
 pub use notes::{announce, announce_key};

@@ -19,7 +19,6 @@ use crate::location::{FtpPath, GfarmPath, Location, S3Path};
 use crate::union::Union;
 use ftp::FtpServer;
 use hikyaku_fs::Shown;
-use hikyaku_http::Stop;
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_session::ClientConfig;
 use hikyaku_store::{ErrorKind, Root, StorePath};
@@ -32,6 +31,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How locations are opened.
 #[derive(Clone)]
@@ -44,6 +44,8 @@ pub struct Opening {
     pub hosts: HostOptions,
     /// Requests that may be under way to a bucket at once, 1 to 256. Default: [`Opening::CONNECTIONS`].
     pub connections: u32,
+    /// How long a server of FTP or of the web may be silent. Default: 60 s and 30 s.
+    pub silence: Option<Duration>,
     /// The folder in which unfinished files are noted, so that a later process removes those of a killed one. Default: none.
     pub recorded: Option<PathBuf>,
     /// Whether a name without a slash may be a directory of a bucket that has an object of the name. Default: it is the object.
@@ -75,6 +77,7 @@ impl Default for Opening {
             endpoint: None,
             hosts: HostOptions::default(),
             connections: Self::CONNECTIONS,
+            silence: None,
             recorded: None,
             depth: Depth::File,
             times: Times::Written,
@@ -94,7 +97,7 @@ enum Connected {
     Bucket(s3::Bucket),
     Ftp(FtpServer),
     Host(host::Session),
-    Web(Stop),
+    Web(web::Web),
 }
 
 /// A location that is open.
@@ -170,7 +173,7 @@ impl Storage {
             Location::S3(at) => Connected::Bucket(s3::Bucket::connect(at, opening)?),
             Location::Ftp(at) => Connected::Ftp(FtpServer::connect(at, opening)?),
             Location::Remote(at) => Connected::Host(host::connect(&at.login, &opening.hosts)?),
-            Location::Web(_) => Connected::Web(Stop::default()),
+            Location::Web(_) => Connected::Web(web::Web::new(opening)),
         }))
     }
 
@@ -200,8 +203,8 @@ impl Storage {
                 let place = session.path_of(&holder, at)?;
                 Ok(one(holder, place))
             }
-            (Connected::Web(stop), Location::Web(url)) => {
-                let (holder, path) = web::open(url, stop)?;
+            (Connected::Web(web), Location::Web(url)) => {
+                let (holder, path) = web.open(url)?;
                 Ok(one(holder, (path, Ending::Name)))
             }
             _ => Err(OpenError::Elsewhere(location.to_string())),
@@ -266,7 +269,7 @@ impl Storage {
             Connected::Bucket(bucket) => bucket.stop(),
             Connected::Ftp(server) => server.stop(),
             Connected::Host(session) => session.stop(),
-            Connected::Web(stop) => stop.set(),
+            Connected::Web(web) => web.stop(),
         }
     }
 }

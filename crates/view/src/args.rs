@@ -4,7 +4,7 @@ use crate::frames::Fidelity;
 use clap::{Args, ValueEnum};
 use hikyaku_console::DocumentArgs;
 use hikyaku_image_source::{Levels, RawShape, Region};
-use hikyaku_session::ConnectArgs;
+use hikyaku_session::{ConnectArgs, SilenceArgs};
 use hikyaku_units::DataSize;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -59,6 +59,8 @@ pub struct ViewArgs {
     pub(crate) form: DocumentArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
+    #[command(flatten)]
+    pub(crate) silence: SilenceArgs,
 }
 
 /// Handling of frames that arrive too late.

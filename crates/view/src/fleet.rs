@@ -6,7 +6,7 @@ use hikyaku_image_source::Picking;
 use hikyaku_reach::daemon::{IMAGES, PICKS, STORE};
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_remote::Client;
-use hikyaku_session::{ANSWER_TIME, ConnectArgs, Connector, SetupError};
+use hikyaku_session::{ANSWER_TIME, ClientConfig, ConnectArgs, Connector, SetupError, SilenceArgs};
 use hikyaku_units::RetryPolicy;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -47,8 +47,12 @@ pub(crate) struct Phone {
 
 impl Phone {
     /// A client of these servers, as the user wants to connect.
-    pub(crate) fn new(connect: &ConnectArgs, servers: &Servers) -> Result<Self> {
-        let config = connect.client(&servers.servers)?;
+    pub(crate) fn new(
+        (connect, silence): (&ConnectArgs, SilenceArgs),
+        servers: &Servers,
+    ) -> Result<Self> {
+        let silence = silence.timeout;
+        let config = ClientConfig { silence, ..connect.client(&servers.servers)? };
         let connector = Connector::new(config, servers.servers.len(), STORE);
         Ok(Self { connector: connector.map_err(SetupError::explained)? })
     }

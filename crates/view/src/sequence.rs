@@ -72,7 +72,7 @@ pub(crate) fn find(args: &ViewArgs) -> Result<Found> {
                     return Err(misuse(text, "a command for each set"));
                 }
                 if found.far.is_none() {
-                    let phone = Phone::new(&args.connect, &servers)?;
+                    let phone = Phone::new((&args.connect, args.silence), &servers)?;
                     let reached = phone.connect(&servers)?;
                     found.far = Some(Far { phone, servers: reached });
                 }

@@ -13,7 +13,7 @@ use hikyaku_mover::{
 };
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{
-    self, CIPHER, POLICY, RATE, RETRY_FOR, UDP, UDP_PORTS, WINDOW,
+    self, CIPHER, POLICY, RATE, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS, WINDOW,
 };
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_session::least;
@@ -35,6 +35,8 @@ pub(super) struct Order<'a> {
     pub(super) parameters: Parameters,
     /// The time in which a lost connection is made again, if the user has set one.
     pub(super) retry_for: Option<Duration>,
+    /// The longest silence of a connection, if the user has set one.
+    pub(super) silence: Option<Duration>,
     /// Where the files go.
     pub(super) direction: Direction,
     /// What may carry connections to daemons.
@@ -53,6 +55,7 @@ impl<'a> Order<'a> {
         let (settings, hosts, ways) = (settings::of_user()?, hosts(plan), ways(plan)?);
         let mut parameters = plan.transport.daemons;
         let retry_for = plan.transport.retry_for.or(least(&settings, &hosts, &RETRY_FOR)?);
+        let silence = plan.transport.way.typed.timeout.or(least(&settings, &hosts, &TIMEOUT)?);
         let client = &mut parameters.client;
         client.patience = retry_for.map_or(client.patience, |time| time.min(client.patience));
         let typed = plan.transport.way.typed.rate;
@@ -87,6 +90,7 @@ impl<'a> Order<'a> {
             scope,
             parameters,
             retry_for,
+            silence,
             direction,
             via,
             claims,
@@ -143,6 +147,7 @@ impl<'a> Order<'a> {
                 fallback: Some(by_sftp(plan)),
             },
             connections: self.requests(CONNECTIONS_MAX),
+            silence: self.silence,
             recorded: None,
             depth: rules.depth,
             times: if rules.preserve.modes() { Times::Noted } else { Times::Written },

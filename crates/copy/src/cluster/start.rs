@@ -47,6 +47,7 @@ fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
     let (plan, via) = (order.plan, order.via);
     (setup.client.via, setup.client.pipes) = (via, plan.transport.way.pipes);
     setup.client.family = plan.transport.way.ssh.family;
+    setup.client.silence = order.silence;
     setup.parameters = order.parameters;
     let own_key = setup.client.own_key();
     let count = setup.servers.len();

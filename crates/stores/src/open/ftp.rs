@@ -24,6 +24,7 @@ impl FtpServer {
     pub(super) fn connect(at: &FtpPath, opening: &Opening) -> Result<Self, OpenError> {
         let stop: Arc<AtomicBool> = Arc::default();
         let mut settings = Settings { stop: stop.clone(), ..Settings::default() };
+        settings.patience = opening.silence.unwrap_or(settings.patience);
         if at.scheme() == FtpScheme::GsiFtp {
             settings.credentials = Some(Credentials::of_user()?);
             settings.guard = Some(Guard::new(Privacy::Clear)?);

@@ -1,6 +1,6 @@
 //! Files of web servers.
 
-use super::{Holder, OpenError};
+use super::{Holder, OpenError, Opening};
 use hikyaku_http::{Client, Proxies, Settings, Stop, Url};
 use hikyaku_store::{Root, StorePath};
 use hikyaku_store_http::{Conduct, HttpStore};
@@ -17,19 +17,36 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Time without a byte after which a request fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The store of the directory of a URL, and the path of its file. Proxies are those of the environment.
-pub(super) fn open(url: &Url, stop: &Stop) -> Result<(Holder, StorePath), OpenError> {
-    let failed = |error| OpenError::Web { location: url.to_string(), error: Box::new(error) };
-    let settings = Settings {
-        user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
-        proxies: Proxies::of_environment(),
-        connect_within: CONNECT_TIME,
-        patience: PATIENCE,
-        ..Settings::default()
-    };
-    let client = Client::new(settings).map_err(|fault| failed(fault.into()))?;
-    let retry = RetryPolicy::of_web(RETRY_WAIT);
-    let conduct = Conduct { retries: RETRIES, retry, stop: stop.clone() };
-    let (store, path) = HttpStore::open(client, url.clone(), conduct).map_err(failed)?;
-    Ok((Holder::new(url.dir().to_string(), Arc::new(store), Root::OfAll), path))
+/// How files of web servers are read.
+#[derive(Clone)]
+pub(super) struct Web {
+    stop: Stop,
+    silence: Duration,
+}
+
+impl Web {
+    pub(super) fn new(opening: &Opening) -> Self {
+        Self { stop: Stop::default(), silence: opening.silence.unwrap_or(PATIENCE) }
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.set();
+    }
+
+    /// The store of the directory of a URL, and the path of its file. Proxies are those of the environment.
+    pub(super) fn open(&self, url: &Url) -> Result<(Holder, StorePath), OpenError> {
+        let failed = |error| OpenError::Web { location: url.to_string(), error: Box::new(error) };
+        let settings = Settings {
+            user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
+            proxies: Proxies::of_environment(),
+            connect_within: CONNECT_TIME,
+            patience: self.silence,
+            ..Settings::default()
+        };
+        let client = Client::new(settings).map_err(|fault| failed(fault.into()))?;
+        let retry = RetryPolicy::of_web(RETRY_WAIT);
+        let conduct = Conduct { retries: RETRIES, retry, stop: self.stop.clone() };
+        let (store, path) = HttpStore::open(client, url.clone(), conduct).map_err(failed)?;
+        Ok((Holder::new(url.dir().to_string(), Arc::new(store), Root::OfAll), path))
+    }
 }

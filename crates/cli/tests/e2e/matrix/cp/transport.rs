@@ -5,6 +5,7 @@ use super::{Rig, filled, made, words};
 use crate::matrix::Ends;
 use hikyaku_console::Way;
 use std::fs;
+use std::net::{TcpListener, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// Options of ssh, and whether a machine with an IPv4 address is reached with them.
@@ -29,6 +30,27 @@ fn a_machine_is_reached_as_ssh_is_told_or_not_at_all() {
             assert_eq!(output.status.success(), is_reached, "{way:?} {options:?}: {said}");
             assert_eq!(!made(&rig).is_empty(), is_reached, "{way:?} {options:?}: {said}");
         }
+    }
+}
+
+#[test]
+fn a_server_that_is_silent_is_given_up_after_the_time_of_its_user() {
+    let rig = Rig::new("matrix-silent");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let source = format!("ftp://{}/file", silent.local_addr().unwrap());
+    let mut command = rig.client.command(&["cp", "--timeout", "5s", &source, "target"]);
+    let output = command.current_dir(rig.at("")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("nothing has come from the server for 5 s"), "{said}");
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let daemon = format!("hikyaku://{}/", silent.local_addr().unwrap());
+    for verb in [&["status"][..], &["ls"], &["view"]] {
+        let options = [verb, &["--via", "udp", "--timeout", "5s", &daemon]].concat();
+        let output = rig.client.run(&options);
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{verb:?}: {said}");
+        assert!(said.contains("within 5 s"), "{verb:?}: {said}");
     }
 }
 
