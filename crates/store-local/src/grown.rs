@@ -28,7 +28,7 @@ impl Grown {
         let file = match (doing.or(dir.meta(&name))?, growing) {
             (None, Growing::Anew) => {
                 let file = doing.or(dir.create(&name))?;
-                let mode = make.mode.unwrap_or(store.new_mode());
+                let mode = make.mode.unwrap_or_else(|| store.new_mode());
                 doing.or(Meta::set_mode(&file, mode)).map(|()| file)?
             }
             _ => doing.or(dir.write(&name.into()))?,

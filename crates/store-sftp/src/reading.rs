@@ -59,7 +59,7 @@ impl Block {
 
     /// Requests of this many bytes that are under way at once.
     pub(crate) fn window(&self, bytes: usize) -> usize {
-        self.flow.map_or((WINDOW_BYTES / bytes).max(2), |flow| flow.requests)
+        self.flow.map_or_else(|| (WINDOW_BYTES / bytes).max(2), |flow| flow.requests)
     }
 
     /// The ranges of files that are read at once, and the bytes of a window, if the flow is given.
