@@ -1,30 +1,23 @@
-//! Files of a tree that a server has completely, recorded for a later attempt of the same command.
+//! Files of a tree that a server has completely, recorded in the journal of the copy for a later attempt of the same command.
 //!
-//! A text file in the user's state folder beside the journals of single files. Each line is a hash of a source, its version,
-//! and the size and time of the file that was made of it. So neither a source nor a file that was changed since has a line. It is removed when the whole tree is complete.
+//! A record has the version of a source, and the size and time of the file that was made of it. So a source that was changed
+//! since is copied again, and so is one whose file was changed. The journal is removed when the whole tree is complete.
 //!
 //! What a server says of a file is asked of many files at once, when they are complete: the last few of a command that is
-//! killed have no line.
+//! killed are not recorded.
 
 use crate::session::Session;
 use crate::several::Up;
-use anyhow::{Context, Result};
-use hikyaku_console::{At, Folder};
+use anyhow::Result;
 use hikyaku_gridftp::{Facts, Kind};
-use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use hikyaku_job::{Base, JournalFile, Opened, Place, Remembered};
+use hikyaku_transfer::{Done, Reached, Record, Remains, Version};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What an earlier attempt has completed, and where more is recorded.
-#[derive(Debug)]
 pub(crate) struct Finished {
-    path: PathBuf,
-    earlier: HashSet<String>,
-    /// Opened when the first file is complete.
-    file: Mutex<Option<File>>,
+    opened: Opened,
     noted: Mutex<Noted>,
 }
 
@@ -34,14 +27,16 @@ struct Noted {
     /// When the first of them came.
     since: Option<Instant>,
     files: Vec<Stored>,
+    /// The number of those that were recorded.
+    recorded: usize,
 }
 
 #[derive(Debug)]
 struct Stored {
     path: Vec<u8>,
     bytes: u64,
-    /// Source, its version, and target.
-    copy: String,
+    /// The version of the source.
+    version: Version,
 }
 
 /// Which files are recorded.
@@ -60,87 +55,95 @@ const WHILE: Duration = Duration::from_secs(5);
 
 impl Finished {
     /// Of a tree that is copied from `source` to `target`.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
     pub(crate) fn of(source: &str, target: &str) -> Result<Self> {
-        let folder = Folder::State.of_user()?.join("guc");
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let name = blake3::hash(format!("tree\0{source}\0{target}").as_bytes()).to_hex();
-        let path = folder.join(&name[..32]);
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            read => read.at(path.display())?,
-        };
-        let earlier = text.lines().map(str::to_owned).collect();
-        Ok(Self { path, earlier, file: Mutex::default(), noted: Mutex::default() })
+        let place = Place::of(source, Base::Address(target), None);
+        let opened = JournalFile::open_at_once(&place, source)?;
+        Ok(Self { opened, noted: Mutex::default() })
+    }
+
+    /// Whether files are recorded: no other process makes the same copy.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.opened.journal.is_open()
     }
 
     /// Whether an earlier attempt has completed this file, and neither it nor its source was changed since. The server has told
     /// this of it before it was to be copied.
     pub(crate) fn has_there(&self, up: &Up, before: &Facts) -> bool {
-        let known = line_there(&up.copy(), up.bytes, before);
-        known.is_some_and(|line| self.earlier.contains(&line))
+        let remains = self.opened.remains.get(below_root(&up.path));
+        let Some(Remains::Whole(done)) = remains else { return false };
+        done.version == version(up) && made(up.bytes, before) == Some(done.made)
     }
 
     /// Notes that the server has stored a file.
     pub(crate) fn note(&self, up: &Up) {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.since.get_or_insert_with(Instant::now);
-        noted.files.push(Stored { path: up.path.clone(), bytes: up.bytes, copy: up.copy() });
+        let (path, bytes, version) = (up.path.clone(), up.bytes, version(up));
+        noted.files.push(Stored { path, bytes, version });
     }
 
     /// Asks the server about files that were noted, and records them. One that it does not tell of is copied again.
-    ///
-    /// # Errors
-    /// The record cannot be written.
-    pub(crate) fn record_noted(&self, session: &mut Session<'_>, when: When) -> Result<()> {
+    pub(crate) fn record_noted(&self, session: &mut Session<'_>, when: When) {
         let files = {
             let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
             let is_long = noted.since.is_some_and(|since| since.elapsed() >= WHILE);
             if when == When::Due && noted.files.len() < ENOUGH && !is_long {
-                return Ok(());
+                return;
             }
-            std::mem::take(&mut *noted).files
+            noted.since = None;
+            std::mem::take(&mut noted.files)
         };
-        if files.is_empty() {
-            return Ok(());
-        }
         let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
         let told = session.try_look(&paths);
-        let lines = files
-            .iter()
-            .zip(told)
-            .filter_map(|(file, facts)| Some(line_there(&file.copy, file.bytes, &facts?)? + "\n"));
-        self.write(&lines.collect::<String>())
+        let done = files.into_iter().zip(told).filter_map(|(file, facts)| {
+            let Stored { path, bytes: size, version } = file;
+            let made = made(size, &facts?)?;
+            let (path, hash) = (below_root(&path).to_vec(), None);
+            // A server has stored what it has confirmed.
+            Some(Record::Done(Done { path, size, version, made, hash, reached: Reached::Disk }))
+        });
+        let done: Vec<_> = done.collect();
+        if self.opened.journal.append(&done) == Remembered::Yes {
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).recorded += done.len();
+        }
     }
 
-    fn write(&self, text: &str) -> Result<()> {
-        let mut open = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut write = || {
-            let mut file = match open.take() {
-                Some(file) => file,
-                None => OpenOptions::new().create(true).append(true).open(&self.path)?,
-            };
-            file.write_all(text.as_bytes())?;
-            *open = Some(file);
-            Ok::<(), std::io::Error>(())
-        };
-        write().at(self.path.display())
+    /// The command ends before the tree is complete. A journal of nothing is of no use.
+    pub(crate) fn end(&self) {
+        let recorded = self.noted.lock().unwrap_or_else(PoisonError::into_inner).recorded;
+        if recorded == 0 && self.opened.remains.is_empty() {
+            self.forget();
+        }
     }
 
     /// The whole tree is complete.
     pub(crate) fn forget(&self) {
-        // A record that stays does no harm: it is about these versions only.
-        let _ = fs::remove_file(&self.path);
+        self.opened.journal.remove();
     }
 }
 
-/// Of a file of a server; `None` if it is none of this size, or the server tells no time.
-// fuzz: none, what `ftp_replies` has read is compared
-fn line_there(copy: &str, bytes: u64, facts: &Facts) -> Option<String> {
-    let is_whole = facts.kind == Kind::File && facts.size == Some(bytes);
-    let modified = facts.modified.as_ref().filter(|_| is_whole)?;
-    Some(hashed(&format!("{copy}\0{bytes} {modified}")))
+/// The version of a source, which its name and its target are parts of.
+fn version(up: &Up) -> Version {
+    hashed(&up.copy())
 }
 
-fn hashed(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+/// The version of a file of a server; `None` if it is none of this size, or the server tells no time.
+// fuzz: none, what `ftp_replies` has read is compared
+fn made(bytes: u64, facts: &Facts) -> Option<Version> {
+    let is_whole = facts.kind == Kind::File && facts.size == Some(bytes);
+    let modified = facts.modified.as_ref().filter(|_| is_whole)?;
+    Some(hashed(&format!("{bytes} {modified}")))
+}
+
+fn hashed(text: &str) -> Version {
+    Version(*blake3::hash(text.as_bytes()).as_bytes())
+}
+
+/// A path as the journal has it.
+// fuzz: none, the user's own words
+fn below_root(path: &[u8]) -> &[u8] {
+    path.strip_prefix(b"/").unwrap_or(path)
 }

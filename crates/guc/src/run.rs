@@ -116,7 +116,8 @@ fn copy_pair(
     let sink = other.map(|server| Sink::new(server, session.settings()));
     let small = batch::Waiting::new(args.cc);
     let finished = finished(args, source, target)?.map(Arc::new);
-    let record = if finished.is_some() { Record::Kept } else { Record::None };
+    let is_recorded = finished.as_ref().is_some_and(|finished| finished.is_open());
+    let record = if is_recorded { Record::Kept } else { Record::None };
     let mut copy = Copy {
         args,
         session,
@@ -152,9 +153,9 @@ fn copy_pair(
     let done = done.map_err(|error| of_several(error, &show.counts(), copy.record));
     match (finished, &done) {
         (Some(finished), Ok(())) => finished.forget(),
-        // The error of the copy says more than one of the record.
         (Some(finished), Err(_)) => {
-            let _ = finished.record_noted(&mut copy.session, When::AtEnd);
+            finished.record_noted(&mut copy.session, When::AtEnd);
+            finished.end();
         }
         (None, _) => {}
     }

@@ -124,7 +124,8 @@ impl Up {
             .with_context(|| self.failure())?;
         session.show.count(|counts| counts.files += 1);
         self.note();
-        self.finished.as_ref().map_or(Ok(()), |all| all.record_noted(session, When::Due))
+        self.finished.iter().for_each(|all| all.record_noted(session, When::Due));
+        Ok(())
     }
 
     /// Notes that it is complete, if it is one of a tree.

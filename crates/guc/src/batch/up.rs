@@ -66,9 +66,8 @@ pub(super) fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error
             session.try_remove(&partials[number]);
         }
     }
-    let finished = files.first().and_then(|file| file.finished.clone());
-    let recorded = finished.map_or(Ok(()), |all| all.record_noted(session, When::Due));
-    let mut failures = fates.finish(session, files, |session, file| file.carry_out(session));
-    failures.extend(recorded.err());
-    failures
+    if let Some(finished) = files.first().and_then(|file| file.finished.clone()) {
+        finished.record_noted(session, When::Due);
+    }
+    fates.finish(session, files, |session, file| file.carry_out(session))
 }
