@@ -141,7 +141,8 @@ pub fn serve(services: &[Service], memory: DataSize) -> Result<Arrival, ServeErr
         }
     };
     let ports = start.ports.0..=start.ports.1;
-    let door = Door::open(&DoorConfig {
+    // Both are open before the near side hears where, because it may dial at once.
+    let (door, tcp) = by_tcp::open(&DoorConfig {
         ports: &ports,
         tuning: &start.tuning,
         service: &service,
@@ -150,8 +151,6 @@ pub fn serve(services: &[Service], memory: DataSize) -> Result<Arrival, ServeErr
     })?;
     let hello = Hello { addresses: ssh_address(SSH_SERVER), door: door.invitation().clone() };
     let near: Fingerprint = start.key.parse()?;
-    // The near side may dial as soon as it has heard where.
-    let tcp = by_tcp::bind(&door, &start.tuning, &service);
     say(hello.line())?;
     // Another port than one of those is no near side's of ours.
     let dialled = start.door.filter(|near| ports.contains(&near.port));

@@ -2,10 +2,8 @@
 
 use super::PATIENCE;
 use crate::carrier::{Connection, Stream};
-use crate::meet::Door;
-use crate::service::Service;
+use crate::meet::{Door, DoorConfig, DoorError};
 use crate::tcp::{Admitted, HandshakeLimits, Handshakes, TcpDoor};
-use crate::tuning::Tuning;
 use hikyaku_crypto::{Fingerprint, ServerCredentials};
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_net::code;
@@ -22,13 +20,33 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long the thread waits for the next that comes.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The port, for the far side to open before it says where it listens. `None` where it is taken for TCP.
-pub(super) fn bind(door: &Door, tuning: &Tuning, service: &Service) -> Option<TcpDoor> {
+/// How many ports are tried of which another program has the TCP port. The default range is part of that from which Linux takes
+/// the ports of outgoing connections.
+const PORTS_MAX: usize = 8;
+
+/// Opens a port for UDP and the one with the same number for TCP. If only ports are found that are taken for TCP, near sides come
+/// over UDP alone.
+pub(super) fn open(config: &DoorConfig<'_>) -> Result<(Door, Option<TcpDoor>), DoorError> {
+    // Each of these keeps its port from being chosen again.
+    let mut taken = Vec::new();
+    loop {
+        match Door::open(config) {
+            Ok(door) => match bind(&door, config) {
+                Ok(tcp) => return Ok((door, Some(tcp))),
+                Err(_) if taken.len() + 1 < PORTS_MAX => taken.push(door),
+                Err(_) => return Ok((door, None)),
+            },
+            Err(error) => return taken.pop().map(|door| (door, None)).ok_or(error),
+        }
+    }
+}
+
+fn bind(door: &Door, config: &DoorConfig<'_>) -> io::Result<TcpDoor> {
     let (port, credentials) = (door.invitation().port, ServerCredentials::mutual(door.identity()));
     let of_v6 = TcpDoor::bind((Ipv6Addr::UNSPECIFIED, port).into(), credentials.clone());
     // A machine without IPv6 has no socket for it.
     let bound = of_v6.or_else(|_| TcpDoor::bind((Ipv4Addr::UNSPECIFIED, port).into(), credentials));
-    Some(bound.ok()?.with_limits(tuning.of_pipes(service), tuning.silence()))
+    Ok(bound?.with_limits(config.tuning.of_pipes(config.service), config.tuning.silence()))
 }
 
 /// Lets clients in as long as the process lives. `come` is told of each connection of the holder of `key` on which it has
@@ -77,3 +95,6 @@ fn speaks(connection: &Connection, come: &impl Fn(Connection, Stream) -> bool) -
         Ok(Err(_)) | Err(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests;
