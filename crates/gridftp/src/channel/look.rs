@@ -132,10 +132,11 @@ impl Channel {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut add = |reply: &Reply| {
             bytes += reply.lines.iter().map(Vec::len).sum::<usize>() as u64;
-            match bytes > LISTING_BYTES_MAX {
-                true => Err(FtpError::Lie("sends a listing of more than 16 MiB")),
-                false => Ok(entries.extend(entries_of(reply).ok_or(UNREADABLE)?)),
+            if bytes > LISTING_BYTES_MAX {
+                return Err(FtpError::Lie("sends a listing of more than 16 MiB"));
             }
+            entries.extend(entries_of(reply).ok_or(UNREADABLE)?);
+            Ok(())
         };
         let reply = self.control.replies(&mut add)?;
         if !reply.is_done() {
