@@ -12,7 +12,8 @@ use hikyaku_transfer::{
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// Bytes at the end of what is there that are compared with the source, if its version may be that of two contents.
+/// Bytes at the end of what is there that are read again, and are compared with the source as well if its version may be that of
+/// two contents.
 const COMPARED_BYTES: u64 = 4 << 20;
 
 /// How sure it is that a source has the content that an earlier run fetched.
@@ -135,7 +136,8 @@ fn content((record, file): (&FileRecord, &File), versions: Versions) -> Option<C
 }
 
 /// The part of a file that is on the disk as it was fetched; `None` if nothing of the part can be used. Bytes that were
-/// written after the last sync are read again. If the file is older than its record, or other programs may have written to it,
+/// written after the last sync are read again, and the last ones before it: where a file was cut or damaged, it was most likely
+/// there. If the file is older than its record, or other programs may have written to it,
 /// all of it is read again.
 fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -> Option<Left> {
     let (draft, others) = target.take_up(&Token(part.record.partial.clone()))?;
@@ -143,7 +145,10 @@ fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -
     let modified = draft.modified().ok()?.map(|time| (time.secs, time.nanos));
     let is_older = part.stamp.zip(modified).is_some_and(|(stamp, modified)| modified < stamp);
     let nothing = Proven::nothing(part.proven.file());
-    let (mut proven, mut claimed) = (part.proven.clone(), part.claimed.clone());
+    let ((mut proven, last), mut claimed) = (split(&part.proven), part.claimed.clone());
+    for (index, hash) in last {
+        claimed.insert(index, hash);
+    }
     if is_older || others == Others::Possible {
         add(&mut claimed, &proven);
         proven = nothing.clone();
@@ -190,7 +195,7 @@ fn still_right(job: &Job<'_>, draft: &dyn Draft, claimed: &Proven) -> Proven {
     right
 }
 
-/// The segments that count, and the last segments, which are compared with the source.
+/// All segments but the last ones, and the last ones.
 fn split(proven: &Proven) -> (Proven, BTreeMap<SegmentIndex, SegmentHash>) {
     let all: Vec<_> = segments(proven).collect();
     let compared = all.len().saturating_sub((COMPARED_BYTES / SEGMENT) as usize);

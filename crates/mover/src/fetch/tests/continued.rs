@@ -8,7 +8,7 @@ use hikyaku_store::{
     Access, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
     Operation, Segment, Store, StorePath, Versions, Wanted, fetchers,
 };
-use hikyaku_transfer::{SEGMENT, Write};
+use hikyaku_transfer::{Remains, SEGMENT, Write};
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
@@ -269,6 +269,25 @@ fn bytes_that_are_not_there_any_more_are_fetched_again() {
     assert!(done.failed.is_empty(), "{done:?}");
     assert!(second >= LARGE as u64);
     assert!(get(&after.target, "large") == Some(random(7, LARGE)));
+}
+
+#[test]
+fn an_end_that_is_not_that_of_the_source_is_fetched_again() {
+    let scene = Scene::new("continued-damaged", Known::Strong);
+    scene.run(20 * SEGMENT);
+    let place = Place::of("memory", Base::Address("memory:"), None);
+    let opened: Opened = JournalFile::open_in(&scene.folder, &place, "memory").unwrap();
+    let Some(Remains::Part(part)) = opened.remains.get(&b"large"[..]) else {
+        panic!("{:?}", opened.remains)
+    };
+    let token = hikyaku_store::Token(part.record.partial.clone());
+    let draft = scene.target.take_up(&StorePath::new(b"large").unwrap(), &token).unwrap();
+    draft.write_at(20 * SEGMENT - 100, b"not these").unwrap();
+    draft.keep();
+    drop((draft, opened));
+    let (done, ..) = scene.run(u64::MAX);
+    assert!(done.failed.is_empty(), "{done:?}");
+    assert!(get(&scene.target, "large") == Some(random(7, LARGE)));
 }
 
 /// The state of both disks when the machine stopped.
