@@ -111,7 +111,7 @@ fn orders() -> Vec<Lie<Tell>> {
                 peer.order(&Order::Get { sources, options: Options::archive() });
             })
         }),
-        lie("order-of-patterns", Archive, With(0), |c| {
+        lie("order-of-patterns", Archive, With(2), |c| {
             ordered(c, |peer| {
                 let mut options = Options::archive();
                 options.exclude =

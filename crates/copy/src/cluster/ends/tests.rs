@@ -24,7 +24,9 @@ fn shape(plan: &CopyPlan) -> Vec<(&'static str, usize)> {
 
 #[test]
 fn any_storage_may_stand_on_either_side() {
-    use Way::{FromBucket, FromDaemons, FromFtp, FromGfarm, FromWeb, Host, ToBucket, ToDaemons};
+    use Way::{
+        FromBucket, FromDaemons, FromFtp, FromGfarm, FromHost, FromWeb, ToBucket, ToDaemons, ToHost,
+    };
     use Way::{ToFtp, ToGfarm, ToGridFtp};
     type Case<'a> = (&'a [&'a str], &'a str, &'a [(&'a str, usize)], &'a [Way]);
     let table: [Case<'_>; 16] = [
@@ -41,10 +43,10 @@ fn any_storage_may_stand_on_either_side() {
             &["h:a", "h:b", "i:a"],
             "hikyaku://h/d",
             &[("stored", 2), ("stored", 1)],
-            &[ToDaemons, Host],
+            &[ToDaemons, FromHost],
         ),
-        (&["gfarm:///a"], "h:a", &[("stored", 1)], &[FromGfarm, Host]),
-        (&["sftp://h/a"], "s3://b/", &[("stored", 1)], &[ToBucket, Host]),
+        (&["gfarm:///a"], "h:a", &[("stored", 1)], &[FromGfarm, ToHost]),
+        (&["sftp://h/a"], "s3://b/", &[("stored", 1)], &[ToBucket, FromHost]),
         (&["a", "b"], "hikyaku://h/d", &[("here", 2)], &[ToDaemons]),
         (&["hikyaku://h/a", "hikyaku://h/b"], "d", &[("daemons", 2)], &[FromDaemons]),
         (
