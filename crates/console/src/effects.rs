@@ -107,7 +107,8 @@ fn is_given(ids: &[&str], given: &[&str]) -> bool {
 impl Table {
     /// What the option of a row does on a way, beside the other options of the command.
     pub fn effect(&self, row: &Row, way: Way, given: &[&str]) -> Effect {
-        row.in_column(self.ways.iter().position(|known| *known == way), given)
+        let column = |way: Way| self.ways.iter().position(|known| *known == way);
+        row.in_column(column(way).or_else(|| column(way.of_either_direction())), given)
     }
 
     /// What goes this way, in a message.

@@ -73,10 +73,11 @@ const fn got_by_sftp(kind: Kind) -> Outcome {
     }
 }
 
-/// `sftp put`: OpenSSH's server opens the name, and cannot write to an offset of a FIFO.
+/// `sftp put`: what is no file at the server is left alone, and OpenSSH's server cannot write to an offset of a FIFO.
 const fn put_by_sftp(kind: Kind) -> Outcome {
     match kind {
         Kind::Fifo => Left(""),
+        Kind::Device => Left(SPECIAL),
         other => got_by_sftp(other),
     }
 }

@@ -50,6 +50,14 @@ pub enum Way {
 }
 
 impl Way {
+    /// The way of which a table has one column for both directions.
+    pub(super) const fn of_either_direction(self) -> Self {
+        match self {
+            Self::FromHost | Self::ToHost => Self::Host,
+            way => way,
+        }
+    }
+
     /// What it is called behind what the command does: "a copy" ...
     pub const fn name(self) -> &'static str {
         match self {
