@@ -45,6 +45,9 @@ pub(crate) enum Carrier {
 const WIDE_CHUNK: usize = 255 << 10;
 /// Requests of a file that are under way, as in OpenSSH's sftp: over ssh 2 MiB, the window of its channels.
 const REQUESTS: usize = 64;
+/// Under a limit of 16 Mbit/s a file comes in one range, so that its bytes are written as they come. The round trip between two
+/// ranges of 32 MiB is short beside the 16 s that each of them takes.
+const SLOW: Rate = Rate::from_bits_per_sec(16_000_000);
 /// Bytes that a message has beyond its data.
 const HEAD_BYTES: u64 = 1024;
 
@@ -70,7 +73,8 @@ impl Flow {
         let bytes = chunk.unwrap_or(fits).clamp(1, most);
         // A request more would wait for many answers, and nothing would be seen of those that come.
         let room = Client::requests_at_once(bytes);
-        let ranges = if requests.is_some() { Ranges::One } else { Ranges::Several };
+        let is_slow = limit.is_some_and(|limit| limit <= SLOW);
+        let ranges = if requests.is_some() || is_slow { Ranges::One } else { Ranges::Several };
         let requests = requests.unwrap_or(REQUESTS).clamp(1, room);
         let requests = hikyaku_store_sftp::Flow { bytes, requests, ranges };
         Ok(Self { requests, limit })
