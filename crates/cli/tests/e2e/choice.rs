@@ -347,7 +347,7 @@ fn a_setting_that_protects_something_and_has_no_effect_is_noted() {
     }
 }
 
-/// The kernel says that files of /proc have no bytes.
+/// Files of /proc have a reported size of 0.
 #[test]
 fn a_file_that_hides_its_size_is_copied_or_refused_and_never_empty() {
     let rig = Rig::new("sizeless");
@@ -359,7 +359,7 @@ fn a_file_that_hides_its_size_is_copied_or_refused_and_never_empty() {
         let original = if original.exists() { original } else { source.into() };
         assert_eq!(fs::read(rig.at("root/d").join(name)).unwrap(), fs::read(original).unwrap());
     }
-    // It has more than 256 KiB.
+    // A file of more than 256 KiB.
     let copied = rig.cp(&["/proc/kallsyms", &rig.served("d")]);
     assert_eq!(copied.status.code(), Some(6), "{}", said(&copied));
     assert!(said(&copied).contains("gives more bytes than its size"), "{}", said(&copied));

@@ -133,9 +133,9 @@ fn a_command_of_a_session_ends_at_once_and_the_session_goes_on() {
     let near = sshd.at("near");
     fs::create_dir(&near).unwrap();
     let config = sshd.at("ssh_config").display().to_string();
-    // The requests under way take two minutes.
+    // The whole file takes a minute, and its first segment of 1 MiB two seconds.
     let line = format!(
-        "stty cols 120; {PROGRAM} sftp -F {config} --remote-path {PROGRAM} -l 1m {}",
+        "stty cols 120; {PROGRAM} sftp -F {config} --remote-path {PROGRAM} -l 4m {}",
         sshd.far("")
     );
     let set = [("XDG_STATE_HOME", &*sshd.at("state").display().to_string())];
