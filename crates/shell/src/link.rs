@@ -23,6 +23,8 @@ pub struct Link {
     pub(crate) notes: Vec<String>,
     /// The most that all transfers together move in a second.
     pub(crate) limit: Option<Rate>,
+    /// The user's limit, whichever end keeps it.
+    pub(crate) rate: Option<Rate>,
     way: Way,
     host: Host,
 }
@@ -79,7 +81,7 @@ impl Link {
         let words = words.context("-D: not a command")?;
         let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
         let host = Host::of_command(&words.collect::<Vec<_>>(), scope)?;
-        Ok(Self { limit, ..Self::new(host, (Carrier::Wide, Way::Direct)) })
+        Ok(Self { limit, rate: limit, ..Self::new(host, (Carrier::Wide, Way::Direct)) })
     }
 
     /// Opens a session. `memory` is what this process may take; `scope` ends ssh while it logs in.
@@ -109,18 +111,18 @@ impl Link {
         let subsystem = opening.subsystem.as_deref();
         let plan = HostPlan { login: &opening.login, way: &way, by, subsystem };
         let host = Host::connect(plan, fallback)?;
-        let limit = way.tuning.rate.map(Rate::from_bits_per_sec);
+        let rate = way.tuning.rate.map(Rate::from_bits_per_sec);
         let (carried, limit) = match host.native() {
             // A far hikyaku keeps it together with this end. Two limits in a row would let less pass than either.
             Native::Used => ((Carrier::Wide, Way::Ssh), None),
-            Native::NoServer => ((Carrier::Ssh, Way::Ssh), limit),
-            Native::NotStarted(_) | Native::Unwanted => ((Carrier::Ssh, Way::Sftp), limit),
+            Native::NoServer => ((Carrier::Ssh, Way::Ssh), rate),
+            Native::NotStarted(_) | Native::Unwanted => ((Carrier::Ssh, Way::Sftp), rate),
         };
-        Ok(Self { notes, limit, ..Self::new(host, carried) })
+        Ok(Self { notes, limit, rate, ..Self::new(host, carried) })
     }
 
     fn new(host: Host, (carrier, way): (Carrier, Way)) -> Self {
         let client = host.client().clone();
-        Self { client, carrier, notes: Vec::new(), limit: None, way, host }
+        Self { client, carrier, notes: Vec::new(), limit: None, rate: None, way, host }
     }
 }

@@ -73,11 +73,18 @@ impl Flow {
         let bytes = chunk.unwrap_or(fits).clamp(1, most);
         // A request more would wait for many answers, and nothing would be seen of those that come.
         let room = Client::requests_at_once(bytes);
-        let is_slow = limit.is_some_and(|limit| limit <= SLOW);
-        let ranges = if requests.is_some() || is_slow { Ranges::One } else { Ranges::Several };
+        let ranges = if requests.is_some() { Ranges::One } else { Ranges::Several };
         let requests = requests.unwrap_or(REQUESTS).clamp(1, room);
         let requests = hikyaku_store_sftp::Flow { bytes, requests, ranges };
         Ok(Self { requests, limit })
+    }
+
+    /// What fits a connection that carries no more than `rate`.
+    pub(crate) fn at(mut self, rate: Option<Rate>) -> Self {
+        if rate.is_some_and(|rate| rate <= SLOW) {
+            self.requests.ranges = Ranges::One;
+        }
+        self
     }
 }
 
