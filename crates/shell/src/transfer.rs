@@ -45,8 +45,8 @@ pub(crate) enum Carrier {
 const WIDE_CHUNK: usize = 255 << 10;
 /// Requests of a file that are under way, as in OpenSSH's sftp: over ssh 2 MiB, the window of its channels.
 const REQUESTS: usize = 64;
-/// Under a limit of 16 Mbit/s a file comes in one range, so that its bytes are written as they come. The round trip between two
-/// ranges of 32 MiB is short beside the 16 s that each of them takes.
+/// The highest limit at which a file comes in one range, so that bytes are written in the order in which they arrive. A range of
+/// 32 MiB takes 16 s at this rate, and the round trip to the next range is short beside that.
 const SLOW: Rate = Rate::from_bits_per_sec(16_000_000);
 /// Bytes that a message has beyond its data.
 const HEAD_BYTES: u64 = 1024;
