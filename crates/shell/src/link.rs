@@ -23,7 +23,7 @@ pub struct Link {
     pub(crate) notes: Vec<String>,
     /// The most that all transfers together move in a second.
     pub(crate) limit: Option<Rate>,
-    /// The user's limit, whichever end keeps it.
+    /// The rate limit of the user. Either end may keep it.
     pub(crate) rate: Option<Rate>,
     way: Way,
     host: Host,

@@ -79,7 +79,7 @@ impl Flow {
         Ok(Self { requests, limit })
     }
 
-    /// What fits a connection that carries no more than `rate`.
+    /// Adjusts the requests to a connection with this rate limit.
     pub(crate) fn at(mut self, rate: Option<Rate>) -> Self {
         if rate.is_some_and(|rate| rate <= SLOW) {
             self.requests.ranges = Ranges::One;
