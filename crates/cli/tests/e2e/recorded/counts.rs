@@ -248,40 +248,53 @@ fn ftp_commands_do_not_grow() {
 /// Relays control channels to a server and records the commands.
 struct Relay {
     port: u16,
-    seen: Arc<Mutex<Vec<String>>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What passed the relay.
+#[derive(Default)]
+struct Seen {
+    commands: Vec<String>,
+    /// Control channels that their clients have not closed yet.
+    open: usize,
 }
 
 impl Relay {
     fn start(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (seen, server) = (Arc::<Mutex<Vec<_>>>::default(), server.to_owned());
+        let (seen, server) = (Arc::<Mutex<Seen>>::default(), server.to_owned());
         let recorded = Arc::clone(&seen);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let far = TcpStream::connect(&server).unwrap();
                 let (seen, answers) = (Arc::clone(&recorded), far.try_clone().unwrap());
                 let back = near.try_clone().unwrap();
+                seen.lock().unwrap().open += 1;
                 // An error means that the client has closed the connection.
                 thread::spawn(move || std::io::copy(&mut &answers, &mut &back));
-                thread::spawn(move || commands(&near, &far, &seen));
+                thread::spawn(move || {
+                    let _ = commands(&near, &far, &seen);
+                    seen.lock().unwrap().open -= 1;
+                });
             }
         });
         Self { port, seen }
     }
 
-    /// The commands since the last call.
+    /// The commands since the last call. The relay may read the last one after its client has ended.
     fn commands(&self) -> Vec<String> {
-        self.seen.lock().unwrap().drain(..).collect()
+        wait_until("all control channels are closed", || self.seen.lock().unwrap().open == 0);
+        std::mem::take(&mut self.seen.lock().unwrap().commands)
     }
 }
 
-fn commands(near: &TcpStream, far: &TcpStream, seen: &Mutex<Vec<String>>) -> std::io::Result<()> {
+fn commands(near: &TcpStream, far: &TcpStream, seen: &Mutex<Seen>) -> std::io::Result<()> {
     for line in BufReader::new(near).split(b'\n') {
         let mut line = line?;
         let text = String::from_utf8_lossy(&line).into_owned();
         let name = text.split_whitespace().next().unwrap_or_default().to_owned();
-        seen.lock().unwrap().push(name);
+        seen.lock().unwrap().commands.push(name);
         line.push(b'\n');
         let mut far = far;
         far.write_all(&line)?;
