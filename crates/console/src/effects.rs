@@ -10,7 +10,7 @@ mod way;
 
 pub use given::Given;
 pub use others::{Other, OtherArgs, Others, Role, Value, other};
-pub use way::Way;
+pub use way::{BY_SSH, Way};
 
 use crate::misuse;
 use anyhow::Result;
@@ -45,6 +45,17 @@ pub enum Effect {
     Refused,
 }
 
+/// What an option does on the ways of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effects {
+    /// What it says, on all of them.
+    All,
+    /// What it says where ssh logs in, and otherwise nothing.
+    Ssh,
+    /// One effect for each of [`Table::ways`].
+    Each(&'static [Effect]),
+}
+
 /// An option, and what it does on each way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
@@ -54,8 +65,8 @@ pub struct Row {
     pub flag: &'static str,
     /// How serious it is that it has no effect.
     pub class: Class,
-    /// What it does on each of [`Table::ways`].
-    pub effects: &'static [Effect],
+    /// What it does on each way.
+    pub effects: Effects,
     /// Why it is refused, or never has an effect; empty if the way says it.
     pub why: &'static str,
     /// What to do where it is refused.
@@ -70,7 +81,20 @@ pub const fn row(
     effects: &'static [Effect],
     (why, instead): (&'static str, &'static str),
 ) -> Row {
-    Row { id, flag, class, effects, why, instead }
+    Row { id, flag, class, effects: Effects::Each(effects), why, instead }
+}
+
+/// Without an effect an option says nothing more, and can be left out.
+pub const LEAVE: (&str, &str) = ("", "leave it out");
+
+/// A row of an option that is honoured on every way.
+pub const fn all(names: (&'static str, &'static str), class: Class) -> Row {
+    Row { effects: Effects::All, ..row(names, class, &[], LEAVE) }
+}
+
+/// A row of an option about ssh.
+pub const fn ssh(names: (&'static str, &'static str), class: Class) -> Row {
+    Row { effects: Effects::Ssh, ..row(names, class, &[], ("", "leave it out: ssh is not used")) }
 }
 
 /// The options of a command.
@@ -88,27 +112,22 @@ pub struct Table {
     pub apart: &'static [&'static str],
 }
 
-impl Row {
-    fn in_column(&self, column: Option<usize>, given: &[&str]) -> Effect {
-        let decided = |is_honoured| if is_honoured { Effect::Honoured } else { Effect::Nothing };
-        match column.and_then(|column| self.effects.get(column)) {
-            Some(Effect::HonouredWith(others)) => decided(is_given(others, given)),
-            Some(Effect::HonouredUnless(others)) => decided(!is_given(others, given)),
-            Some(effect) => *effect,
-            None => Effect::Nothing,
-        }
-    }
-}
-
-fn is_given(ids: &[&str], given: &[&str]) -> bool {
-    ids.iter().any(|id| given.contains(id))
-}
-
 impl Table {
     /// What the option of a row does on a way, beside the other options of the command.
     pub fn effect(&self, row: &Row, way: Way, given: &[&str]) -> Effect {
-        let column = |way: Way| self.ways.iter().position(|known| *known == way);
-        row.in_column(column(way).or_else(|| column(way.of_either_direction())), given)
+        let is_given = |ids: &[&str]| ids.iter().any(|id| given.contains(id));
+        let decided = |is_honoured| if is_honoured { Effect::Honoured } else { Effect::Nothing };
+        let column = self.ways.iter().position(|known| *known == way);
+        let effect = column.and_then(|column| match row.effects {
+            Effects::All => Some(Effect::Honoured),
+            Effects::Ssh => Some(way.of_ssh()),
+            Effects::Each(effects) => effects.get(column).copied(),
+        });
+        match effect.unwrap_or(Effect::Nothing) {
+            Effect::HonouredWith(others) => decided(is_given(others)),
+            Effect::HonouredUnless(others) => decided(!is_given(others)),
+            effect => effect,
+        }
     }
 
     /// What goes this way, in a message.
@@ -192,8 +211,11 @@ impl Table {
             if !is_its {
                 lacks.push(format!("{} is not typed as {}", row.id, row.flag));
             }
-            if row.effects.len() != self.ways.len() {
-                lacks.push(format!("{} has {} cells", row.flag, row.effects.len()));
+            match row.effects {
+                Effects::Each(effects) if effects.len() != self.ways.len() => {
+                    lacks.push(format!("{} has {} cells", row.flag, effects.len()));
+                }
+                _ => {}
             }
             lacks.extend(self.silent(row));
         }

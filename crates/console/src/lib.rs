@@ -21,7 +21,8 @@ mod settings;
 
 pub use columns::{mode_text, scaled, time_text};
 pub use effects::{
-    Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, other, row,
+    BY_SSH, Class, Effect, Effects, Given, LEAVE, Other, OtherArgs, Others, Role, Row, Table,
+    Value, Way, all, other, row, ssh,
 };
 pub use exit_code::{CodeOf, Exit, ExitCode, ScpCode, leave, misuse, refuse_without_ssh};
 pub use failure::{At, Failure, causes, causes_of, headline, no_listener, one_line, with_remedy};

@@ -4,7 +4,7 @@ use crate::other_args::GlobusUrlCopy;
 use crate::url::Place;
 use hikyaku_console::Class::{Convenience, Protects};
 use hikyaku_console::Effect::{Honoured as Y, Nothing as N};
-use hikyaku_console::{Others, Row, Table, Way, row};
+use hikyaku_console::{Others, Row, Table, Way, all, row};
 use hikyaku_gridftp::{Login, Server};
 
 /// The options of `hikyaku guc`.
@@ -49,7 +49,6 @@ pub(crate) fn way_from(server: &Server) -> Way {
     }
 }
 
-const LEAVE: (&str, &str) = ("", "leave it out");
 const BLOCKS: (&str, &str) =
     ("the server that sends chooses the size of its blocks", "leave it out");
 const CERTIFICATE: (&str, &str) = ("", "gsiftp:// for every server, where a certificate logs in");
@@ -57,37 +56,37 @@ const CERTIFICATE: (&str, &str) = ("", "gsiftp:// for every server, where a cert
 /// The options in the order of the help. The columns: from, to and between ftp://, from, to and between gsiftp://.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row(("parallel", "-p"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("noapt", "-noapt"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("apt_n0", "-apt-n0"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("apt_alpha", "-apt-alpha"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("apt_delta", "-apt-delta"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("max_connections", "--max-connections"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("tcp_bs", "-tcp-bs"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
+    all(("parallel", "-p"), Convenience),
+    all(("noapt", "-noapt"), Convenience),
+    all(("apt_n0", "-apt-n0"), Convenience),
+    all(("apt_alpha", "-apt-alpha"), Convenience),
+    all(("apt_delta", "-apt-delta"), Convenience),
+    all(("max_connections", "--max-connections"), Protects),
+    all(("tcp_bs", "-tcp-bs"), Convenience),
     row(("bs", "-bs"), Convenience, &[N, Y, N, N, Y, N], BLOCKS),
-    row(("off", "-off"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("len", "-len"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("cc", "-cc"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("pp", "-pp"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("recurse", "-r"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("cd", "-cd"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("sync", "-sync"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("sync_level", "-sync-level"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("continue_on_error", "-c"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("inplace", "-inplace"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("cksm", "-cksm"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("rst_retries", "-rst-retries"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("rst_interval", "-rst-interval"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("st", "-st"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("stripe", "-stripe"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
+    all(("off", "-off"), Protects),
+    all(("len", "-len"), Protects),
+    all(("cc", "-cc"), Convenience),
+    all(("pp", "-pp"), Convenience),
+    all(("recurse", "-r"), Protects),
+    all(("cd", "-cd"), Protects),
+    all(("sync", "-sync"), Protects),
+    all(("sync_level", "-sync-level"), Protects),
+    all(("continue_on_error", "-c"), Protects),
+    all(("inplace", "-inplace"), Protects),
+    all(("cksm", "-cksm"), Protects),
+    all(("rst_retries", "-rst-retries"), Convenience),
+    all(("rst_interval", "-rst-interval"), Convenience),
+    all(("st", "-st"), Convenience),
+    all(("stripe", "-stripe"), Convenience),
     row(("dcpriv", "-dcpriv"), Protects, &[N, N, N, Y, Y, Y], CERTIFICATE),
     row(("dcsafe", "-dcsafe"), Protects, &[N, N, N, Y, Y, Y], CERTIFICATE),
     // Data of ftp:// are as this option accepts them.
-    row(("nodcau", "-nodcau"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("trust_pasv", "--trust-pasv"), Protects, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("vb", "-vb"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("dbg", "-dbg"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("json", "--json"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
-    row(("json_lines", "--json-lines"), Convenience, &[Y, Y, Y, Y, Y, Y], LEAVE),
+    all(("nodcau", "-nodcau"), Protects),
+    all(("trust_pasv", "--trust-pasv"), Protects),
+    all(("vb", "-vb"), Convenience),
+    all(("quiet", "-q"), Convenience),
+    all(("dbg", "-dbg"), Convenience),
+    all(("json", "--json"), Convenience),
+    all(("json_lines", "--json-lines"), Convenience),
 ];

@@ -5,7 +5,7 @@ use hikyaku_console::Class::{Convenience, Metadata, Protects};
 use hikyaku_console::Effect::{
     self, Honoured as Y, HonouredWith, InPart, Nothing as N, Refused as R,
 };
-use hikyaku_console::{Class, Others, Row, Table, Way, row};
+use hikyaku_console::{LEAVE, Others, Row, Table, Way, all, row, ssh};
 
 /// The options of `hikyaku sync`.
 pub const TABLE: Table = Table {
@@ -25,29 +25,13 @@ pub const TABLE: Table = Table {
         Way::ToFtp,
         Way::FromGridFtp,
         Way::ToGridFtp,
-        Way::Host,
+        Way::FromHost,
+        Way::ToHost,
     ],
     rows: ROWS,
     others: Rsync::OPTIONS,
     apart: &["paths"],
 };
-
-const NONE: (&str, &str) = ("", "leave it out");
-
-/// An option that is honoured on every way.
-const fn all(names: (&'static str, &'static str), class: Class) -> Row {
-    row(names, class, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], NONE)
-}
-
-/// An option about hosts behind ssh.
-const fn ssh(names: (&'static str, &'static str), class: Class) -> Row {
-    row(
-        names,
-        class,
-        &[N, Y, Y, Y, N, N, N, N, N, N, N, N, N, N, Y],
-        ("", "leave it out: ssh is not used"),
-    )
-}
 
 const DELETING: Effect = HonouredWith(&["delete", "delete_excluded"]);
 const KEEPING: Effect = HonouredWith(&["backup"]);
@@ -63,17 +47,16 @@ const FTP_MODES: Effect = InPart("permission bits are kept as far as the FTP ser
 const FTP_TIMES: Effect = InPart("times are kept as far as the FTP server sets them");
 
 /// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
-/// Gfarm, from and into a bucket, from and to a server of `ftp://`, from and to one of `gsiftp://`, and between a host by ssh and a
-/// storage. A far side is known to have no hikyaku only when one was looked for, so `--remote-path` and
+/// Gfarm, from and into a bucket, from and to a server of `ftp://`, from and to one of `gsiftp://`, and from and to a host by
+/// ssh where the other end is a storage. A far side is known to have no hikyaku only when one was looked for, so `--remote-path` and
 /// `--bootstrap` are honoured there, too.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row(("archive", "-a"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, BUCKET, BUCKET, FTP, FTP, FTP, FTP, Y], NONE),
+    row(("archive", "-a"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, BUCKET, BUCKET, FTP, FTP, FTP, FTP, Y, Y], LEAVE),
     all(("recursive", "-r"), Protects),
-    row(("links", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, R, Y, R, Y],
-        ("the target has no symbolic links", "leave it out")),
-    row(("perms", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES, FTP_MODES, FTP_MODES, FTP_MODES, FTP_MODES, Y], NONE),
-    row(("times", "-t"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, TIMES, TIMES, FTP_TIMES, FTP_TIMES, FTP_TIMES, FTP_TIMES, Y], NONE),
+    row(("links", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, R, Y, R, Y, Y], ("the target has no symbolic links", "leave it out")),
+    row(("perms", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES, FTP_MODES, FTP_MODES, FTP_MODES, FTP_MODES, Y, Y], LEAVE),
+    row(("times", "-t"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, TIMES, TIMES, FTP_TIMES, FTP_TIMES, FTP_TIMES, FTP_TIMES, Y, Y], LEAVE),
     all(("no_perms", "--no-perms"), Metadata),
     all(("no_times", "--no-times"), Metadata),
     all(("no_links", "--no-links"), Protects),
@@ -84,10 +67,9 @@ const ROWS: &[Row] = &[
     all(("json", "--json"), Convenience),
     all(("json_lines", "--json-lines"), Convenience),
     all(("eight_bit", "-8"), Convenience),
-    row(("backup", "-b"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, Y, Y, Y, Y],
-        ("files of a bucket cannot be renamed", "leave it out")),
+    row(("backup", "-b"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, R, Y, Y, Y, Y, Y, Y], ("files of a bucket cannot be renamed", "leave it out")),
     row(("suffix", "--suffix"), Convenience,
-        &[KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, N, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING],
+        &[KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, N, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING, KEEPING],
         ("nothing is kept without -b", "leave it out")),
     all(("update", "-u"), Protects),
     all(("existing", "--existing"), Protects),
@@ -109,9 +91,7 @@ const ROWS: &[Row] = &[
     all(("delete_excluded", "--delete-excluded"), Protects),
     // A limit of deletions holds where nothing is deleted.
     all(("max_delete", "--max-delete"), Protects),
-    row(("delete_all", "--delete-all"), Protects,
-        &[DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING, DELETING],
-        ("nothing is deleted without --delete", "--delete --delete-all")),
+    row(("delete_all", "--delete-all"), Protects, &[DELETING; 16], ("nothing is deleted without --delete", "--delete --delete-all")),
     all(("remove_source_files", "--remove-source-files"), Protects),
     ssh(("rsh", "-e"), Convenience),
     ssh(("ssh_port", "--ssh-port"), Convenience),
@@ -124,14 +104,12 @@ const ROWS: &[Row] = &[
     ssh(("bootstrap", "--bootstrap"), Convenience),
     ssh(("far_binary", "--far-binary"), Convenience),
     all(("no_udp", "--no-udp"), Protects),
-    row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y], NONE),
-    row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, N, N, Y, Y, N, N, N, N, Y], NONE),
-    row(("v4", "-4"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y],
-        ("", "an IPv4 address in place of the name")),
-    row(("v6", "-6"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y],
-        ("", "an IPv6 address in place of the name")),
+    row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y, Y], LEAVE),
+    row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, N, N, Y, Y, N, N, N, N, Y, Y], LEAVE),
+    row(("v4", "-4"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y, Y], ("", "an IPv4 address in place of the name")),
+    row(("v6", "-6"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y, Y], ("", "an IPv6 address in place of the name")),
     all(("rate", "--rate"), Protects),
     all(("bwlimit", "--bwlimit"), Protects),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, Y], NONE),
-    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N], NONE),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, Y, Y], LEAVE),
+    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N, N], LEAVE),
 ];

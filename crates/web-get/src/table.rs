@@ -3,7 +3,7 @@
 use crate::guests::Guests;
 use hikyaku_console::Class::{Convenience, Protects};
 use hikyaku_console::Effect::{Honoured as Y, Nothing as N, Refused as R};
-use hikyaku_console::{Others, Row, Table, Way, row};
+use hikyaku_console::{Others, Row, Table, Way, all, row};
 
 /// The options of `hikyaku get`.
 pub const TABLE: Table = Table {
@@ -14,40 +14,39 @@ pub const TABLE: Table = Table {
     apart: &["urls"],
 };
 
-const LEAVE: (&str, &str) = ("", "leave it out");
 const ONE: (&str, &str) =
     ("an output takes one file in order, through one connection", "leave it out");
 
 /// The options in the order of the help. The columns: to files, to an output.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row(("output", "-o"), Protects, &[Y, Y], LEAVE),
+    all(("output", "-o"), Protects),
     row(("dir", "-d"), Protects, &[Y, R], ("an output has no directory", "leave it out, or -o FILE")),
-    row(("mirror", "--mirror"), Protects, &[Y, Y], LEAVE),
+    all(("mirror", "--mirror"), Protects),
     // An output is written into, whatever it has had before.
-    row(("force", "-f"), Protects, &[Y, Y], LEAVE),
-    row(("sha256", "--sha256"), Protects, &[Y, Y], LEAVE),
+    all(("force", "-f"), Protects),
+    all(("sha256", "--sha256"), Protects),
     row(("jobs", "-j"), Convenience, &[Y, N], ONE),
     // More than one connection is refused for an output.
-    row(("connections", "-n"), Convenience, &[Y, Y], LEAVE),
-    row(("max_connections", "--max-connections"), Protects, &[Y, Y], LEAVE),
+    all(("connections", "-n"), Convenience),
+    all(("max_connections", "--max-connections"), Protects),
     row(("tuner", "--tuner"), Convenience, &[Y, N], ONE),
-    row(("limit_rate", "--limit-rate"), Protects, &[Y, Y], LEAVE),
-    row(("rate", "--rate"), Protects, &[Y, Y], LEAVE),
-    row(("header", "-H"), Protects, &[Y, Y], LEAVE),
-    row(("user_agent", "-A"), Protects, &[Y, Y], LEAVE),
-    row(("user", "-u"), Protects, &[Y, Y], LEAVE),
-    row(("netrc", "--netrc"), Protects, &[Y, Y], LEAVE),
-    row(("netrc_file", "--netrc-file"), Protects, &[Y, Y], LEAVE),
-    row(("ca", "--ca"), Protects, &[Y, Y], LEAVE),
-    row(("proxy", "--proxy"), Protects, &[Y, Y], LEAVE),
-    row(("retries", "--retries"), Convenience, &[Y, Y], LEAVE),
-    row(("retry_wait", "--retry-wait"), Convenience, &[Y, Y], LEAVE),
-    row(("timeout", "--timeout"), Convenience, &[Y, Y], LEAVE),
-    row(("congestion", "--congestion"), Convenience, &[Y, Y], LEAVE),
-    row(("vb", "--vb"), Convenience, &[Y, Y], LEAVE),
-    row(("quiet", "-q"), Convenience, &[Y, Y], LEAVE),
+    all(("limit_rate", "--limit-rate"), Protects),
+    all(("rate", "--rate"), Protects),
+    all(("header", "-H"), Protects),
+    all(("user_agent", "-A"), Protects),
+    all(("user", "-u"), Protects),
+    all(("netrc", "--netrc"), Protects),
+    all(("netrc_file", "--netrc-file"), Protects),
+    all(("ca", "--ca"), Protects),
+    all(("proxy", "--proxy"), Protects),
+    all(("retries", "--retries"), Convenience),
+    all(("retry_wait", "--retry-wait"), Convenience),
+    all(("timeout", "--timeout"), Convenience),
+    all(("congestion", "--congestion"), Convenience),
+    all(("vb", "--vb"), Convenience),
+    all(("quiet", "-q"), Convenience),
     // Standard output takes one of the two: the other is refused.
-    row(("json", "--json"), Convenience, &[Y, Y], LEAVE),
-    row(("json_lines", "--json-lines"), Convenience, &[Y, Y], LEAVE),
+    all(("json", "--json"), Convenience),
+    all(("json_lines", "--json-lines"), Convenience),
 ];

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Args, FromArgMatches};
 
 const NONE: (&str, &str) = ("", "leave it out");
 const ROWS: &[Row] = &[
-    row(("jump", "-J"), Protects, &[N, Y, Y], NONE),
+    ssh(("jump", "-J"), Protects),
     row(("manifest", "--manifest"), Protects, &[Y, Y, R], ("hashes are not known", "b3sum")),
     row(("port", "-P"), Convenience, &[N, Y, HonouredWith(&["start"])], NONE),
     row(("start", "--start"), Convenience, &[N, N, Y], NONE),

@@ -1,5 +1,10 @@
 //! The ways that data go.
 
+use super::Effect::{self, Honoured, HonouredWith, Nothing};
+
+/// With daemons that are started through ssh.
+pub const BY_SSH: Effect = HonouredWith(&["start_servers"]);
+
 /// How the data of a command go from their source to their target.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Way {
@@ -41,8 +46,6 @@ pub enum Way {
     ToGridFtp,
     /// Between two servers of `gsiftp://`.
     BetweenGridFtp,
-    /// Between a host by ssh, as one end of several, and a storage.
-    Host,
     /// From a host by ssh to a storage.
     FromHost,
     /// From a storage to a host by ssh.
@@ -50,11 +53,12 @@ pub enum Way {
 }
 
 impl Way {
-    /// The way of which a table has one column for both directions.
-    pub(super) const fn of_either_direction(self) -> Self {
+    /// What an option of ssh does on it.
+    pub(super) const fn of_ssh(self) -> Effect {
         match self {
-            Self::FromHost | Self::ToHost => Self::Host,
-            way => way,
+            Self::Ssh | Self::Through | Self::Sftp | Self::FromHost | Self::ToHost => Honoured,
+            Self::FromDaemons | Self::ToDaemons => BY_SSH,
+            _ => Nothing,
         }
     }
 
@@ -80,7 +84,6 @@ impl Way {
             Self::FromGridFtp => "from a server of gsiftp://",
             Self::ToGridFtp => "to a server of gsiftp://",
             Self::BetweenGridFtp => "between servers of gsiftp://",
-            Self::Host => "between a host by ssh and a storage",
             Self::FromHost => "from a host by ssh to a storage",
             Self::ToHost => "from a storage to a host by ssh",
         }

@@ -40,13 +40,18 @@ const WAYS: [(Way, Far); 11] = [
     (Way::FromDaemons, Far::Source),
     (Way::ToDaemons, Far::Both),
     // The other end is a daemon.
-    (Way::Host, Far::Source),
-    (Way::Host, Far::Target),
+    (Way::FromHost, Far::Source),
+    (Way::ToHost, Far::Target),
 ];
 
 /// Whether the way is one with daemons.
 fn is_stored(way: Way) -> bool {
-    matches!(way, Way::FromDaemons | Way::ToDaemons | Way::Host)
+    matches!(way, Way::FromDaemons | Way::ToDaemons) || is_of_host(way)
+}
+
+/// Whether one end is a host by ssh, and the other one a daemon.
+fn is_of_host(way: Way) -> bool {
+    matches!(way, Way::FromHost | Way::ToHost)
 }
 
 impl Rig {
@@ -87,8 +92,8 @@ impl Rig {
     fn sync(&self, (way, far): (Way, Far), options: &[&str]) -> (Output, String) {
         let end = |name: &str, at: Far, number| {
             let way = match (way, [Far::Both, at].contains(&far)) {
-                (Way::Host, true) => Way::Ssh,
-                (Way::Host, false) => Way::ToDaemons,
+                (Way::FromHost | Way::ToHost, true) => Way::Ssh,
+                (Way::FromHost | Way::ToHost, false) => Way::ToDaemons,
                 (way, true) => way,
                 (_, false) => Way::Here,
             };
@@ -96,7 +101,7 @@ impl Rig {
         };
         let rsh = format!("ssh -F {}", self.sshd.at("ssh_config").display());
         let mut command = self.client.command(&["sync"]);
-        if matches!(way, Way::Ssh | Way::Through | Way::Sftp | Way::Host) {
+        if matches!(way, Way::Ssh | Way::Through | Way::Sftp) || is_of_host(way) {
             let program = if way == Way::Sftp { "none" } else { env!("CARGO_BIN_EXE_hikyaku") };
             command.args(["-e", &rsh, "--remote-path", program]);
         }
@@ -207,7 +212,7 @@ impl Ends for Rig {
 
     /// The other end of a copy with a host has ways of its own.
     fn is_run(&self, _: &Row, way: Way) -> bool {
-        way != Way::Host
+        !is_of_host(way)
     }
 
     fn named(&self, way: Way) -> Way {
@@ -227,7 +232,7 @@ impl Ends for Rig {
             | Way::FromBucket
             | Way::FromFtp
             | Way::FromGridFtp
-            | Way::Host => Far::Source,
+            | Way::FromHost => Far::Source,
             _ => Far::Target,
         };
         self.sync((way, far), &[&["-rt"], &options[..]].concat())
