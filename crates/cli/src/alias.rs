@@ -5,7 +5,7 @@ use crate::args::{explain_as, with_version};
 use crate::{failure, help, serve};
 use anyhow::{Error, Result};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use hikyaku_console::{Exit, ExitCode as Code, Interrupt, ScpCode, start_logging};
+use hikyaku_console::{Exit, ExitCode as Code, Interrupt, Noise, ScpCode, start_logging};
 use hikyaku_copy::CopyArgs;
 use hikyaku_reach::SshFailed;
 use hikyaku_shell::{Outcome, SftpArgs};
@@ -81,7 +81,7 @@ impl Alias {
 
 /// What a command under an alias does.
 trait Aliased: FromArgMatches {
-    fn verbosity(&self) -> u8;
+    fn says(&self) -> Noise;
 
     fn run(&self, interrupt: &Interrupt) -> Result<Code>;
 
@@ -90,8 +90,8 @@ trait Aliased: FromArgMatches {
 }
 
 impl Aliased for Hscp {
-    fn verbosity(&self) -> u8 {
-        self.args.verbosity()
+    fn says(&self) -> Noise {
+        self.args.says()
     }
 
     fn run(&self, interrupt: &Interrupt) -> Result<Code> {
@@ -105,8 +105,8 @@ impl Aliased for Hscp {
 }
 
 impl Aliased for Hsftp {
-    fn verbosity(&self) -> u8 {
-        self.args.verbosity()
+    fn says(&self) -> Noise {
+        self.args.says()
     }
 
     fn run(&self, interrupt: &Interrupt) -> Result<Code> {
@@ -136,7 +136,7 @@ fn run<A: Aliased>(alias: Alias) -> Exit {
         Err(error) => return explain_as(&error, ScpCode::Failed.into()),
     };
     let interrupt = Interrupt::default();
-    if let Err(error) = start_logging(cli.verbosity()) {
+    if let Err(error) = start_logging(cli.says()) {
         failure(&error.into()).print();
         return ScpCode::Failed.into();
     }

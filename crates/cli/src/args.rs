@@ -13,7 +13,7 @@ use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
-use hikyaku_console::{Color, ConfigArgs, Exit, ExitCode as Code, Tone, printed, say};
+use hikyaku_console::{Color, ConfigArgs, Exit, ExitCode as Code, Noise, Tone, printed, say};
 use hikyaku_copy::{CopyArgs, StatusArgs};
 use hikyaku_doctor::DoctorArgs;
 use hikyaku_guc::GucArgs;
@@ -101,14 +101,25 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// The number of flags `-v`.
-    pub(crate) const fn verbosity(&self) -> u8 {
+    /// What the command says on standard error.
+    pub(crate) fn says(&self) -> Noise {
         match self {
-            Self::Cp(args) => args.verbosity(),
-            Self::Sftp(args) => args.verbosity(),
-            Self::Sync(args) => args.verbosity(),
-            Self::Proxy(args) => args.verbosity(),
-            _ => 0,
+            Self::Cp(args) => args.says(),
+            Self::Sftp(args) => args.says(),
+            Self::Sync(args) => args.says(),
+            Self::Get(args) => args.says(),
+            Self::Ls(args) => args.noise.noise(),
+            Self::Mount(args) => args.noise.noise(),
+            Self::View(args) => args.noise.noise(),
+            Self::Perf(args) => args.noise.noise(),
+            Self::Doctor(args) => args.noise.noise(),
+            Self::Proxy(args) => args.noise.noise(),
+            Self::Web(args) => args.noise.noise(),
+            Self::Serve(args) => args.daemon.noise.noise(),
+            Self::Status(args) => args.noise.noise(),
+            Self::Keys(args) => args.says(),
+            Self::Far(args) => args.says(),
+            _ => Noise::Usual,
         }
     }
 }

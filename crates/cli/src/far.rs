@@ -5,7 +5,9 @@ mod install;
 use anyhow::{Context, Error, Result};
 use blake3::{Hash, Hasher};
 use clap::{Args, Subcommand};
-use hikyaku_console::{At, Document, DocumentArgs, ExitCode, Form, Scope, print, with_remedy};
+use hikyaku_console::{
+    At, Document, DocumentArgs, ExitCode, Form, Noise, NoiseArgs, Scope, print, with_remedy,
+};
 use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
 use hikyaku_reach::{
     Destination, FamilyArgs, Letters, Login, NO_CONNECTION, NoSftp, SftpServer, SshArgs, SshFailed,
@@ -74,6 +76,19 @@ struct There {
     ssh: SshArgs,
     #[command(flatten)]
     family: FamilyArgs,
+    #[command(flatten)]
+    noise: NoiseArgs,
+}
+
+impl FarArgs {
+    /// What is said.
+    pub(crate) const fn says(&self) -> Noise {
+        match &self.verb {
+            Verb::Install(install) => install.noise.noise(),
+            Verb::List { there, .. } | Verb::Remove { there, .. } => there.noise.noise(),
+            Verb::Id => Noise::Usual,
+        }
+    }
 }
 
 /// Runs `hikyaku far`.

@@ -13,7 +13,7 @@ pub(crate) use known::{KnownPeersArgs, run_by_old_name};
 use anyhow::{Error, Result};
 use clap::{Args, Subcommand};
 use fetch::Fetch;
-use hikyaku_console::{Folder, print, with_remedy};
+use hikyaku_console::{Folder, Noise, print, with_remedy};
 use hikyaku_crypto::{Identity, LoadIdentity};
 use install::Install;
 use known::Known;
@@ -77,6 +77,17 @@ struct Which {
     /// The file of the key. Default: identity, or server_key, in the state folder
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+}
+
+impl KeysArgs {
+    /// What is said.
+    pub(crate) const fn says(&self) -> Noise {
+        match &self.verb {
+            Verb::Install(install) => install.says(),
+            Verb::Fetch(fetch) => fetch.says(),
+            _ => Noise::Usual,
+        }
+    }
 }
 
 /// Runs `hikyaku keys`.

@@ -45,7 +45,7 @@ fn run() -> Exit {
         Err(error) => return args::explain(&error),
     };
     let interrupt = Interrupt::default();
-    if let Err(error) = start_logging(cli.verb.verbosity()) {
+    if let Err(error) = start_logging(cli.verb.says()) {
         return fail(&error.into());
     }
     let done = match cli.verb {

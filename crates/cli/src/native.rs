@@ -115,36 +115,8 @@ pub(crate) const NATIVE: &[Native] = &[
             lacking(&["keys install", "far install"], "it prints a line for each host", ""),
         ],
     ),
-    native(
-        "--verbose",
-        &[
-            lacking(
-                &["ls", "view", "doctor", "serve", "status"],
-                "there are no more words",
-                "HIKYAKU_LOG=debug in the environment, for the log",
-            ),
-            lacking(
-                &["keys install", "far install"],
-                "ssh has it",
-                "--ssh-option LogLevel=VERBOSE",
-            ),
-        ],
-    ),
-    native(
-        "--quiet",
-        &[
-            lacking(
-                &["ls", "perf", "doctor", "status", "keys install", "far install"],
-                "its lines are its result",
-                "",
-            ),
-            lacking(
-                &["mount", "view", "web", "serve"],
-                "it prints its addresses and errors only",
-                "",
-            ),
-        ],
-    ),
+    native("--verbose", &[]),
+    native("--quiet", &[]),
     native(
         "--dry-run",
         &[

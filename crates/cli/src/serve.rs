@@ -25,7 +25,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, conflicts_with_all = ["serve", "stdio"])]
     for_session: bool,
     #[command(flatten)]
-    daemon: DaemonArgs,
+    pub(crate) daemon: DaemonArgs,
 }
 
 /// What attends a near side.

@@ -13,6 +13,7 @@ mod form;
 mod interrupt;
 mod kept;
 mod logging;
+mod noise;
 mod output;
 mod paint;
 mod progress;
@@ -31,6 +32,7 @@ pub use form::{Document, DocumentArgs, Form, FormArgs};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use kept::Kept;
 pub use logging::{LogError, start_logging};
+pub use noise::{Noise, NoiseArgs};
 pub use output::{announce, print, print_error, printed, say, unwritten};
 pub use paint::{Color, Stream, Tone};
 pub use progress::{

@@ -2,6 +2,7 @@
 //!
 //! Nothing is logged unless the user asks for it, by `HIKYAKU_LOG` or by `-v`.
 
+use crate::noise::Noise;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use tracing::level_filters::LevelFilter;
@@ -27,14 +28,16 @@ impl LogError {
     }
 }
 
-/// Logs what `HIKYAKU_LOG` asks for, or else what `verbosity` does: the number of flags `-v`. One or none logs nothing,
-/// because `-v` makes the command itself tell more; two are the level `debug`, three `trace`. Later calls have no effect.
+/// Lets this process say what `noise` asks for, and log what `HIKYAKU_LOG` does, or else the flags `-v`. One or none logs
+/// nothing, because `-v` makes the command itself tell more; two are the level `debug`, three `trace`. Only the first call
+/// begins to log.
 ///
 /// # Errors
 /// The value of `HIKYAKU_LOG` cannot be read.
-pub fn start_logging(verbosity: u8) -> Result<(), LogError> {
+pub fn start_logging(noise: Noise) -> Result<(), LogError> {
+    noise.choose();
     let asked = env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
-    let Some(targets) = targets(asked.as_deref(), verbosity)? else { return Ok(()) };
+    let Some(targets) = targets(asked.as_deref(), noise.verbosity())? else { return Ok(()) };
     let is_seen = io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || {
         if is_seen {

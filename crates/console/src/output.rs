@@ -1,6 +1,7 @@
 //! Standard output and standard error. Failing to write standard output is an error, except that a reader may close it
 //! (`| head`). Failing to write standard error is ignored, because there is nowhere to report it.
 
+use crate::noise::Noise;
 use crate::paint::{Stream, Tone};
 use anyhow::{Error, Result};
 use hikyaku_fs::reworded;
@@ -63,10 +64,12 @@ pub fn print_error(text: impl Display) {
     let _ = write!(stderr(), "{text}");
 }
 
-/// Prints a message of the program on standard error: its first line follows `hikyaku: ` in the colour of `tone`. Words of
-/// the system in it are those of [`hikyaku_fs::words`].
+/// Prints a message of the program on standard error, if the user wants those of this tone: its first line follows
+/// `hikyaku: ` in the colour of `tone`. Words of the system in it are those of [`hikyaku_fs::words`].
 pub fn say(tone: Tone, text: impl Display) {
-    print_error(message(Stream::Error, tone, text));
+    if Noise::chosen().has(tone) {
+        print_error(message(Stream::Error, tone, text));
+    }
 }
 
 /// The lines that [`say`] prints, for `stream`. The command after `try: ` has a colour of its own.

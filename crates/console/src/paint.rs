@@ -20,6 +20,8 @@ pub enum Tone {
     Command,
     /// Anything else: it has no colour.
     Note,
+    /// What only those want to read who ask for more.
+    Detail,
 }
 
 /// When texts are coloured.
@@ -87,7 +89,7 @@ impl Tone {
             Self::Warning => AnsiColor::Yellow.on_default().effects(Effects::BOLD),
             Self::Good => AnsiColor::Green.on_default(),
             Self::Command => Style::new().effects(Effects::BOLD),
-            Self::Note => Style::new(),
+            Self::Note | Self::Detail => Style::new(),
         };
         format!("{style}{text}{style:#}")
     }

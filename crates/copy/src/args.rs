@@ -13,10 +13,10 @@ use crate::unfinished::{self, Wish};
 use anyhow::{Error, Result};
 use clap::{ArgAction, Args};
 use hikyaku_console::{
-    Audience, ExitCode, Form, FormArgs, Given, Interrupt, OtherArgs, Settings, with_remedy,
+    Audience, ExitCode, Form, FormArgs, Given, Interrupt, Noise, OtherArgs, Settings, with_remedy,
 };
 use hikyaku_job::{Pattern, Patterns};
-use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
+use hikyaku_reach::bootstrap::{Asking, BootstrapArgs};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::settings::{self, Typed};
 use hikyaku_reach::tcp::Pipes;
@@ -388,7 +388,6 @@ impl CopyArgs {
                     true => Asking::AtTerminal,
                     false => Asking::Never,
                 },
-                notes: if scp.quiet { Notes::None } else { Notes::Printed },
             },
             by,
             retry_for: flags.retry_for,
@@ -413,9 +412,9 @@ impl CopyArgs {
         self.transport.rate.or(self.scp.limit)
     }
 
-    /// The number of flags `-v`.
-    pub const fn verbosity(&self) -> u8 {
-        self.scp.verbose
+    /// What is said.
+    pub const fn says(&self) -> Noise {
+        Noise::new(self.scp.quiet, self.scp.verbose)
     }
 }
 

@@ -17,8 +17,8 @@ use crate::outcome::{code_of_failures, exit_code};
 use crate::plan::CopyPlan;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, PathFigures, UPDATE_EVERY,
-    causes, print_end, printed, unwritten,
+    Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, Noise, PathFigures,
+    UPDATE_EVERY, causes, print_end, printed, unwritten,
 };
 use hikyaku_fs::Shown;
 use hikyaku_job::Meter as Progress;
@@ -113,13 +113,13 @@ fn follow<T: Send>(
         while !work.is_finished() {
             thread::park_timeout(UPDATE_EVERY);
             outcome.update(&[]);
-            outcome.note_beside(meter, order.plan.is_quiet());
+            outcome.note_beside(meter);
             watch.iter().for_each(|watch| watch.poll(meter));
         }
         work.join()
     });
     watch.iter().for_each(|watch| watch.last(meter));
-    outcome.note_beside(meter, order.plan.is_quiet());
+    outcome.note_beside(meter);
     outcome.tell(&[]);
     let counts = outcome.counts();
     let of = counts.is_counted.then_some(counts.total_files);
@@ -206,8 +206,9 @@ impl Outcome {
     }
 
     /// Reports once that another process makes the same copy.
-    fn note_beside(&mut self, meter: &Meter, is_quiet: bool) {
-        if meter.is_beside() && !is_quiet && !std::mem::replace(&mut self.is_beside, true) {
+    fn note_beside(&mut self, meter: &Meter) {
+        let is_wanted = Noise::chosen() != Noise::Quiet;
+        if is_wanted && meter.is_beside() && !std::mem::replace(&mut self.is_beside, true) {
             self.board.remark(BESIDE);
         }
     }

@@ -8,7 +8,6 @@ use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
 use hikyaku_job::Allowed;
 use hikyaku_mover::{Parameters, Same, Times};
 use hikyaku_pair::{Options, SERVICE};
-use hikyaku_reach::bootstrap::Notes;
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
@@ -226,21 +225,11 @@ impl CopyPlan {
         self.options.rules.pass == Pass::DryRun
     }
 
-    /// Whether nothing but errors is printed.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.transport.way.notes == Notes::None
-    }
-
     /// This plan, with an ssh login of its own at each host.
     pub(crate) fn alone(&self) -> Self {
         let mut plan = self.clone();
         plan.transport.way.ssh = plan.transport.way.ssh.alone();
         plan
-    }
-
-    /// The number of flags `-v`.
-    pub(crate) const fn verbosity(&self) -> u8 {
-        self.transport.way.ssh.verbose
     }
 }
 

@@ -67,7 +67,7 @@ pub fn copy(
     let done = run_all((plan, server), interrupt, &mut sum);
     if done.as_ref().is_err_and(|error| is_without_programs(plan, error)) {
         // Both hosts are storages: the data go through this machine.
-        return match cluster::ways(plan).and_then(|ways| note(plan, &plan.given, &ways)) {
+        return match cluster::ways(plan).and_then(|ways| note(&plan.given, &ways)) {
             Ok(()) => cluster::run(plan, interrupt, sum.recorder.take()),
             Err(error) => refused(plan.report.audience, error),
         };
@@ -137,13 +137,12 @@ fn checked(plan: &CopyPlan) -> Result<()> {
         By::Tcp | By::Ssh => given.with("no_udp"),
         By::Auto | By::Udp | By::Native | By::Sftp => given,
     };
-    note(plan, &given, &ways)
+    note(&given, &ways)
 }
 
-/// Notes options that have no effect on these ways, unless the user wants no notes.
-fn note(plan: &CopyPlan, given: &Given, ways: &[Way]) -> Result<()> {
-    let notes = TABLE.check(given, ways)?;
-    notes.iter().filter(|_| !plan.is_quiet()).for_each(|note| say(Tone::Note, note));
+/// Notes options that have no effect on these ways.
+fn note(given: &Given, ways: &[Way]) -> Result<()> {
+    TABLE.check(given, ways)?.iter().for_each(|note| say(Tone::Note, note));
     Ok(())
 }
 
@@ -298,9 +297,7 @@ fn copy_once(part: &Part, turn: &Turn<'_>, sum: &mut Sum, progress: &mut Progres
         return Ok(());
     }
     let mut opened = Opened::of(part, turn)?;
-    if !plan.is_quiet() {
-        opened.advice().iter().for_each(|advice| say(Tone::Note, advice));
-    }
+    opened.advice().iter().for_each(|advice| say(Tone::Note, advice));
     let mut failures = 0;
     let done = thread::scope(|scope| {
         let shown = thread::current();

@@ -5,11 +5,13 @@ mod table;
 use crate::outcome::exit_code;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hikyaku_console::{Document, ExitCode, Form, FormArgs, misuse, print, printed};
+use hikyaku_console::{
+    Document, ExitCode, Form, FormArgs, Noise, NoiseArgs, misuse, print, printed,
+};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, Servers};
+use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::settings;
 use hikyaku_remote::{Client, RemoteError, Report};
 use hikyaku_session::{
@@ -40,6 +42,9 @@ pub struct StatusArgs {
     connect: ConnectArgs,
     #[command(flatten)]
     silence: SilenceArgs,
+    /// What is said.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -139,7 +144,7 @@ fn daemons(name: &str) -> Result<Servers> {
 ///
 /// The names mean nothing, or this machine cannot ask anybody.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
-    let form = args.form.form();
+    let (form, says) = (args.form.form(), args.noise.noise());
     if args.watch.is_some() && form == Form::Document {
         let text = "--json prints one document, and --watch has no end";
         return Err(misuse(text, "--json-lines"));
@@ -162,8 +167,9 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     let mut drawn = 0;
     loop {
         let lines = ask_all(&connector, &mut servers);
+        let is_shown = |line: &&Line| says != Noise::Quiet || line.answer.is_none();
         let text = match form {
-            Form::Words => table::table(&lines),
+            Form::Words => table::table(&lines.iter().filter(is_shown).collect::<Vec<_>>()),
             Form::Document => Document::new(All { servers: &lines }).line(),
             Form::Lines => table::json(&lines)?,
         };
@@ -248,10 +254,7 @@ impl Server {
             (false, false) => "read",
         };
         let tells = has(REPORTS);
-        let carrier = match dialled.carrier {
-            Carrier::Udp => "UDP",
-            Carrier::Tcp => "TCP",
-        };
+        let carrier = dialled.carrier.name();
         let reached = Reached { client: Client::new(dialled.connection)?, carrier, access, tells };
         if tells {
             reached.report()?;

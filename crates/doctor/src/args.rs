@@ -1,7 +1,7 @@
 //! The command line of `hikyaku doctor`.
 
 use clap::Args;
-use hikyaku_console::DocumentArgs;
+use hikyaku_console::{DocumentArgs, NoiseArgs};
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::{Destination, FamilyArgs, SshArgs, SshOptions, options};
 use std::ops::RangeInclusive;
@@ -22,6 +22,9 @@ pub struct DoctorArgs {
     /// The form of the report
     #[command(flatten)]
     pub form: DocumentArgs,
+    /// What is said.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     /// Where hikyaku is on the host [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH", requires = "host")]
     pub remote_path: Option<String>,

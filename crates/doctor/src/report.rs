@@ -53,20 +53,18 @@ impl Report {
         };
         let mut checks: Vec<&Check> = self.checks.iter().collect();
         checks.sort_by_key(rank);
-        for check in checks {
-            let (state, tone) = shown(check.state);
-            let state = stream.paint(tone, format_args!("{state:<5}"));
-            let _ = writeln!(text, "{state} {:<19} {}", check.id.name(), check.found);
-            if let Some(remedy) = &check.remedy {
-                let remedy = stream.paint(Tone::Command, remedy);
-                let _ = writeln!(text, "{:26}try: {remedy}", "");
-            }
-        }
+        text.extend(checks.into_iter().map(|check| line(check, stream)));
         let has_more = |check: &Check| !matches!(check.state, State::Ok | State::Skip);
         if self.checks.iter().any(has_more) {
             let _ = writeln!(text, "\nEach check is explained under its name in {DOCUMENT}.");
         }
         text
+    }
+
+    /// The lines of the checks that failed or are worth a warning.
+    pub(crate) fn complaints(&self, stream: Stream) -> String {
+        let bad = |check: &&Check| matches!(check.state, State::Fail | State::Warn);
+        self.checks.iter().filter(bad).map(|check| line(check, stream)).collect()
     }
 
     /// 0 if no check failed, 5 if those that did may pass by themselves, else 6.
@@ -78,6 +76,18 @@ impl Report {
         let may_pass = failed.all(|check| check.persistence == Persistence::MayPass);
         if may_pass { ExitCode::MayPass } else { ExitCode::WillFail }
     }
+}
+
+/// The line of a check, and its remedy below it.
+fn line(check: &Check, stream: Stream) -> String {
+    let (state, tone) = shown(check.state);
+    let state = stream.paint(tone, format_args!("{state:<5}"));
+    let mut text = format!("{state} {:<19} {}\n", check.id.name(), check.found);
+    if let Some(remedy) = &check.remedy {
+        let remedy = stream.paint(Tone::Command, remedy);
+        let _ = writeln!(text, "{:26}try: {remedy}", "");
+    }
+    text
 }
 
 const fn shown(state: State) -> (&'static str, Tone) {
@@ -113,7 +123,10 @@ mod tests {
     #[test]
     fn a_remedy_stands_below_its_check() {
         let check = Check::new(Id::FarProgram, State::Fail, "not there").with_remedy("install it");
-        let text = report(vec![check]).text(Stream::Plain);
+        let found = report(vec![Check::ok(Id::Rtt, "1 ms"), check]);
+        let text = found.text(Stream::Plain);
+        assert!(found.complaints(Stream::Plain).lines().all(|line| text.contains(line)), "{text}");
+        assert_eq!(found.complaints(Stream::Plain).lines().count(), 2);
         assert!(text.starts_with("FAIL  far-program         not there\n"), "{text}");
         assert!(text.contains("\n                          try: install it\n"), "{text}");
     }

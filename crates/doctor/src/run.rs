@@ -6,7 +6,7 @@ use crate::local::{self, Load};
 use crate::report::Report;
 use crate::verdict::verdicts;
 use anyhow::{Context, Result};
-use hikyaku_console::{ExitCode, Form, Interrupt, Stream, print, print_error};
+use hikyaku_console::{ExitCode, Form, Interrupt, Noise, Stream, Tone, print, say};
 use std::io::{IsTerminal, stderr};
 
 /// Checks this machine, and the path to a host if one is named.
@@ -33,15 +33,14 @@ pub fn run(args: &DoctorArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let name = args.host.as_ref().map(|host| host.host.as_str());
     let report = Report::new(name.map(str::to_owned), verdicts(&facts, &path, name), checks);
     print(match args.form.form() {
+        Form::Words if args.noise.noise() == Noise::Quiet => report.complaints(Stream::Output),
         Form::Words => report.text(Stream::Output),
         Form::Document | Form::Lines => report.json()?,
     })?;
     Ok(report.exit_code())
 }
 
-/// Shows the present step on a terminal.
+/// Shows the present step, on a terminal or to those who want details.
 fn tell(what: &str) {
-    if stderr().is_terminal() {
-        print_error(format!("{what}\n"));
-    }
+    say(if stderr().is_terminal() { Tone::Note } else { Tone::Detail }, what);
 }

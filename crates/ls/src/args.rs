@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::Args;
-use hikyaku_console::{DocumentArgs, Form};
+use hikyaku_console::{DocumentArgs, Form, NoiseArgs};
 use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
@@ -33,6 +33,9 @@ pub struct LsArgs {
     pub(crate) places: bool,
     #[command(flatten)]
     pub(crate) form: DocumentArgs,
+    /// What is said beside the list.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     /// Server of the bucket, if it is not Amazon's: MinIO, Ceph, Wasabi and others [default: AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,

@@ -9,7 +9,7 @@ use hikyaku_reach::settings;
 use hikyaku_session::ClientConfig;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_stores::{
-    HasAll, HostOptions, Location, LocationError, OpenError, Opening, code_of, open,
+    HasAll, HostOptions, Location, LocationError, OpenError, Opening, Storage, code_of,
 };
 use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
@@ -75,7 +75,9 @@ fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<
     let hosts = HostOptions { way: args.way(), ..HostOptions::default() };
     let endpoint = args.endpoint.clone();
     let opening = Opening { client, endpoint, hosts, silence, ..Opening::default() };
-    let opened = open(location, &opening).map_err(OpenError::explained)?;
+    let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
+    storage.announce();
+    let opened = storage.at(location).map_err(OpenError::explained)?;
     if opened.has_all == HasAll::No {
         codes.push(ExitCode::MayPass);
     }

@@ -2,7 +2,7 @@
 
 use crate::guests::Guests;
 use clap::Args;
-use hikyaku_console::OtherArgs;
+use hikyaku_console::{NoiseArgs, OtherArgs};
 use hikyaku_session::ConnectArgs;
 use hikyaku_units::{DataSize, parse_duration};
 use std::ffi::OsString;
@@ -45,6 +45,9 @@ pub struct MountArgs {
     /// The carrier of the connections to the servers.
     #[command(flatten)]
     pub connect: ConnectArgs,
+    /// What is said until the mount stands.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     /// Put what programs write onto the disk of this machine first, below this directory, and send it from there: closing and
     /// fsync do not wait for the server, and what is left after a crash is sent by the next mount
     #[arg(long, value_name = "DIRECTORY")]

@@ -24,5 +24,4 @@ const OPTIONS: &[Other] = &[
     other(("-t", Some('t')), One, "-t", Refused("", "mount -t hikyaku SOURCE DIRECTORY")),
     other(("-d", Some('d')), No, "-d (--debug)", Refused("", "-f")),
     other(("-F", Some('F')), One, "-F", Refused("a daemon is reached without ssh", "leave it out")),
-    other(("-v", Some('v')), No, "-v", Refused("", "--status DIRECTORY, for the figures of a mount")),
 ];

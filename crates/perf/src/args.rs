@@ -15,7 +15,7 @@ use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 pub(crate) use common::{Common, IpFamily};
-use hikyaku_console::{Form, FormArgs, OtherArgs};
+use hikyaku_console::{Form, FormArgs, NoiseArgs, OtherArgs};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
@@ -35,6 +35,7 @@ mod tests;
 /// Measure goodput, round-trip time and loss between two hosts, as iperf3 does for TCP
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
+#[command(mut_arg("verbose", |arg| arg.short_alias('V')))]
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer", "mesh"]))]
 pub struct PerfArgs {
     /// Run as server: wait for clients and run their tests, several at once if they overlap
@@ -87,6 +88,9 @@ pub struct PerfArgs {
     printing: Printing,
     #[command(flatten)]
     records: Records,
+    /// What is said beside the result.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     #[command(flatten)]
     pub(crate) others: OtherArgs<Iperf3>,
 }

@@ -22,7 +22,6 @@ const OPTIONS: &[Other] = &[
     other(("udp-counters-64bit", None), No, "--udp-counters-64bit", Always),
     other(("forceflush", None), No, "--forceflush", Always),
     other(("format", Some('f')), One, "-f (--format)", Idle("figures are in bits")),
-    other(("verbose", Some('V')), No, "-V (--verbose)", Refused("", "-J, which has all figures")),
     other(("set-mss", Some('M')), One, "-M (--set-mss)", Refused("the size of packets is found on the path", "leave it out")),
     other(("tos", Some('S')), One, "-S (--tos)", Refused("", "--dscp CLASS")),
     other(("congestion", Some('C')), One, "-C (--congestion)", Refused("", "--policy POLICY, or --compete tcp:1:NAME for TCP's")),

@@ -13,7 +13,7 @@ use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start
 use crate::sample::PathDelta;
 use crate::session::Interval;
 use anyhow::{Error, Result};
-use hikyaku_console::At;
+use hikyaku_console::{At, Noise};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
@@ -222,6 +222,7 @@ impl Output {
         }
         let report = report::interval(interval, self.sends, self.way);
         match self.sink.format {
+            Format::Text if Noise::chosen() == Noise::Quiet => {}
             Format::Text => self.lines(&text::interval(&report)),
             Format::Json => self.intervals.push(report),
             Format::JsonStream => self.event("interval", &report),

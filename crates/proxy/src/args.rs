@@ -14,9 +14,8 @@ use crate::pac::Site;
 use crate::switch::WhenDown;
 use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::Result;
-use clap::{ArgAction, ArgGroup, Args, Subcommand};
-use hikyaku_console::{Form, FormArgs, OtherArgs, Scope, misuse};
-use hikyaku_reach::Observer;
+use clap::{ArgGroup, Args, Subcommand};
+use hikyaku_console::{Form, FormArgs, NoiseArgs, OtherArgs, Scope, misuse};
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -80,9 +79,9 @@ pub struct ProxyArgs {
     /// Go to the background, when the far gateway is connected and all listeners are there
     #[arg(short = 'f', conflicts_with_all = ["json", "json_lines"])]
     pub(crate) background: bool,
-    /// Tell of each connection on standard error; twice and three times also log lines
-    #[arg(short = 'v', action = ArgAction::Count)]
-    verbose: u8,
+    /// What is said of each connection.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     #[command(flatten)]
     far: FarArgs,
     #[command(flatten)]
@@ -161,11 +160,6 @@ pub(crate) enum FarLoopback {
 }
 
 impl ProxyArgs {
-    /// The number of flags `-v`.
-    pub const fn verbosity(&self) -> u8 {
-        self.verbose
-    }
-
     /// What is printed.
     pub(crate) const fn output(&self) -> Form {
         self.form.form()
@@ -226,13 +220,8 @@ impl ProxyArgs {
     }
 
     /// How the far side is reached.
-    pub(crate) fn way(
-        &self,
-        far: &FarEnd,
-        limits: (DataSize, Scope),
-        observer: Observer,
-    ) -> Result<FarWay> {
-        way((&self.far, &self.transport), far, limits, observer)
+    pub(crate) fn way(&self, far: &FarEnd, limits: (DataSize, Scope)) -> Result<FarWay> {
+        way((&self.far, &self.transport), far, limits)
     }
 }
 

@@ -19,7 +19,6 @@ const OPTIONS: &[Other] = &[
     other(("-a", Some('a')), No, "-a", Always),
     other(("-x", Some('x')), No, "-x", Always),
     other(("-k", Some('k')), No, "-k", Always),
-    other(("-q", Some('q')), No, "-q", Always),
     other(("-C", Some('C')), No, "-C", Idle("data are sent as they are")),
     other(("-A", Some('A')), No, "-A", Idle("no command is run on the far side")),
     other(("-c", Some('c')), One, "-c", Idle("ssh carries the start-up only")),

@@ -26,9 +26,9 @@ use crate::unix::UnixPort;
 use anyhow::{Context, Error, Result};
 use direct::{Direct, direct};
 use entry::Entry;
-use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, Tone, causes, print_error, say};
+use hikyaku_console::{Exit, ExitCode, Interrupt, Noise, Scope, Tone, causes, print_error, say};
 use hikyaku_forward::{Answer, Open};
-use hikyaku_reach::{Connection, Observer};
+use hikyaku_reach::Connection;
 use hikyaku_units::DataSize;
 use listeners::{Bound, Listener};
 use std::io;
@@ -58,16 +58,8 @@ pub(crate) struct Gateway {
     pub(crate) flows: Semaphore,
     /// Connections of programs that may still say where they want to go.
     asking: Arc<Semaphore>,
-    pub(crate) tell: Tell,
     pub(crate) board: Arc<Board>,
     users: Users,
-}
-
-/// Whether each connection is told of on standard error.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tell {
-    Nothing,
-    Flows,
 }
 
 impl Gateway {
@@ -95,7 +87,7 @@ impl Gateway {
 
     /// Tells of a flow, if that is wanted.
     pub(crate) fn tell(&self, line: impl FnOnce() -> String) {
-        if self.tell == Tell::Flows {
+        if Noise::chosen().verbosity() > 0 {
             print_error(format_args!("{}\n", line()));
         }
     }
@@ -120,7 +112,6 @@ pub(crate) struct Ready {
 pub(crate) struct Near<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) way: FarWay,
-    pub(crate) tell: Tell,
     pub(crate) scope: Scope,
     pub(crate) files: Files,
 }
@@ -164,10 +155,8 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     }
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
-    let tell = if args.verbosity() > 0 { Tell::Flows } else { Tell::Nothing };
-    let way = args.way(&plan.far, (memory, scope.clone()), tell.observer())?;
-    let files = Files::Left;
-    let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
+    let way = args.way(&plan.far, (memory, scope.clone()))?;
+    let near = Near { plan: &plan, way, scope: scope.clone(), files: Files::Left };
     let (form, mut command) = (args.output(), None);
     let ended = near.run(async |ready: Ready| match (part, &ready.cgroup) {
         (Some(_), _) => background::leave(&ready).await,
@@ -188,20 +177,10 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     ended.and(exit)
 }
 
-impl Tell {
-    /// Who is told how the far side is reached.
-    pub(crate) fn observer(self) -> Observer {
-        match self {
-            Self::Flows => Observer::new(|step| print_error(format_args!("{step}\n"))),
-            Self::Nothing => Observer::default(),
-        }
-    }
-}
-
 impl Near<'_> {
     /// Carries flows as long as `work` does not end, no signal comes and the user does not drain the gateway.
     pub(crate) fn run(self, work: impl AsyncFnOnce(Ready) -> Result<()>) -> Result<()> {
-        let Self { plan, way, tell, scope, files } = self;
+        let Self { plan, way, scope, files } = self;
         raise_open_files();
         let users = Users::of(plan.users)?;
         // Ports are taken before anything is started: a port that is taken is the most likely mistake.
@@ -232,7 +211,6 @@ impl Near<'_> {
             direct: Direct::default(),
             flows: Semaphore::new(FLOWS_MAX as usize),
             asking: Arc::new(Semaphore::new(ASKING_MAX)),
-            tell,
             board: board.clone(),
             users,
         });

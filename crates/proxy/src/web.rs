@@ -17,7 +17,7 @@ pub(crate) use profile::Browser;
 use crate::args::{
     AnyUser, Bind, FarArgs, FarEnd, FarLoopback, Listen, Plan, TransportArgs, far_end, way,
 };
-use crate::near::{Files, Near, Ready, Tell};
+use crate::near::{Files, Near, Ready};
 use crate::pac::Site;
 use crate::page::Page;
 use anyhow::{Context, Error, Result, bail};
@@ -25,7 +25,7 @@ use clap::Args;
 use click::Click;
 use gateways::refusal;
 use handler::Handler;
-use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, announce, misuse, with_remedy};
+use hikyaku_console::{Exit, ExitCode, Interrupt, NoiseArgs, Scope, announce, misuse, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::{OsStr, OsString};
@@ -80,9 +80,9 @@ pub struct WebArgs {
     /// Show no window
     #[arg(long)]
     headless: bool,
-    /// Tell of each connection on standard error
-    #[arg(short = 'v')]
-    verbose: bool,
+    /// What is said of each connection.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     #[command(flatten)]
     far: FarArgs,
     #[command(flatten)]
@@ -208,11 +208,9 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
     let plan = plan(args, far, port, token);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
-    let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
     let (options, limits) = ((&args.far, &args.transport), (memory, scope.clone()));
-    let way = way(options, &plan.far, limits, tell.observer())?;
-    let files = Files::WrittenBack;
-    let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
+    let way = way(options, &plan.far, limits)?;
+    let near = Near { plan: &plan, way, scope: scope.clone(), files: Files::WrittenBack };
     // The profile is removed after the browser has ended, whatever ends it.
     let mut profile = None;
     let ended = near.run(async |ready: Ready| {

@@ -2,8 +2,8 @@
 
 use crate::child::ended;
 use crate::destination::Destination;
-use crate::ssh::{BadRemotePath, SshOptions};
-use hikyaku_console::Scope;
+use crate::ssh::{BadRemotePath, SshOptions, quoted};
+use hikyaku_console::{Scope, Tone, say};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::{Command, Stdio};
@@ -109,6 +109,8 @@ impl<'a> Question<'a> {
         let program = self.words.first().cloned().unwrap_or_default();
         let not_started =
             |source| NoAnswer::Spawn { program: program.to_string_lossy().into_owned(), source };
+        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        say(Tone::Detail, format_args!("asking: {}", words.join(" ")));
         let mut command = Command::new(&program);
         command.args(self.words.iter().skip(1)).stdout(Stdio::piped());
         command.stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() });

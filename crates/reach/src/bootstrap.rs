@@ -25,7 +25,7 @@ pub use consent::{Answer, Consent, Hosts, NoConsent};
 pub use elf::{Architecture, Linkage};
 pub use glibc::Version;
 pub use install::{Install, Installed, Missing, NotInstalled, Was, identified, identity};
-pub use offer::{Asking, BootstrapArgs, Delivery, Notes, Offer};
+pub use offer::{Asking, BootstrapArgs, Delivery, Offer};
 pub use place::{BadPlace, Place};
 pub use programs::{ChosenBy, NoPrograms, Program, Programs};
 pub use progress::Progress;

@@ -11,14 +11,13 @@ pub use trouble::of_connect;
 use crate::carrier::Connection;
 use crate::closed::ClosedPort;
 use crate::daemon::{NoService, Offered, ask};
-use crate::observer::Observer;
 use crate::race::{Met, NotMet, Race};
 use crate::service::Readers;
 use crate::ssh::Family;
 use crate::tcp::{self, Call, Called, Pipes, TcpError};
 use crate::tuning::window_of_many;
 use crate::watch::Fate;
-use hikyaku_console::no_listener;
+use hikyaku_console::{Tone, no_listener, say};
 use hikyaku_crypto::ClientCredentials;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
@@ -101,6 +100,16 @@ pub enum Carrier {
     Udp,
     /// TLS over TCP.
     Tcp,
+}
+
+impl Carrier {
+    /// Its name, for users.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "UDP",
+            Self::Tcp => "TCP",
+        }
+    }
 }
 
 /// Memory of all connections of a socket for data that is not read yet, and what one connection has of it at least.
@@ -212,6 +221,7 @@ impl Dialler {
             _ => None,
         };
         let features = ask(&connection, service, patience)?.features;
+        say(Tone::Detail, format_args!("{address} is reached by {}", carrier.name()));
         Ok(Dialled { connection, first_use, carrier, features })
     }
 
@@ -230,7 +240,6 @@ impl Dialler {
             at: &at,
             closed: ClosedPort::ask(at.clone()),
             udp_time: None,
-            observer: Observer::default(),
         };
         let is_silence = |error: &ConnectError| {
             matches!(error, ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. })

@@ -12,7 +12,6 @@ use crate::destination::Destination;
 use crate::hello::{Hello, SWITCH};
 use crate::local::Neighbour;
 use crate::meet::{Door, DoorConfig};
-use crate::observer::Observer;
 use crate::race::Met;
 use crate::service::{Loss, Service};
 use crate::sftp_server::SftpServer;
@@ -22,7 +21,7 @@ use crate::start::Started;
 use crate::tcp::Pipes;
 use crate::tuning::Tuning;
 use crate::watch::{Fate, Gone, watch, watch_pipe};
-use hikyaku_console::Scope;
+use hikyaku_console::{Scope, Tone, say};
 use hikyaku_net::{Endpoint, Side};
 use hikyaku_pipes::Pipe;
 use hikyaku_units::DataSize;
@@ -55,8 +54,6 @@ pub struct Way {
     pub tuning: Tuning,
     /// Memory that this process may take: a quarter of it may contain data in flight.
     pub memory: DataSize,
-    /// Receives messages about the way to the far side.
-    pub observer: Observer,
     /// Ends `ssh` when it is stopped while `ssh` logs in.
     pub scope: Scope,
 }
@@ -173,7 +170,7 @@ impl Way {
         let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         if self.carriers.has_udp() {
             let port = door.invitation().port;
-            self.observer.tell(format_args!("dialling {shown} by UDP, and waiting at port {port}"));
+            say(Tone::Detail, format_args!("dialling {shown} by UDP, and waiting at port {port}"));
         }
         let (fate, why) = (Fate::default(), ssh.why(format!("hikyaku on {host}")));
         let call = self.call(host, &door, &hello, &addresses, &fate)?;
@@ -189,7 +186,7 @@ impl Way {
         let (connection, advice) = match met {
             Some(Met::Udp(connection)) => {
                 let remote = connection.remote_addr();
-                self.observer.tell(format_args!("connected to {remote} by UDP after {took} ms"));
+                say(Tone::Detail, format_args!("connected to {remote} by UDP after {took} ms"));
                 let connection = Connection::from(connection);
                 let (watched, of_udp) = (connection.clone(), fate.clone());
                 if self.carriers == Carriers::Auto && self.service.loss == Loss::BeginsAnew {
@@ -200,7 +197,7 @@ impl Way {
             }
             Some(Met::Tcp(called)) => {
                 let remote = called.peer;
-                self.observer.tell(format_args!("connected to {remote} by TCP after {took} ms"));
+                say(Tone::Detail, format_args!("connected to {remote} by TCP after {took} ms"));
                 let (watched, of_tcp) = (called.connection.clone(), fate.clone());
                 spawn("reach-ssh", move || watch(output, &watched, &of_tcp, why))?;
                 let how = "over several TCP connections";
@@ -224,7 +221,7 @@ impl Way {
             None => {
                 let watch = (fate.clone(), why);
                 let connection = self.through_ssh((&mut ssh, output), watch)?;
-                self.observer.tell(format_args!("the data go through ssh"));
+                say(Tone::Detail, format_args!("the data go through ssh"));
                 (connection, self.without_udp(destination, &addresses, "through ssh"))
             }
         };

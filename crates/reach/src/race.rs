@@ -2,8 +2,8 @@
 
 use crate::blocked::{is_udp_blocked, note_udp};
 use crate::closed::ClosedPort;
-use crate::observer::Observer;
 use crate::tcp::{Call, Called, TcpError};
+use hikyaku_console::{Tone, say};
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{Connection, Memory, UdpSeen, code};
 use std::io;
@@ -31,8 +31,6 @@ pub(crate) struct Race<'a> {
     pub(crate) closed: ClosedPort,
     /// UDP counts as silent after this time; `None` if the attempt over UDP ends by itself.
     pub(crate) udp_time: Option<Duration>,
-    /// Receives the steps.
-    pub(crate) observer: Observer,
 }
 
 /// The connection that is used.
@@ -79,7 +77,7 @@ impl Race<'_> {
             tcp = match tcp {
                 Tcp::NotBegun(call) if is_silent || was_blocked || elapsed >= HEAD_START => {
                     let tell = "nothing came back by UDP yet: dialling by TCP as well";
-                    self.observer.tell(format_args!("{tell}"));
+                    say(Tone::Detail, format_args!("{tell}"));
                     let patience = call.patience.saturating_sub(elapsed);
                     Tcp::Begun(dial(Call { patience, ..call }).map_err(NotMet::Thread)?)
                 }
@@ -122,7 +120,7 @@ impl Race<'_> {
         match ended_by {
             Ok(Ok(called)) => Tcp::Connected(called),
             Ok(Err(error)) => {
-                self.observer.tell(format_args!("TCP: {error}"));
+                say(Tone::Detail, format_args!("TCP: {error}"));
                 Tcp::Failed(error)
             }
             // The thread has panicked.

@@ -4,7 +4,7 @@ use crate::child::ended;
 use crate::destination::Destination;
 use crate::shared_login::SharedLogin;
 use crate::ssh::SshOptions;
-use hikyaku_console::Scope;
+use hikyaku_console::{Scope, Tone, say};
 use hikyaku_sftp::{Client, Failed};
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -68,6 +68,8 @@ impl SftpServer {
             let program = words[0].to_string_lossy().into_owned();
             NoSftp::Spawn { program, source }
         };
+        let by_hand = ssh.by_hand(login);
+        say(Tone::Detail, format_args!("starting an SFTP server on {}: {by_hand}", login.host));
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
         // A signal ends ssh while it logs in; later the session ends by itself.

@@ -7,6 +7,7 @@ use crate::meet::Door;
 use crate::near::{ReachError, Way};
 use crate::speaks::{Agreed, Speaks};
 use crate::ssh::{Configuration, Form, NO_CONNECTION, NO_SH, NOT_THERE, Output, Sharing, Ssh};
+use hikyaku_console::{Tone, say};
 use hikyaku_fs::Shown;
 use std::io::BufReader;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -90,11 +91,14 @@ impl Way {
         let configuration = Configuration::ask(&command(Form::Searched)?);
         let is_shared = configuration.may_be_shared();
         let sharing = if is_shared { Sharing::Others } else { Sharing::Alone };
-        self.observer.tell(format_args!(
-            "starting hikyaku on {}: {}",
-            destination.host,
-            self.ssh.by_hand(destination)
-        ));
+        say(
+            Tone::Detail,
+            format_args!(
+                "starting hikyaku on {}: {}",
+                destination.host,
+                self.ssh.by_hand(destination)
+            ),
+        );
         let mut form = Form::Searched;
         loop {
             let mut words = command(form)?;
@@ -115,10 +119,13 @@ impl Way {
             if !is_other_shell || self.has_slash() || form == Form::Bare {
                 return Err(self.explained(failure, destination));
             }
-            self.observer.tell(format_args!(
-                "the shell on {} has no sh; starting it by its name",
-                destination.host
-            ));
+            say(
+                Tone::Detail,
+                format_args!(
+                    "the shell on {} has no sh; starting it by its name",
+                    destination.host
+                ),
+            );
             form = Form::Bare;
         }
     }
@@ -155,10 +162,13 @@ impl Way {
         let (greeting, agreed): (Greeting, Agreed) =
             self.wait(&greeting, ssh, destination, None)?;
         let took = begin.elapsed().as_millis();
-        self.observer.tell(format_args!(
-            "hikyaku {} answers after {took} ms",
-            Shown::new(greeting.version.as_bytes())
-        ));
+        say(
+            Tone::Detail,
+            format_args!(
+                "hikyaku {} answers after {took} ms",
+                Shown::new(greeting.version.as_bytes())
+            ),
+        );
         let start = Start {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             speaks: Speaks::ours(),
@@ -197,11 +207,14 @@ impl Way {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if is_in.is_none() && ssh.has_read_all() {
-                self.observer.tell(format_args!(
-                    "ssh has logged in to {} after {} ms",
-                    destination.host,
-                    begin.elapsed().as_millis()
-                ));
+                say(
+                    Tone::Detail,
+                    format_args!(
+                        "ssh has logged in to {} after {} ms",
+                        destination.host,
+                        begin.elapsed().as_millis()
+                    ),
+                );
                 is_in = Some(Instant::now());
             }
             let (since, waited) =

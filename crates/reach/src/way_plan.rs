@@ -1,14 +1,13 @@
 //! What a command line says of the way to a far side, before the host is known. The settings of the host complete it.
 
-use crate::bootstrap::{Asking, BootstrapArgs, Notes, Offer};
+use crate::bootstrap::{Asking, BootstrapArgs, Offer};
 use crate::near::{Carriers, Way};
-use crate::observer::Observer;
 use crate::service::Service;
 use crate::settings::Typed;
 use crate::ssh::SshOptions;
 use crate::tcp::Pipes;
 use anyhow::Result;
-use hikyaku_console::{Scope, Settings, Tone, misuse, say};
+use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_units::DataSize;
 
 /// How far sides are reached.
@@ -26,8 +25,6 @@ pub struct WayPlan {
     pub bootstrap: BootstrapArgs,
     /// Whether the user may be asked whether hikyaku is sent.
     pub asking: Asking,
-    /// Whether anything but errors is printed.
-    pub notes: Notes,
 }
 
 impl Default for WayPlan {
@@ -39,7 +36,6 @@ impl Default for WayPlan {
             pipes: Pipes::default(),
             bootstrap: BootstrapArgs::default(),
             asking: Asking::AtTerminal,
-            notes: Notes::Printed,
         }
     }
 }
@@ -72,21 +68,13 @@ impl WayPlan {
             service,
             ssh: self.ssh.clone(),
             remote_path: chosen.remote_path,
-            offer: Offer {
-                asking: self.asking,
-                notes: self.notes,
-                ..self.bootstrap.offer(settings, host)?
-            },
+            offer: Offer { asking: self.asking, ..self.bootstrap.offer(settings, host)? },
             ports: chosen.ports,
             carriers,
             only_udp,
             pipes: self.pipes,
             tuning: chosen.tuning,
             memory,
-            observer: match self.ssh.verbose {
-                0 => Observer::default(),
-                _ => Observer::new(|step| say(Tone::Note, step)),
-            },
             scope,
         })
     }

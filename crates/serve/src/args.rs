@@ -7,7 +7,7 @@ use crate::shares::{KeyRate, PerKey};
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
 use hikyaku_console::{
-    Folder, Interrupt, Tone, announce, begun, causes, misuse, print_error, say, with_remedy,
+    Folder, Interrupt, NoiseArgs, Tone, announce, begun, causes, misuse, say, with_remedy,
 };
 use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern, Share};
@@ -73,6 +73,9 @@ pub struct DaemonArgs {
     /// Attend to so many clients at once; one key may have a quarter of them, at least two if that leaves one to others, unless its line says max-sessions=
     #[arg(long, value_name = "COUNT", default_value = "200", requires = "serve")]
     pub max_clients: NonZeroUsize,
+    /// What is said of clients.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
 }
 
 /// How long sessions may go on after SIGTERM.
@@ -146,7 +149,7 @@ pub fn run(
     }
     if waits_for_keys {
         let place = Place { list: &list, is_usual: args.authorized_keys.is_none() };
-        print_error(place.advice(daemon.local_addr().port()));
+        say(Tone::Note, place.advice(daemon.local_addr().port()));
     }
     announce(format!("serving {name} at {}, key {fingerprint}\n", daemon.local_addr()))?;
     interrupt.listen().context("cannot listen for signals")?;
@@ -178,8 +181,8 @@ impl Place<'_> {
             command += &format!(" --list {list}");
         }
         format!(
-            "hikyaku: {list} has no keys: no client can connect yet\n\
-             try: on a client: {command} {}\n",
+            "{list} has no keys: no client can connect yet\n\
+             try: on a client: {command} {}",
             host.trim()
         )
     }

@@ -5,6 +5,7 @@ use crate::log;
 use crate::sessions::{Guest, Sessions, not_authorised};
 use crate::shares::KeyRate;
 use crate::tcp;
+use hikyaku_console::{Tone, say};
 use hikyaku_forward::Permits;
 use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
 use hikyaku_net::{
@@ -306,6 +307,7 @@ impl Attendance {
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
         let processes = self.processes.clone();
         let attend = move || {
+            say(Tone::Detail, format_args!("{key} begins a session"));
             // `offer` has sent the reason to a client that requests no service, or one that is not offered.
             let changes = Changes::of(grant.limits.writes, grant.store.as_ref());
             let features = features(render.is_some(), leases.is_some(), changes);
@@ -330,6 +332,7 @@ impl Attendance {
                 }
                 _ => Err("no service".to_owned()),
             };
+            say(Tone::Detail, format_args!("{key} ends a session"));
             if let Err(text) = ended {
                 carried.close(code::APPLICATION, &text);
             }

@@ -5,8 +5,8 @@ use crate::guests::Guests;
 use crate::opening::{By, Opening};
 use crate::shell::Noise;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Given, OtherArgs, Way as Carried};
-use hikyaku_reach::bootstrap::{Asking, BootstrapArgs, Notes};
+use hikyaku_console::{Given, Noise as Says, OtherArgs, Way as Carried};
+use hikyaku_reach::bootstrap::{Asking, BootstrapArgs};
 use hikyaku_reach::options::{limit, pipes, ports, silence};
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::tcp::Pipes;
@@ -173,9 +173,9 @@ pub(crate) enum Strictness {
 }
 
 impl SftpArgs {
-    /// The number of flags `-v`.
-    pub const fn verbosity(&self) -> u8 {
-        self.session.verbose
+    /// What is said beside the results.
+    pub const fn says(&self) -> Says {
+        Says::new(self.session.quiet, self.session.verbose)
     }
 
     /// What carries the session. A subsystem that was named is ssh's, unless only hikyaku may serve.
@@ -201,11 +201,6 @@ impl SftpArgs {
         } else {
             Strictness::Lenient
         }
-    }
-
-    /// Whether nothing is to be said but results and errors.
-    pub(crate) const fn is_quiet(&self) -> bool {
-        self.session.quiet
     }
 
     pub(crate) const fn noise(&self) -> Noise {
@@ -265,7 +260,6 @@ impl SftpArgs {
             pipes: self.ours.pipes.unwrap_or_default(),
             bootstrap: self.ours.bootstrap.clone(),
             asking: if is_asked { Asking::AtTerminal } else { Asking::Never },
-            notes: if session.quiet { Notes::None } else { Notes::Printed },
             ..WayPlan::default()
         };
         // Where hikyaku is not found and not sent, these had their effect.

@@ -52,9 +52,7 @@ pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let batch = batch.transpose()?;
     let scope = interrupt.scope();
     let link = Link::open(args, memory, &scope)?;
-    for note in link.notes.iter().filter(|_| !args.is_quiet()) {
-        say(Tone::Note, note);
-    }
+    link.notes.iter().for_each(|note| say(Tone::Note, note));
     if args.noise() == Noise::Each {
         greet(args, &link);
     }

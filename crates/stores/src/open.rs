@@ -18,6 +18,7 @@ pub use host::{Fallback, HostOptions};
 use crate::location::{FtpPath, GfarmPath, Location, S3Path};
 use crate::union::Union;
 use ftp::FtpServer;
+use hikyaku_console::{Noise, Tone, say};
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_session::ClientConfig;
@@ -219,29 +220,19 @@ impl Storage {
         }
     }
 
-    /// A change that would make it faster, for the user.
-    pub fn advice(&self) -> Option<&str> {
-        match &self.0 {
-            Connected::Host(session) => session.advice(),
-            _ => None,
-        }
-    }
-
-    /// How it is reached, for a user who wants details.
-    pub fn detail(&self) -> Option<String> {
-        match &self.0 {
-            Connected::Bucket(bucket) => Some(bucket.detail()),
-            _ => None,
-        }
-    }
-
-    /// A danger of the way to it.
-    pub fn warning(&self) -> Option<String> {
-        match &self.0 {
-            Connected::Bucket(bucket) => bucket.warning(),
-            Connected::Ftp(server) => server.warning(),
-            _ => None,
-        }
+    /// Tells the user how it is reached, what would make it faster, and of a danger on the way to it.
+    pub fn announce(&self) {
+        let (detail, advice, warning) = match &self.0 {
+            Connected::Host(session) => (None, session.advice().map(str::to_owned), None),
+            Connected::Bucket(bucket) => (Some(bucket.detail()), None, bucket.warning()),
+            Connected::Ftp(server) => (Some(server.name.clone()), None, server.warning()),
+            Connected::Gfarm(gfarm) => (Some(format!("gfarm://{}", gfarm.server())), None, None),
+            Connected::Here | Connected::Daemons(..) | Connected::Web(_) => return,
+        };
+        detail.iter().for_each(|how| say(Tone::Detail, format_args!("connected to {how}")));
+        advice.iter().for_each(|advice| say(Tone::Note, advice));
+        let warning = warning.filter(|_| Noise::chosen() != Noise::Quiet);
+        warning.iter().for_each(|warning| say(Tone::Warning, warning));
     }
 
     /// A slowness that shows when files have been read.

@@ -17,7 +17,7 @@ use crate::rule_args::RuleArgs;
 use crate::run::usage;
 use anyhow::Result;
 use clap::{ArgAction, Args};
-use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
+use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
 use hikyaku_copy::By;
 use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::options::{pipes, silence};
@@ -233,9 +233,9 @@ rsync 23 some names failed, 24 some names had gone, 25 more than --max-delete
 would have to be deleted.";
 
 impl SyncArgs {
-    /// The number of flags `-v` that concern the far side.
-    pub const fn verbosity(&self) -> u8 {
-        self.what.verbose.saturating_sub(1)
+    /// What is said beside the names: one flag `-v` is about these.
+    pub const fn says(&self) -> Noise {
+        Noise::new(self.what.quiet, self.what.verbose.saturating_sub(1))
     }
 
     /// How hosts behind ssh are reached, for the sessions and for the copies of contents.
@@ -259,7 +259,7 @@ impl SyncArgs {
             timeout.map_err(|error| usage(&format!("--timeout: {error}; try: --timeout 60")))?;
         Ok(WayPlan {
             ssh: SshOptions {
-                verbose: self.verbosity(),
+                verbose: self.says().verbosity(),
                 family: far.family.family().or(ssh.family),
                 ..ssh
             },

@@ -6,7 +6,7 @@ use anyhow::Result;
 use hikyaku_console::{Audience, ExitCode, Interrupt};
 use hikyaku_copy::{By, CopyPlan, Depth, OpenSftp, Preserve, Same, StoredRules, Times};
 use hikyaku_reach::WayPlan;
-use hikyaku_reach::bootstrap::{Asking, Notes};
+use hikyaku_reach::bootstrap::Asking;
 
 /// What copies contents.
 pub(crate) struct Copying<'a> {
@@ -97,7 +97,7 @@ impl Copying<'_> {
         };
         let mut way = self.way.clone();
         if self.audience == Audience::Quiet {
-            (way.ssh.quiet, way.asking, way.notes) = (true, Asking::Never, Notes::None);
+            (way.ssh.quiet, way.asking) = (true, Asking::Never);
         }
         (plan.transport.way, plan.transport.by) = (way, self.by);
         plan.transport.endpoint.clone_from(&self.endpoint);

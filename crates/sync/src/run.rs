@@ -75,15 +75,11 @@ fn make_alike(
     let login = shared_login(&way, [&source, &target]);
     let ssh = login.as_ref().map_or_else(|| way.ssh.clone(), |login| login.of(&way.ssh));
     let way = &WayPlan { ssh, ..way };
-    let (endpoint, is_quiet, scope) = (args.endpoint(), args.is_quiet(), interrupt.scope());
-    let note = |text: &String| {
-        if !is_quiet {
-            say(Tone::Note, text);
-        }
-    };
+    let (endpoint, scope) = (args.endpoint(), interrupt.scope());
+    let note = |text: &String| say(Tone::Note, text);
     notes.iter().for_each(note);
     let by = args.by();
-    let reaching = Reaching { way, by, hosts, endpoint: endpoint.clone(), is_quiet, memory, scope };
+    let reaching = Reaching { way, by, hosts, endpoint: endpoint.clone(), memory, scope };
     let from_end = &End::open(source, &reaching)?;
     let to_end = &End::open(target, &reaching)?;
     let ends = [from_end, to_end];

@@ -2,7 +2,7 @@
 
 use crate::frames::Fidelity;
 use clap::{Args, ValueEnum};
-use hikyaku_console::DocumentArgs;
+use hikyaku_console::{DocumentArgs, NoiseArgs};
 use hikyaku_image_source::{Levels, RawShape, Region};
 use hikyaku_session::{ConnectArgs, SilenceArgs};
 use hikyaku_units::DataSize;
@@ -57,6 +57,9 @@ pub struct ViewArgs {
     pub(crate) ahead: Option<NonZeroU32>,
     #[command(flatten)]
     pub(crate) form: DocumentArgs,
+    /// What is said of the servers.
+    #[command(flatten)]
+    pub noise: NoiseArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use crate::guests::Guests;
 use crate::outcome::logins;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
+use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
 use hikyaku_tcp::Options;
@@ -101,7 +101,7 @@ pub struct GetArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
     /// Show progress also if standard error is no terminal, and each decision on the number of connections
-    #[arg(long)]
+    #[arg(short = 'v', long, visible_alias = "verbose")]
     pub(crate) vb: bool,
     /// Show nothing but errors
     #[arg(short, long, conflicts_with = "vb")]
@@ -143,6 +143,11 @@ Examples:
   hikyaku get https://mirrors.example.org/debian.iso.meta4";
 
 impl GetArgs {
+    /// What is said.
+    pub const fn says(&self) -> Noise {
+        Noise::new(self.quiet, self.vb as u8)
+    }
+
     pub(crate) const fn audience(&self) -> Audience {
         self.form.form().audience(match self {
             Self { quiet: true, .. } => Audience::Quiet,

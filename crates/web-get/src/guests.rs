@@ -34,7 +34,6 @@ const OPTIONS: &[Other] = &[
     other(("compressed", None), No, "--compressed", Idle("files are fetched as the servers have them")),
     other(("progress-bar", Some('#')), No, "-# (--progress-bar)", Idle("the transfer is shown on a terminal")),
     other(("silent", Some('s')), No, "-s (--silent)", Refused("", "-q")),
-    other(("verbose", Some('v')), No, "-v (--verbose)", Refused("", "--vb")),
     other(("insecure", Some('k')), No, "-k (--insecure)", Refused("certificates are always checked", "--ca FILE")),
     other(("no-check-certificate", None), No, "--no-check-certificate", Refused("certificates are always checked", "--ca FILE")),
     other(("cacert", None), One, "--cacert", Refused("", "--ca FILE")),

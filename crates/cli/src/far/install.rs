@@ -2,9 +2,11 @@
 
 use anyhow::Result;
 use clap::Args;
-use hikyaku_console::{ExitCode, Scope, Tone, print, print_error, say, with_remedy};
+use hikyaku_console::{
+    ExitCode, Noise, NoiseArgs, Scope, Tone, print, print_error, say, with_remedy,
+};
 use hikyaku_reach::bootstrap::{
-    BadPlace, Install as Installing, NotInstalled, Notes, Place, Programs, Progress, Was,
+    BadPlace, Install as Installing, NotInstalled, Place, Programs, Progress, Was,
 };
 use hikyaku_reach::{Destination, FamilyArgs, Letters, Login, SftpServer, SshArgs, SshOptions};
 use std::path::PathBuf;
@@ -25,6 +27,8 @@ pub(super) struct Install {
     ssh: SshArgs,
     #[command(flatten)]
     family: FamilyArgs,
+    #[command(flatten)]
+    pub(super) noise: NoiseArgs,
 }
 
 /// Where hikyaku looks for itself on other hosts, beside `PATH`, and may be put without root.
@@ -73,7 +77,7 @@ impl Install {
         let server = SftpServer::open(&options, login, Login::Shared, &scope);
         let server = server.map_err(|error| super::no_server(error, (&options, login)))?;
         let ssh = server.ssh(&options);
-        let progress = Progress::new(Notes::Printed, &login.host, place);
+        let progress = Progress::new(&login.host, place);
         let sending = |sent, size| progress.show(sent, size);
         let installing =
             Installing { ssh: &ssh, login, programs, place, scope: &scope, sending: &sending };
@@ -93,7 +97,9 @@ impl Install {
             (Was::Sent, None) => format!("installed hikyaku {version}"),
             (Was::Sent, Some(program)) => format!("installed {}", program.display()),
         };
-        print(format!("{login}: {what} as {}\n", done.path))?;
+        if self.noise.noise() != Noise::Quiet {
+            print(format!("{login}: {what} as {}\n", done.path))?;
+        }
         Ok(done.was)
     }
 }

@@ -4,7 +4,7 @@ use super::hosts::{self, Host};
 use super::login::{Login, Prompts};
 use anyhow::Result;
 use clap::Args;
-use hikyaku_console::{ExitCode, Folder, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Noise, with_remedy};
 use hikyaku_crypto::{Fingerprint, KnownPeers, PeerName, PublicKey, Recorded};
 use std::time::SystemTime;
 
@@ -18,6 +18,11 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
+    /// What is said.
+    pub(super) const fn says(&self) -> Noise {
+        self.login.noise.noise()
+    }
+
     pub(super) fn run(&self) -> Result<()> {
         let list = KnownPeers::at(Folder::State.of_user()?.join(KnownPeers::FILE_NAME));
         let settings = hikyaku_reach::settings::of_user()?;

@@ -2,7 +2,7 @@
 
 use super::login::Prompts;
 use anyhow::Result;
-use hikyaku_console::{ExitCode, Settings, misuse, print};
+use hikyaku_console::{ExitCode, Noise, Settings, misuse, print};
 use hikyaku_reach::dial::{Address, PORT};
 use hikyaku_reach::{Destination, for_each_host};
 use hikyaku_units::counted;
@@ -71,6 +71,7 @@ pub(super) fn each(
     let mut codes = Vec::new();
     for result in for_each_host(hosts, |host| work(host, prompts)) {
         match result {
+            Ok(_) if Noise::chosen() == Noise::Quiet => {}
             Ok(text) => print(text)?,
             Err(error) if hosts.len() == 1 => return Err(error),
             Err(error) => {

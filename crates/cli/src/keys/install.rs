@@ -8,7 +8,7 @@ use super::hosts::{self, Host};
 use super::login::{Login, Prompts};
 use anyhow::{Context, Error, Result};
 use clap::Args;
-use hikyaku_console::{ExitCode, Folder, causes, misuse, print, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Noise, causes, misuse, print, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers, PeerName, Peers, PublicKey, Recorded};
 use hikyaku_reach::daemon::{NoService, STORE};
 use hikyaku_reach::dial::{DialError, PORT};
@@ -62,6 +62,11 @@ const VERB: &str = "keys receive 2>/dev/null";
 const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Install {
+    /// What is said.
+    pub(super) const fn says(&self) -> Noise {
+        self.login.noise.noise()
+    }
+
     pub(super) fn run(&self) -> Result<()> {
         let hosts = hosts::named(&self.names, self.port, &hikyaku_reach::settings::of_user()?)?;
         let file = Folder::State.of_user()?.join("identity");

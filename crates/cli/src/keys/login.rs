@@ -2,7 +2,7 @@
 
 use anyhow::{Error, Result};
 use clap::Args;
-use hikyaku_console::{ExitCode, Scope, with_remedy};
+use hikyaku_console::{ExitCode, NoiseArgs, Scope, with_remedy};
 use hikyaku_reach::{
     Answer, Destination, Errors, FamilyArgs, Letters, NO_CONNECTION, NOT_THERE, NoAnswer, Question,
     SshArgs, SshFailed, SshOptions,
@@ -19,6 +19,9 @@ pub(super) struct Login {
     ssh: SshArgs,
     #[command(flatten)]
     family: FamilyArgs,
+    /// What is said.
+    #[command(flatten)]
+    pub(super) noise: NoiseArgs,
 }
 
 /// Whether ssh may ask the user for a password.

@@ -53,6 +53,7 @@ mod reports;
 mod resumed;
 #[cfg(feature = "s3")]
 mod s3;
+mod says;
 mod secrets;
 mod send;
 mod sftp;

@@ -94,9 +94,7 @@ impl Nodes {
             away: Mutex::default(),
         };
         all.reached = all.reach(&survey);
-        if order.plan.verbosity() > 0 {
-            all.reached.iter().for_each(|one| say(Tone::Note, one));
-        }
+        all.reached.iter().for_each(|one| say(Tone::Detail, one));
         let number = |node: usize| all.reached.iter().position(|one| one.node == node);
         // A tree without bytes needs no node, and the census a place to stand on.
         let servers = all.reached.len().max(1);

@@ -71,9 +71,7 @@ impl<'a> Order<'a> {
             via = Via::Tcp;
         }
         for line in idle_settings(&settings, &hosts, &ways)? {
-            if !plan.is_quiet() {
-                say(Tone::Note, line);
-            }
+            say(Tone::Note, line);
         }
         let direction = match &plan.target {
             Location::Local(_) => Direction::In,
@@ -209,7 +207,7 @@ impl<'a> Order<'a> {
         };
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         for loss in losses.iter().filter(|loss| is_asked(loss)) {
-            if noted.insert(*loss) && !self.plan.is_quiet() {
+            if noted.insert(*loss) {
                 say(Tone::Note, loss);
             }
         }
@@ -247,14 +245,13 @@ fn by_sftp(plan: &CopyPlan) -> Fallback {
     let given = ["remote_path", "bootstrap", "far_binary"]
         .iter()
         .fold(plan.given.clone(), |given, id| given.without(id));
-    let is_quiet = plan.is_quiet();
     Arc::new(move |_| {
         let notes = TABLE.check(&given, &[Way::Sftp]).map_err(|refused| {
             // The remedy stays where the user looks for it.
             let text = headline(&refused);
             refused.context(format!("the host has no hikyaku that can be started, and {text}"))
         })?;
-        notes.iter().filter(|_| !is_quiet).for_each(|note| say(Tone::Note, note));
+        notes.iter().for_each(|note| say(Tone::Note, note));
         Ok(())
     })
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Tone, causes, say, with_remedy};
 use hikyaku_mover::{HostError, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
-use hikyaku_reach::dial::{Carrier, DialError, Servers};
+use hikyaku_reach::dial::{DialError, Servers};
 use hikyaku_reach::launch::Fleet;
 use hikyaku_session::announce;
 use std::sync::Arc;
@@ -60,17 +60,9 @@ fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
         }
         Err(error) => return Err(of_session(error)),
     };
-    let is_told = !plan.is_quiet();
-    if let Some(advice) = session.advice().filter(|_| is_told) {
-        say(Tone::Note, advice);
-    }
+    session.advice().iter().for_each(|advice| say(Tone::Note, advice));
     for met in session.met() {
-        if is_told {
-            announce(&met.address, (met.first_use, met.carrier), via);
-        }
-        if met.carrier == Carrier::Udp && plan.verbosity() > 0 {
-            say(Tone::Note, format_args!("{} is reached by UDP", met.address));
-        }
+        announce(&met.address, (met.first_use, met.carrier), via);
     }
     tell(session.missing(), count, &own_key);
     Ok(session)

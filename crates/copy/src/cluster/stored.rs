@@ -9,7 +9,7 @@ use super::target::{Place, TargetEnd};
 use super::{Order, Outcome, start};
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
-use hikyaku_console::{Tone, say, with_remedy};
+use hikyaku_console::{Noise, with_remedy};
 use hikyaku_job::in_store;
 use hikyaku_mover::{
     Behind, Census, Choice, Direction, Done, Landed, Listed, Modes, Pool, ServerId, SessionError,
@@ -125,7 +125,7 @@ fn one(
         },
         remark: &|| match nodes {
             Some(nodes) => nodes.metadata_away(),
-            None => storage.remark().filter(|_| !order.plan.is_quiet()),
+            None => storage.remark().filter(|_| Noise::chosen() != Noise::Quiet),
         },
     };
     bring(order, what, outcome)
@@ -208,14 +208,7 @@ fn connect(order: &Order<'_>, location: &Location, opening: &Opening) -> Result<
     if matches!(location, Location::Remote(_)) {
         order.depends_on(&storage);
     }
-    let plan = order.plan;
-    if let Some(detail) = storage.detail().filter(|_| plan.verbosity() > 0) {
-        say(Tone::Note, detail);
-    }
-    if !plan.is_quiet() {
-        storage.advice().iter().for_each(|advice| say(Tone::Note, advice));
-        storage.warning().iter().for_each(|warning| say(Tone::Warning, warning));
-    }
+    storage.announce();
     Ok(storage)
 }
 

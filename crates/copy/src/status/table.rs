@@ -15,8 +15,11 @@ pub(super) fn json(lines: &[Line]) -> Result<String> {
     Ok(text)
 }
 
-/// A line for each server below a head.
-pub(super) fn table(lines: &[Line]) -> String {
+/// A line for each server below a head, if there are any.
+pub(super) fn table(lines: &[&Line]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
     let width = lines.iter().map(|line| line.server.len()).max().unwrap_or(0).max("SERVER".len());
     let mut text = format!(
         "{:width$}  {:3}  {:>10}  {:11}  {:>9}  {:>4}  {:>6}  {:>4}  {:>9}  {:>9}\n",

@@ -12,7 +12,7 @@ use crate::usage;
 use crate::wait::{Cut, Stop, all, wait};
 use crate::{home, trouble};
 use anyhow::{Context, Error, Result, anyhow};
-use hikyaku_console::{ExitCode, Scope};
+use hikyaku_console::{ExitCode, Scope, Tone, say};
 use hikyaku_crypto::TrustOutcome;
 use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Target};
 use hikyaku_reach::FarSide;
@@ -58,6 +58,9 @@ pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Resu
     let closed_port = ClosedPort::default();
     let addresses =
         if args.common.has_device() { Vec::new() } else { reachable(&target, &endpoint) };
+    for address in &addresses {
+        say(Tone::Detail, format_args!("dialling {address} by UDP"));
+    }
     // If no thread can be started for the probe, only the handshake's timeout detects a closed port.
     let _probe = port_probe::before(
         addresses,

@@ -8,7 +8,7 @@ use hikyaku_reach::bootstrap::BootstrapArgs;
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::options::{ports, silence};
 use hikyaku_reach::settings::Typed;
-use hikyaku_reach::{Destination, Letters, Observer, SshArgs, SshOptions, Way, WayPlan, settings};
+use hikyaku_reach::{Destination, Letters, SshArgs, SshOptions, Way, WayPlan, settings};
 use hikyaku_session::ConnectArgs;
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
@@ -140,7 +140,6 @@ pub(crate) fn way(
     (far, transport): (&FarArgs, &TransportArgs),
     end: &FarEnd,
     (memory, scope): (DataSize, Scope),
-    observer: Observer,
 ) -> Result<FarWay> {
     let connect = transport.connect.clone();
     let plan = WayPlan {
@@ -160,5 +159,5 @@ pub(crate) fn way(
     let settings = settings::of_user()?;
     let mut way = plan.way((end.host(), &settings), (crate::SERVICE, memory), scope)?;
     way.tuning.timeout.get_or_insert(SILENCE.as_secs());
-    Ok(FarWay { way: Way { observer, ..way }, connect })
+    Ok(FarWay { way, connect })
 }

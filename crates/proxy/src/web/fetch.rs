@@ -8,7 +8,7 @@ use super::click::Click;
 use super::gateways::{Gateways, refusal};
 use super::handler::user_folder;
 use super::{Context, Result, WebArgs, far_end, plan};
-use crate::near::{Files, Near, Ready, Tell};
+use crate::near::{Files, Near, Ready};
 use hikyaku_console::{Exit, ExitCode, Interrupt, Scope, print, with_remedy};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
@@ -45,10 +45,9 @@ pub(super) fn run(
     let plan = plan(args, far_end(OsStr::new(gateway), (&args.far, &args.transport))?, 0, None);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
-    let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
     let (options, limits) = ((&args.far, &args.transport), (memory, scope.clone()));
-    let way = super::way(options, &plan.far, limits, tell.observer())?;
-    let near = Near { plan: &plan, way, tell, scope: scope.clone(), files: Files::Left };
+    let way = super::way(options, &plan.far, limits)?;
+    let near = Near { plan: &plan, way, scope: scope.clone(), files: Files::Left };
     let mut exit = Exit::from(ExitCode::Failed);
     let ended = near.run(async |ready: Ready| {
         let (proxy, _) = ready.ports.first().context("no port is listened on")?;

@@ -43,8 +43,6 @@ pub struct Offer {
     pub consent: Consent,
     /// Whether a person may be asked.
     pub asking: Asking,
-    /// The output while a program is sent.
-    pub notes: Notes,
     /// The consequence of the answer "no", in words of the question: "go by SFTP, which is slower".
     pub otherwise: &'static str,
     /// Keeps the SFTP server of an attempt that failed, for the caller.
@@ -58,15 +56,6 @@ pub enum Asking {
     AtTerminal,
     /// Never: another program reads the output, or ssh must not ask either.
     Never,
-}
-
-/// The output while a program is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Notes {
-    /// The steps, and the progress.
-    Printed,
-    /// Nothing.
-    None,
 }
 
 /// The result of an offer.
@@ -126,7 +115,6 @@ impl Default for Offer {
             programs: Programs::own(),
             consent: Consent::Never,
             asking: Asking::AtTerminal,
-            notes: Notes::Printed,
             otherwise: "",
             spare: Spare::default(),
         }
@@ -147,7 +135,7 @@ impl Offer {
             }
         };
         let shared = server.ssh(ssh);
-        let progress = Progress::new(self.notes, &login.host, &Place::Cache);
+        let progress = Progress::new(&login.host, &Place::Cache);
         let install = Install {
             ssh: &shared,
             login,

@@ -1,8 +1,7 @@
 //! The output while a program is sent.
 
-use super::offer::Notes;
 use super::place::Place;
-use hikyaku_console::print_error;
+use hikyaku_console::{Noise, print_error};
 use hikyaku_units::DataSize;
 use std::cell::Cell;
 use std::io::{IsTerminal, stderr};
@@ -10,7 +9,6 @@ use std::time::{Duration, Instant};
 
 /// A line when a program begins to be sent, and at a terminal how far it is.
 pub struct Progress<'a> {
-    notes: Notes,
     host: &'a str,
     place: &'a Place,
     /// When a line was printed last; `None` before the first one.
@@ -24,13 +22,13 @@ const CLEAR: &str = "\x1b[K";
 
 impl<'a> Progress<'a> {
     /// Of a program that goes to this place on this host.
-    pub const fn new(notes: Notes, host: &'a str, place: &'a Place) -> Self {
-        Self { notes, host, place, printed: Cell::new(None) }
+    pub const fn new(host: &'a str, place: &'a Place) -> Self {
+        Self { host, place, printed: Cell::new(None) }
     }
 
     /// The host has `sent` of `size` bytes.
     pub fn show(&self, sent: u64, size: u64) {
-        if self.notes == Notes::None {
+        if Noise::chosen() == Noise::Quiet {
             return;
         }
         let Some(printed) = self.printed.get() else {

@@ -11,6 +11,7 @@ use crate::race::{Met, NotMet, Race};
 use crate::service::PathMemory;
 use crate::tcp::Call;
 use crate::watch::{Fate, watch_udp};
+use hikyaku_console::{Tone, say};
 use hikyaku_crypto::{ClientCredentials, Trust};
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{Memory, UdpSeen, code};
@@ -47,11 +48,11 @@ impl Way {
 
     /// A connection over TCP, if one comes about.
     pub(super) fn by_tcp(&self, call: Call) -> Option<Met> {
-        self.observer.tell(format_args!("dialling by TCP"));
+        say(Tone::Detail, format_args!("dialling by TCP"));
         match call.dial() {
             Ok(called) => Some(Met::Tcp(called)),
             Err(error) => {
-                self.observer.tell(format_args!("{error}"));
+                say(Tone::Detail, format_args!("{error}"));
                 None
             }
         }
@@ -77,7 +78,6 @@ impl Way {
             // A firewall of the far side may refuse the port, and still let the far side connect to this end.
             closed: ClosedPort::default(),
             udp_time: Some(UDP_PATIENCE),
-            observer: self.observer.clone(),
         };
         // An attempt that is met with silence goes on waiting for the far side.
         let call = Call { patience: TCP_PATIENCE, ..call.clone() };
@@ -98,12 +98,12 @@ impl Way {
         fate: Fate,
     ) -> Result<(), ReachError> {
         let (watched, addresses) = (connection.clone(), addresses.to_vec());
-        let (memory, observer) = (self.memory_of_paths(), self.observer.clone());
+        let memory = self.memory_of_paths();
         let call = Call { patience: TCP_PATIENCE, fate: Fate::default(), ..call };
         let is_there = move || {
             let Ok(called) = call.clone().dial() else { return false };
             called.connection.close(code::DONE, "");
-            observer.tell(format_args!("nothing comes by UDP any more, and TCP gets through"));
+            say(Tone::Detail, format_args!("nothing comes by UDP any more, and TCP gets through"));
             note_udp(&memory, &addresses, UdpSeen::Blocked);
             true
         };

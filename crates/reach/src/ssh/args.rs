@@ -3,6 +3,7 @@
 
 use super::{Family, SshOptions};
 use clap::{Arg, Args, value_parser};
+use hikyaku_console::Noise;
 use std::ffi::OsString;
 
 /// How ssh gets to another host.
@@ -108,6 +109,7 @@ impl SshArgs {
             jump: self.jump.clone(),
             options: self.ssh_option.clone(),
             port: self.ssh_port,
+            verbose: Noise::chosen().verbosity(),
             ..SshOptions::default()
         }
     }

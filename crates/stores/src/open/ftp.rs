@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A server that is connected.
 #[derive(Clone)]
 pub(super) struct FtpServer {
-    name: String,
+    pub(super) name: String,
     server: Server,
     store: Ftp,
     stop: Arc<AtomicBool>,

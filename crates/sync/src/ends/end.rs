@@ -34,8 +34,6 @@ pub(crate) struct Reaching<'a> {
     pub(crate) hosts: Hosts,
     /// The service that has buckets.
     pub(crate) endpoint: Option<String>,
-    /// Whether hints for a faster connection are left out.
-    pub(crate) is_quiet: bool,
     /// Memory that this process may use.
     pub(crate) memory: DataSize,
     /// Ends ssh while it logs in.
@@ -93,9 +91,7 @@ impl End {
                     HostBy::Sftp => LinkBy::Sftp,
                 };
                 let link = Link::connect(&opening, reaching.memory, &reaching.scope)?;
-                if let Some(advice) = link.advice().filter(|_| !reaching.is_quiet) {
-                    say(Tone::Note, advice);
-                }
+                link.advice().iter().for_each(|advice| say(Tone::Note, advice));
                 Ground::Host(Box::new(link))
             }
             storage => Self::storage(storage, reaching)?,
@@ -128,10 +124,7 @@ impl End {
         };
         let opening = Opening { client, endpoint, hosts, connections, ..Opening::default() };
         let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
-        if !reaching.is_quiet {
-            storage.advice().iter().for_each(|advice| say(Tone::Note, advice));
-            storage.warning().iter().for_each(|warning| say(Tone::Warning, warning));
-        }
+        storage.announce();
         let opened = storage.at(location).map_err(OpenError::explained)?;
         let slash: &[u8] = if opened.ending == Ending::Name { b"" } else { b"/" };
         let path = match opened.path.as_bytes() {
