@@ -95,8 +95,6 @@ pub(crate) const NATIVE: &[Native] = &[
         &[
             lacking(&["keys install", "far install"], "it prints a line for each host", ""),
             lacking(&["sftp"], "its commands print what sftp prints", "hikyaku cp --json"),
-            lacking(&["mount"], "the figures of a mount are JSON already", "--status DIR"),
-            lacking(&["web"], "a browser shows what passes", "hikyaku proxy --json"),
             lacking(
                 &["serve"],
                 "a daemon runs without an end",
@@ -109,8 +107,6 @@ pub(crate) const NATIVE: &[Native] = &[
         &[
             lacking(&["sftp"], "its commands print what sftp prints", "hikyaku cp --json-lines"),
             lacking(&["ls", "view", "doctor"], "there is one result", "--json"),
-            lacking(&["mount"], "the figures of a mount are JSON already", "--status DIR"),
-            lacking(&["web"], "a browser shows what passes", "hikyaku proxy --json-lines"),
             lacking(&["serve"], "the log has the events of a daemon", "--log-dir DIR"),
             lacking(&["keys install", "far install"], "it prints a line for each host", ""),
         ],

@@ -2,7 +2,7 @@
 
 use crate::guests::Guests;
 use clap::Args;
-use hikyaku_console::{NoiseArgs, OtherArgs};
+use hikyaku_console::{FormArgs, NoiseArgs, OtherArgs};
 use hikyaku_session::ConnectArgs;
 use hikyaku_units::{DataSize, parse_duration};
 use std::ffi::OsString;
@@ -45,6 +45,9 @@ pub struct MountArgs {
     /// The carrier of the connections to the servers.
     #[command(flatten)]
     pub connect: ConnectArgs,
+    /// What is printed when the mount stands and, with -f, when it has ended.
+    #[command(flatten)]
+    pub form: FormArgs,
     /// What is said until the mount stands.
     #[command(flatten)]
     pub noise: NoiseArgs,

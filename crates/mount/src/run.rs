@@ -12,16 +12,19 @@ use crate::nodes::Seen;
 use crate::notes::{Killed, Notes};
 use crate::options::{Options, Owners};
 use crate::stage::Stage;
-use crate::status::{STATUS_ATTRIBUTE, attribute};
+use crate::status::{STATUS_ATTRIBUTE, attribute, figures};
 use crate::umount::{Manner, PROCESS, take};
 use anyhow::{Context, Error, Result, bail};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{At, Exit, ExitCode, Interrupt, Tone, misuse, print, say, with_remedy};
+use hikyaku_console::{
+    At, Document, Exit, ExitCode, Form, Interrupt, Tone, misuse, print, say, with_remedy,
+};
 use hikyaku_reach::daemon::SUCCESSORS;
 use hikyaku_reach::dial::Servers;
 use hikyaku_remote::{Client, Holder, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::{DataSize, counted};
+use serde_json::json;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -68,7 +71,7 @@ pub fn run(args: &MountArgs, interrupt: &Interrupt) -> Result<Exit> {
         return Err(misuse("a source and a directory are needed", "hikyaku mount --help"));
     };
     if !args.foreground && !args.is_background {
-        return in_background();
+        return in_background(args.form.form());
     }
     let options = Options::parse(&args.options)?;
     let servers = servers(source)?;
@@ -110,7 +113,7 @@ fn servers(source: &OsStr) -> Result<Servers> {
 }
 
 /// Starts the same command again as a process of its own, and waits until its mount stands.
-fn in_background() -> Result<Exit> {
+fn in_background(form: Form) -> Result<Exit> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(std::env::args_os().skip(1));
     let mut child =
@@ -119,8 +122,12 @@ fn in_background() -> Result<Exit> {
     if let Some(stdout) = child.stdout.take() {
         BufReader::new(stdout).read_line(&mut line)?;
     }
-    if line.trim() == READY {
-        return Ok(ExitCode::Success.into());
+    match form {
+        Form::Words if line.trim() == READY => return Ok(ExitCode::Success.into()),
+        Form::Document | Form::Lines if line.ends_with('\n') => {
+            return print(line).map(|()| ExitCode::Success.into());
+        }
+        _ => {}
     }
     // The child has printed its error.
     let status = child.wait()?;
@@ -203,6 +210,12 @@ fn serve(
         )?;
     core.kernel.begin(session.notifier()).context("cannot start a thread")?;
     link.keep(&core, clients)?;
+    let is_told = args.form.form() != Form::Words;
+    match is_told {
+        true => print(event("mounted", (servers, &directory), &core))?,
+        false if args.is_background => print(format!("{READY}\n"))?,
+        false => {}
+    }
     if args.is_background {
         leave_terminal()?;
     }
@@ -222,8 +235,26 @@ fn serve(
     std::mem::forget(session);
     core.drain();
     core.state().end_notes();
+    if is_told {
+        print(event("unmounted", (servers, &directory), &core))?;
+    }
     client_ends(&core);
     core.unsent().into_result()
+}
+
+/// A line about the mount, for programs.
+fn event(event: &str, (source, at): (&Servers, &Path), core: &Core) -> String {
+    let (source, directory) = (source.to_string(), at.display().to_string());
+    let can_write = core.settings.access == Access::Write;
+    Document::new(json!({
+        "event": event,
+        "source": source,
+        "directory": directory,
+        "access": if can_write { "write" } else { "read" },
+        "process": std::process::id(),
+        "status": figures(core),
+    }))
+    .line()
 }
 
 /// Removes the traces of killed mounts at the server: their locks and leases, then their hidden names.
@@ -361,9 +392,8 @@ fn client_ends(core: &Core) {
     }
 }
 
-/// Reports the mount to the parent process, and leaves its terminal.
+/// Leaves the terminal of the parent process, which has heard of the mount.
 fn leave_terminal() -> Result<()> {
-    print(format!("{READY}\n"))?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&nothing)?;
     rustix::stdio::dup2_stderr(&nothing)?;

@@ -1,7 +1,7 @@
 //! The state of a mount, as extended attributes of its root that listings do not show.
 
 use crate::core::{Core, State};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// The process that serves the mount.
@@ -14,8 +14,8 @@ pub(crate) const STATUS_ATTRIBUTE: &[u8] = b"user.hikyaku.status";
 /// Maximum length of an attribute's value: twenty paths, with their errors.
 pub(crate) const ATTRIBUTE_BYTES_MAX: usize = 48 << 10;
 
-/// The figures of a mount, as one line of JSON.
-pub(crate) fn status(core: &Core) -> String {
+/// The figures of a mount.
+pub(crate) fn figures(core: &Core) -> Value {
     let state = core.state();
     let (pages, totals, window) = (state.pages.totals(), state.totals, state.pace.window());
     json!({
@@ -53,7 +53,6 @@ pub(crate) fn status(core: &Core) -> String {
         "open_files": state.handles.len(),
         "nodes": state.nodes.len(),
     })
-    .to_string()
 }
 
 /// The present cause of waits of programs.

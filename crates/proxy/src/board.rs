@@ -15,6 +15,7 @@ use crate::meter::Meters;
 use crate::switch::Route;
 use hikyaku_forward::{Report, Waited};
 use limit::FarParts;
+use serde_json::{Value, json};
 use status::{Ended, Status};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -162,6 +163,17 @@ impl Board {
         let is_old = |state: &mut State| state.samples == before && !state.is_over;
         let waited = self.changed.wait_timeout_while(state, patience, is_old);
         waited.unwrap_or_else(PoisonError::into_inner).0.latest.clone()
+    }
+
+    /// What was carried since the gateway began.
+    pub(crate) fn sums(&self, now: Instant) -> Value {
+        let state = self.state();
+        json!({
+            "seconds": now.saturating_duration_since(self.begun).as_secs_f64(),
+            "connections": state.next,
+            "direct": state.direct,
+            "ended": state.ended,
+        })
     }
 
     /// The gateway ends, and nobody waits any longer.

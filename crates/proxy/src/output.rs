@@ -1,11 +1,14 @@
 //! What `hikyaku proxy` prints on standard output: where it listens; with `--json` as a document, and with `--json-lines` as
 //! lines, which are followed by its status once a second.
 
+use crate::board::Board;
 use crate::near::Ready;
+use crate::web::file_address;
 use anyhow::Result;
 use hikyaku_console::{Document, Form, announce, print};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -31,6 +34,9 @@ struct Begun<'a> {
     transparent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<String>,
+    /// The file of the proxy configuration, as a browser is told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<String>,
 }
 
 impl<'a> Begun<'a> {
@@ -40,7 +46,35 @@ impl<'a> Begun<'a> {
             listeners: listeners(ready).collect(),
             transparent: ready.taken.as_deref(),
             page: ready.page.as_ref().map(|page| page.address()),
+            configuration: None,
         }
+    }
+}
+
+/// Tells a person, if one reads.
+pub(crate) fn say(form: Form, words: impl FnOnce() -> String) -> Result<()> {
+    if form == Form::Words { announce(words()) } else { Ok(()) }
+}
+
+/// Tells where the gateway of a browser listens: a person in these words.
+pub(crate) fn begin(
+    form: Form,
+    ready: &Ready,
+    configuration: Option<&Path>,
+    words: impl FnOnce() -> String,
+) -> Result<()> {
+    if form == Form::Words {
+        return announce(words());
+    }
+    let configuration = configuration.map(file_address);
+    print(Document::new(Begun { configuration, ..Begun::of(ready) }).line())
+}
+
+/// Tells a program what the gateway of a browser has carried.
+pub(crate) fn end(form: Form, board: &Board) -> Result<()> {
+    match form {
+        Form::Words => Ok(()),
+        Form::Document | Form::Lines => print(Document::new(board.sums(Instant::now())).line()),
     }
 }
 

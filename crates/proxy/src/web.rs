@@ -12,12 +12,14 @@ mod pac_file;
 mod profile;
 mod token;
 
+pub(crate) use pac_file::file_address;
 pub(crate) use profile::Browser;
 
 use crate::args::{
     AnyUser, Bind, FarArgs, FarEnd, FarLoopback, Listen, Plan, TransportArgs, far_end, way,
 };
 use crate::near::{Files, Near, Ready};
+use crate::output;
 use crate::pac::Site;
 use crate::page::Page;
 use anyhow::{Context, Error, Result, bail};
@@ -25,7 +27,9 @@ use clap::Args;
 use click::Click;
 use gateways::refusal;
 use handler::Handler;
-use hikyaku_console::{Exit, ExitCode, Interrupt, NoiseArgs, Scope, announce, misuse, with_remedy};
+use hikyaku_console::{
+    Exit, ExitCode, Form, FormArgs, Interrupt, NoiseArgs, Scope, misuse, with_remedy,
+};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::{OsStr, OsString};
@@ -80,6 +84,9 @@ pub struct WebArgs {
     /// Show no window
     #[arg(long)]
     headless: bool,
+    /// What is printed when the gateway listens and when it has ended.
+    #[command(flatten)]
+    form: FormArgs,
     /// What is said of each connection.
     #[command(flatten)]
     pub noise: NoiseArgs,
@@ -212,28 +219,34 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
     let way = way(options, &plan.far, limits)?;
     let near = Near { plan: &plan, way, scope: scope.clone(), files: Files::WrittenBack };
     // The profile is removed after the browser has ended, whatever ends it.
-    let mut profile = None;
+    let (mut profile, mut board) = (None, None);
+    let form = args.form.form();
     let ended = near.run(async |ready: Ready| {
-        let page = ready.page.context("there is no proxy")?;
+        board = Some(ready.board.clone());
+        let page = ready.page.as_ref().context("there is no proxy")?;
         let (Some(program), Some(url)) = (program, &args.url) else {
             let file = pac_file::write(args.proxy_port, &page.pac())?;
-            announce(how_to_set(&page, &args.site, &file))?;
+            output::begin(form, &ready, Some(&file), || how_to_set(page, &args.site, &file))?;
             if let Some(folder) = &args.extension {
-                extension::write(folder, &page, &args.site)?;
-                announce(how_to_load(folder))?;
+                extension::write(folder, page, &args.site)?;
+                output::say(form, || how_to_load(folder))?;
             }
             return std::future::pending().await;
         };
         let (proxy, _) = ready.ports.first().context("no port is listened on")?;
-        announce(format!("downloads are shown at {}\n", page.address()))?;
+        let shown = || format!("downloads are shown at {}\n", page.address());
+        output::begin(form, &ready, None, shown)?;
         let made = Profile::new(args.browser, *proxy, args.downloads.as_deref())?;
         let command = made.command(&program, url, args.headless);
         profile = Some(made);
-        browse(command, &scope).await
+        browse(command, form, &scope).await
     });
     // A browser that is left is ended.
     scope.stop();
     drop(profile);
+    if let Some(board) = board {
+        output::end(form, &board)?;
+    }
     interrupt.end_by_signal();
     ended
 }
@@ -266,12 +279,13 @@ fn how_to_load(folder: &Path) -> String {
 }
 
 /// Runs the browser to its end. The scope ends it, whoever stops that.
-async fn browse(mut command: Command, scope: &Scope) -> Result<()> {
+async fn browse(mut command: Command, form: Form, scope: &Scope) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let spawned = scope.spawn(&mut command);
     let (mut child, _registration) = spawned.with_context(|| format!("cannot start {name}"))?;
-    announce(format!("{name} runs; its connections are carried until it is closed\n"))?;
+    let runs = || format!("{name} runs; its connections are carried until it is closed\n");
+    output::say(form, runs)?;
     let status = spawn_blocking(move || child.wait()).await?;
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
     match status.success() {

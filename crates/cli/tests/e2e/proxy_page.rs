@@ -2,6 +2,7 @@
 
 use crate::common::proxy::{Page, Proxy, server};
 use crate::common::{Sshd, slow_disk, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -261,6 +262,26 @@ fn web(sshd: &Sshd, port: &str) -> (Child, [String; 2]) {
         lines.map(|line| line.trim().to_owned()).filter(|line| line.ends_with(".pac"));
     let (file, address) = (addresses.next().unwrap(), addresses.next().unwrap());
     (child, [file.strip_prefix("file://").unwrap().to_owned(), address])
+}
+
+#[test]
+fn a_program_is_told_where_a_gateway_for_a_browser_listens_and_what_it_has_carried() {
+    let sshd = Sshd::start("page-json");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let mut command = sshd.web(&["--site", "data.example", "--port", &port, "--json"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap()).unwrap();
+    let begun = next();
+    assert_eq!(begun["format"], 1);
+    assert_eq!(begun["listeners"][0]["address"], format!("127.0.0.1:{port}"), "{begun}");
+    assert!(begun["configuration"].as_str().unwrap().ends_with(".pac"), "{begun}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let ended = next();
+    assert!(ended["seconds"].as_f64().unwrap() > 0.0 && ended["connections"] == 0, "{ended}");
+    child.wait().unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::attributes::{NOTHING, attributes};
 use crate::core::Core;
 use crate::nodes::ROOT;
 use crate::status::{
-    ATTRIBUTE_BYTES_MAX, FLUSH_ATTRIBUTE, PID_ATTRIBUTE, STATUS_ATTRIBUTE, status,
+    ATTRIBUTE_BYTES_MAX, FLUSH_ATTRIBUTE, PID_ATTRIBUTE, STATUS_ATTRIBUTE, figures,
 };
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, FopenFlags, INodeNo, ReplyAttr, ReplyDirectory,
@@ -72,7 +72,7 @@ impl Core {
 
     /// Opens the figures as they are at this time.
     pub(super) fn reply_own_open(&self, reply: ReplyOpen) {
-        let text = status(self) + "\n";
+        let text = format!("{}\n", figures(self));
         let mut state = self.state();
         let handle = state.next();
         state.texts.insert(handle, text.into());
@@ -118,7 +118,7 @@ impl Core {
     ) {
         let value = match name {
             PID_ATTRIBUTE if number.0 == ROOT => std::process::id().to_string(),
-            STATUS_ATTRIBUTE if number.0 == ROOT => status(self),
+            STATUS_ATTRIBUTE if number.0 == ROOT => figures(self).to_string(),
             FLUSH_ATTRIBUTE if number.0 == ROOT && size as usize >= ATTRIBUTE_BYTES_MAX => {
                 return self.flush(reply);
             }

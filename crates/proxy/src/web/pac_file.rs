@@ -32,7 +32,7 @@ pub(super) fn data_address(script: &str) -> String {
 }
 
 /// The file as an address.
-pub(super) fn file_address(path: &Path) -> String {
+pub(crate) fn file_address(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     format!("file://{}", encoded(path.as_os_str().as_bytes(), b"-._~/"))
 }

@@ -4,11 +4,11 @@ use super::place::{Place, can_mount, date, random, said, until};
 use rustix::mount::{MountFlags, mount_remount};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirEntryExt, FileExt, MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -300,9 +300,13 @@ fn a_signal_unmounts_and_figures_are_told() {
     }
     let place = Place::new("mount-signal");
     fs::write(place.root("a"), random(1, 3_000_000)).unwrap();
-    let mut command = place.command(&["mount", "-f", &place.source("")]);
-    let mut child = command.arg(place.at("mnt")).spawn().unwrap();
-    until("it is not mounted", || place.is_mounted());
+    let mut command = place.command(&["mount", "-f", "--json", &place.source("")]);
+    let mut child = command.arg(place.at("mnt")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = || serde_json::from_str::<serde_json::Value>(&lines.next().unwrap()).unwrap();
+    let begun = next();
+    assert_eq!((&begun["event"], &begun["access"]), (&"mounted".into(), &"read".into()), "{begun}");
+    assert!(place.is_mounted());
     until("nothing is there", || fs::read(place.mnt("a")).is_ok_and(|a| a.len() == 3_000_000));
     let status = place.command(&["mount", "--status"]).arg(place.at("mnt")).output().unwrap();
     let figures: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
@@ -316,6 +320,12 @@ fn a_signal_unmounts_and_figures_are_told() {
     let ended = child.wait().unwrap();
     assert_eq!(ended.signal(), Some(15), "{ended}");
     assert!(!place.is_mounted());
+    let last = next();
+    assert!(last["status"]["read_bytes"].as_u64() >= Some(3_000_000), "{last}");
+    let mut command = place.command(&["mount", "--json", &place.source("")]);
+    let output = command.arg(place.at("mnt")).output().unwrap();
+    let begun: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(begun["directory"], place.at("mnt").display().to_string());
 }
 
 #[test]
