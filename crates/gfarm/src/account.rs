@@ -1,8 +1,10 @@
 //! Who the client is: a user of the Gfarm file system and the user's shared key.
 
+use hikyaku_tcp::Family;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use zeroize::Zeroize;
 
 /// Bytes of a key.
@@ -15,6 +17,17 @@ pub struct Account {
     pub user: String,
     /// The key.
     pub key: SharedKey,
+    /// How the servers are dialled.
+    pub dial: Dial,
+}
+
+/// How servers are dialled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Dial {
+    /// The family of their addresses. Default: both.
+    pub family: Option<Family>,
+    /// How long a server may be silent. Default: 5 s while it is connected to, and 30 s while it is to answer.
+    pub silence: Option<Duration>,
 }
 
 /// The secret that a user has in common with all servers, and the time until which it holds.

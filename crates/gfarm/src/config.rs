@@ -4,7 +4,7 @@
 //! `/etc/gfarm2.conf`. The first line that sets something counts (gfarm2.conf(5)). Of the many settings, this client needs
 //! where gfmd is, where the shared key is, and the user's name at the servers; it ignores all others.
 
-use crate::account::{Account, KeyError, SharedKey};
+use crate::account::{Account, Dial, KeyError, SharedKey};
 use nix::unistd::{Uid, User};
 use std::fmt;
 use std::io;
@@ -70,6 +70,8 @@ pub struct Config {
     pub key_file: PathBuf,
     /// The user's name at the servers.
     pub user: String,
+    /// How the servers are dialled. Not in the files.
+    pub dial: Dial,
 }
 
 /// Why there are no settings.
@@ -136,7 +138,8 @@ impl Config {
     ///
     /// Those of [`SharedKey::read`].
     pub fn account(&self) -> Result<Account, KeyError> {
-        Ok(Account { user: self.user.clone(), key: SharedKey::read(&self.key_file)? })
+        let key = SharedKey::read(&self.key_file)?;
+        Ok(Account { user: self.user.clone(), key, dial: self.dial })
     }
 }
 
@@ -211,7 +214,7 @@ impl Found {
             }
         }
         let key_file = self.key_file.unwrap_or_else(|| home.join(".gfarm_shared_key"));
-        Ok(Config { metadata, key_file, user })
+        Ok(Config { metadata, key_file, user, dial: Dial::default() })
     }
 }
 

@@ -35,7 +35,7 @@ mod stat;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, KeyError, SharedKey};
+pub use account::{Account, Dial, KeyError, SharedKey};
 pub use config::{Address, Config, ConfigError};
 pub use error::{CallError, Code, ConnectError};
 pub use local::is_local;

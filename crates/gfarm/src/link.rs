@@ -1,10 +1,12 @@
 //! A connection to a server.
 
+use crate::account::Dial;
 use crate::code::{Reader, Writer};
 use crate::config::Address;
 use crate::error::{CallError, ConnectError};
+use hikyaku_tcp::addresses;
 use std::io::{self, BufReader, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -35,14 +37,14 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects to the first address of the host that answers.
-    pub(crate) fn connect(server: &Address) -> Result<Self, ConnectError> {
+    pub(crate) fn connect(server: &Address, dial: Dial) -> Result<Self, ConnectError> {
         let name = || ConnectError::Name { host: server.host.clone() };
-        let addresses =
-            (server.host.as_str(), server.port).to_socket_addrs().map_err(|_| name())?;
+        let addresses = addresses(&server.host, server.port, dial.family).map_err(|_| name())?;
+        let within = dial.silence.unwrap_or(CONNECT_TIME);
         let mut last = None;
         for address in addresses {
             let begin = Instant::now();
-            match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+            match TcpStream::connect_timeout(&address, within) {
                 Ok(stream) => {
                     let round_trip = begin.elapsed();
                     let failed = |error: io::Error| ConnectError::Call {
@@ -50,7 +52,7 @@ impl Link {
                         error: error.into(),
                     };
                     stream.set_nodelay(true).map_err(failed)?;
-                    return Self::new(Stream::Tcp(stream), round_trip).map_err(failed);
+                    return Self::new(Stream::Tcp(stream), round_trip, dial).map_err(failed);
                 }
                 Err(error) => last = Some(error.kind()),
             }
@@ -60,19 +62,20 @@ impl Link {
     }
 
     /// Connects to a socket of this machine.
-    pub(crate) fn connect_local(socket: &Path) -> io::Result<Self> {
-        Self::new(Stream::Unix(UnixStream::connect(socket)?), Duration::ZERO)
+    pub(crate) fn connect_local(socket: &Path, dial: Dial) -> io::Result<Self> {
+        Self::new(Stream::Unix(UnixStream::connect(socket)?), Duration::ZERO, dial)
     }
 
-    fn new(stream: Stream, round_trip: Duration) -> io::Result<Self> {
+    fn new(stream: Stream, round_trip: Duration, dial: Dial) -> io::Result<Self> {
+        let silence = Some(dial.silence.unwrap_or(ANSWER_TIME));
         match &stream {
             Stream::Tcp(stream) => {
-                stream.set_read_timeout(Some(ANSWER_TIME))?;
-                stream.set_write_timeout(Some(ANSWER_TIME))?;
+                stream.set_read_timeout(silence)?;
+                stream.set_write_timeout(silence)?;
             }
             Stream::Unix(stream) => {
-                stream.set_read_timeout(Some(ANSWER_TIME))?;
-                stream.set_write_timeout(Some(ANSWER_TIME))?;
+                stream.set_read_timeout(silence)?;
+                stream.set_write_timeout(silence)?;
             }
         }
         let reply = Reader::new(BufReader::with_capacity(BUFFER_BYTES, stream));
@@ -167,5 +170,29 @@ pub(crate) struct HangUp(Stream);
 impl HangUp {
     pub(crate) fn now(&self) {
         self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_tcp::Family;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_is_dialled_as_the_user_wants() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = Address { host: "127.0.0.1".to_owned(), port };
+        let silence = Some(Duration::from_millis(50));
+        let dial = Dial { family: Some(Family::V4), silence };
+        let mut link = Link::connect(&server, dial).unwrap();
+        let Stream::Tcp(stream) = link.stream() else { panic!("not by TCP") };
+        assert_eq!([stream.read_timeout().unwrap(), stream.write_timeout().unwrap()], [silence; 2]);
+        // The listener never answers.
+        link.reply.good().unwrap_err();
+        let other = Dial { family: Some(Family::V6), ..dial };
+        let error = Link::connect(&server, other).unwrap_err();
+        assert!(matches!(error, ConnectError::Name { .. }), "{error}");
     }
 }

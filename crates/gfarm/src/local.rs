@@ -31,7 +31,7 @@ impl Spool {
         process: &Process,
     ) -> Result<Option<Self>, ConnectError> {
         let Some(socket) = socket_of(server) else { return Ok(None) };
-        let Ok(link) = Link::connect_local(&socket) else { return Ok(None) };
+        let Ok(link) = Link::connect_local(&socket, account.dial) else { return Ok(None) };
         Self::begin(link, server, account, process).map(Some)
     }
 

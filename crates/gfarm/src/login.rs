@@ -91,12 +91,12 @@ const fn reason(number: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::SharedKey;
+    use crate::account::{Dial, SharedKey};
 
     #[test]
     fn the_answer_is_the_md5_of_challenge_and_key() {
         let key = SharedKey::parse(&format!("7fffffff {}", "02".repeat(32))).unwrap();
-        let account = Account { user: "u".to_owned(), key };
+        let account = Account { user: "u".to_owned(), key, dial: Dial::default() };
         // printf of 32 bytes 01 and 32 bytes 02, through md5sum.
         let wanted = "ae3ae2bbfff06b23e4402dff35e6c35f";
         let hex: String =

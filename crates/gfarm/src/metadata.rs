@@ -77,7 +77,7 @@ impl Metadata {
 
     fn connect_to(server: &Address, account: &Account) -> Result<Self, ConnectError> {
         let failed = |error| ConnectError::Call { server: server.to_string(), error };
-        let mut link = Link::connect(server)?;
+        let mut link = Link::connect(server, account.dial)?;
         log_in(&mut link, server, account)?;
         let mut process = Process::new().map_err(|error| failed(error.into()))?;
         let mut ask = Writer::default();

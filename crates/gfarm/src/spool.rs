@@ -54,7 +54,7 @@ impl Spool {
         account: &Account,
         process: &Process,
     ) -> Result<Self, ConnectError> {
-        Self::begin(Link::connect(server)?, server, account, process)
+        Self::begin(Link::connect(server, account.dial)?, server, account, process)
     }
 
     /// Logs in and announces the process.

@@ -50,6 +50,7 @@ impl Servers {
             .unwrap()
             .trim()
             .to_owned(),
+            dial: Dial::default(),
         }
     }
 
@@ -223,7 +224,10 @@ fn ranges_and_small_files_are_read() {
 fn a_wrong_key_is_refused_with_words() {
     let Some(servers) = Servers::up("key", 1) else { return };
     let config = servers.config();
-    let account = |user: &str, key: SharedKey| Account { user: user.to_owned(), key };
+    let account = |user: &str, key: SharedKey| {
+        let dial = Dial::default();
+        Account { user: user.to_owned(), key, dial }
+    };
     let other = SharedKey::parse(&format!("7fffffff {}", "5a".repeat(32))).unwrap();
     let told = |account: &Account| {
         let error = Metadata::connect(&config.metadata, account).unwrap_err();

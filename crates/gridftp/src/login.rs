@@ -8,8 +8,8 @@ use crate::features::Features;
 use crate::gsi::Shield;
 use crate::guard::{Guard, Privacy};
 use crate::settings::Settings;
+use hikyaku_tcp::addresses;
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// How long a server may take to accept a connection. A SYN that is lost twice is sent a third time after 3 s.
@@ -147,10 +147,9 @@ fn show_certificate(
 fn connect(server: &Server, settings: &Settings) -> Result<Control, FtpError> {
     let Server { host, port, .. } = server;
     let no_address = |source| FtpError::NoAddress { host: host.clone(), source };
-    let found = (host.as_str(), *port).to_socket_addrs();
-    let addresses: Vec<SocketAddr> = found.map_err(|error| no_address(Some(error)))?.collect();
+    let found = addresses(host, *port, settings.tcp.family);
     let mut last = no_address(None);
-    for address in addresses {
+    for address in found.map_err(|error| no_address(Some(error)))? {
         if settings.is_stopped() {
             return Err(FtpError::Stopped);
         }

@@ -9,10 +9,11 @@ use crate::wire::{LOOK_EVERY, Stop, Stream, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hikyaku_forward::Scheme;
+use hikyaku_tcp::addresses;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::io::{self, ErrorKind};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -151,9 +152,9 @@ fn connect(
 ) -> Result<(TcpStream, Duration), Fault> {
     let (host, port) = (origin.host.as_str(), origin.port);
     let no_address = |source: io::Error| Fault::NoAddress { host: host.to_owned(), source };
-    let found = (host, origin.port).to_socket_addrs().map_err(no_address)?;
+    let found = addresses(host, port, settings.tcp.family).map_err(no_address)?;
     let mut last = None;
-    for address in found.take(ADDRESSES_MAX) {
+    for address in found.into_iter().take(ADDRESSES_MAX) {
         stop.check()?;
         let begin = Instant::now();
         match hikyaku_tcp::connect(address, &settings.tcp, settings.connect_within) {

@@ -74,7 +74,8 @@ fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<
     };
     let hosts = HostOptions { way: args.way(), ..HostOptions::default() };
     let endpoint = args.endpoint.clone();
-    let opening = Opening { client, endpoint, hosts, silence, ..Opening::default() };
+    let family = args.connect.family.family();
+    let opening = Opening { client, endpoint, hosts, silence, family, ..Opening::default() };
     let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
     storage.announce();
     let opened = storage.at(location).map_err(OpenError::explained)?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use hikyaku_reach::daemon::FORWARD;
 use hikyaku_reach::dial::{Address, Carrier, Via};
 use hikyaku_reach::{Connection, FarSide, Fate};
-use hikyaku_session::{ANSWER_TIME, Connector, SetupError, announce_key};
+use hikyaku_session::{ANSWER_TIME, ClientConfig, Connector, SetupError, announce_key};
 use std::time::Duration;
 
 /// A connection to a far gateway. Dropping it ends ssh.
@@ -39,9 +39,12 @@ impl Link {
         }
     }
 
-    fn to_daemon(address: &Address, FarWay { way, connect }: &FarWay) -> Result<Self> {
+    fn to_daemon(
+        address: &Address,
+        FarWay { way, connect, silence: chosen }: &FarWay,
+    ) -> Result<Self> {
         let silence = Duration::from_secs(way.tuning.timeout.unwrap_or(SILENCE_SECONDS));
-        let config = connect.client([address])?;
+        let config = ClientConfig { silence: *chosen, ..connect.client([address])? };
         let via = config.via;
         let connector = Connector::new(config, 1, FORWARD).map_err(SetupError::explained)?;
         let connector = connector.for_flows(silence);

@@ -24,9 +24,10 @@ use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
     Identity, Memory, OnDrop, StalledStreams, Target, Trust, TrustOutcome,
 };
+use hikyaku_tcp::addresses;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -257,22 +258,7 @@ impl Dialler {
     fn look_up(&self, address: &Address) -> Result<Vec<SocketAddr>, ConnectError> {
         let (host, port) = (address.host.as_str(), address.port);
         let not_found = |source| ConnectError::NotFound { host: host.to_owned(), source };
-        let is_used = |at: &SocketAddr| match self.family {
-            None => true,
-            Some(Family::V4) => at.is_ipv4(),
-            Some(Family::V6) => at.is_ipv6(),
-        };
-        let found = (host, port).to_socket_addrs().map_err(not_found)?;
-        let used: Vec<_> = found.filter(is_used).collect();
-        if used.is_empty() {
-            let text = match self.family {
-                None => "the name has no address",
-                Some(Family::V4) => "no IPv4 address",
-                Some(Family::V6) => "no IPv6 address",
-            };
-            return Err(not_found(io::Error::other(text)));
-        }
-        Ok(used)
+        addresses(host, port, self.family).map_err(not_found)
     }
 
     /// How to connect over TCP.

@@ -11,6 +11,7 @@ pub(crate) use configuration::Configuration;
 
 use crate::bootstrap::Programs;
 use crate::destination::Destination;
+pub use hikyaku_tcp::Family;
 use std::ffi::{OsStr, OsString};
 
 /// What the user said that concerns `ssh`.
@@ -42,15 +43,6 @@ pub struct SshOptions {
     pub port: Option<u16>,
     /// The socket of a login that commands share ([`SharedLogin`](crate::SharedLogin)).
     pub login: Option<OsString>,
-}
-
-/// An address family.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Family {
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
 }
 
 /// A path of the far side's program that could mean something to a shell.

@@ -16,7 +16,7 @@ use hikyaku_reach::dial::PORT;
 use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::{Store, StorePath};
-use hikyaku_store_gfarm::{Gfarm, Here};
+use hikyaku_store_gfarm::{Dial, Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes, Sizes};
 use hikyaku_units::{DataSize, Rate, parse_limit};
 use std::fs;
@@ -248,7 +248,7 @@ impl Served {
     fn of(args: &DaemonArgs) -> Result<(Self, String)> {
         if let Some(node) = &args.gfarm {
             let here = if node.is_empty() { Here::Any } else { Here::Node(node.clone()) };
-            let gfarm = Gfarm::connect(None).map_err(|error| {
+            let gfarm = Gfarm::connect(None, Dial::default()).map_err(|error| {
                 let remedy = error.remedy();
                 with_remedy(error.into(), remedy)
             })?;

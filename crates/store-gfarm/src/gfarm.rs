@@ -6,8 +6,8 @@ use crate::opens::Opens;
 use crate::place::Writers;
 use hikyaku_fs::{FsError, Token};
 use hikyaku_gfarm::{
-    Account, Address, CallError, Code, Config, ConfigError, ConnectError, Each, KeyError, Metadata,
-    Place, is_local,
+    Account, Address, CallError, Code, Config, ConfigError, ConnectError, Dial, Each, KeyError,
+    Metadata, Place, is_local,
 };
 use hikyaku_store::{Begun, ErrorKind, Left, Note, left_over};
 use std::path::PathBuf;
@@ -155,13 +155,13 @@ impl Trouble {
 }
 
 impl Gfarm {
-    /// Logs in at the metadata server that the user's settings name, or at `server`.
+    /// Logs in at the metadata server that the user's settings name, or at `server`, which is dialled so.
     ///
     /// # Errors
     ///
     /// The settings or the key cannot be read, or the server cannot be reached or does not accept the user.
-    pub fn connect(server: Option<Address>) -> Result<Self, ConnectGfarm> {
-        Self::with(Config::of_user(server)?)
+    pub fn connect(server: Option<Address>, dial: Dial) -> Result<Self, ConnectGfarm> {
+        Self::with(Config { dial, ..Config::of_user(server)? })
     }
 
     /// Connects with other settings.

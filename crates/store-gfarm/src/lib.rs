@@ -31,5 +31,6 @@ mod walk;
 mod tests;
 
 pub use gfarm::{ConnectGfarm, Gfarm, Here, Trouble};
+pub use hikyaku_gfarm::Dial;
 pub use node::Node;
 pub use survey::{Survey, Surveyed, survey};

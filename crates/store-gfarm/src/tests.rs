@@ -52,6 +52,7 @@ impl Rig {
             metadata: vec![Address { host: value("metadb_server_host"), port }],
             key_file: value("shared_key_file").into(),
             user: String::from_utf8(user).unwrap().trim().to_owned(),
+            dial: Dial::default(),
         }
     }
 

@@ -64,6 +64,8 @@ pub struct S3Options {
     pub uploads: u32,
     /// The folder in which uploads in parts are noted, so that a later process drops those of a killed one. Default: none.
     pub recorded: Option<PathBuf>,
+    /// Maximum time without a byte of the server. Default: 60 s until an answer begins, and 30 s in it.
+    pub silence: Option<Duration>,
 }
 
 /// Whether a file can be written only where its directory is.
@@ -93,6 +95,7 @@ impl Default for S3Options {
             conditions: Conditions::Unknown,
             uploads: 16,
             recorded: None,
+            silence: None,
         }
     }
 }
@@ -210,7 +213,7 @@ impl Inner {
             .enable_all()
             .build()
             .map_err(|error| S3Error::Here(format!("cannot start threads: {error}")))?;
-        let wire = runtime.block_on(wire(bucket, settings))?;
+        let wire = Wire { silence: options.silence, ..runtime.block_on(wire(bucket, settings))? };
         let uploads_mib = options.uploads.clamp(1, 256) * PART_MIB;
         Ok(Self {
             wire: Arc::new(wire),
@@ -310,7 +313,8 @@ async fn wire(bucket: &str, settings: &Settings) -> Result<Wire, S3Error> {
         }
     };
     let client = ReqwestConnector::default().connect(&options).map_err(here)?;
-    Ok(Wire { client, credentials, region, base, pays: settings.pays, stopped: Semaphore::new(0) })
+    let (pays, stopped) = (settings.pays, Semaphore::new(0));
+    Ok(Wire { client, credentials, region, base, pays, stopped, silence: None })
 }
 
 fn client_options(settings: &Settings) -> Result<ClientOptions, S3Error> {

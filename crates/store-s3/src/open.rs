@@ -4,7 +4,7 @@ use crate::connect::S3;
 use crate::error::S3Error;
 use crate::objects::{Head, e_tag, plain};
 use crate::reply::content_range;
-use crate::wire::{Ask, Body, Wire, next};
+use crate::wire::{Ask, Body, Wire};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
@@ -41,7 +41,8 @@ impl Incoming<'_> {
     /// The next bytes of the range; `None` when all have come.
     async fn next(&mut self) -> std::result::Result<Option<Bytes>, S3Error> {
         while self.left > 0 {
-            let Some(mut bytes) = self.wire.or_stopped(next(&mut self.body)).await? else {
+            let Some(mut bytes) = self.wire.or_stopped(self.wire.next(&mut self.body)).await?
+            else {
                 return Err(S3Error::Unreachable("the answer ended early".to_owned()));
             };
             let skipped = self.skip.min(bytes.len() as u64);

@@ -30,6 +30,8 @@ pub(crate) struct Wire {
     pub(crate) pays: Payer,
     /// Closed when nothing more is wanted. It has no permits.
     pub(crate) stopped: Semaphore,
+    /// Maximum time without a byte of the server, if the user has chosen it.
+    pub(crate) silence: Option<Duration>,
 }
 
 /// A request.
@@ -112,14 +114,14 @@ impl Wire {
     async fn send_once(&self, ask: &Ask) -> Result<HttpResponse, S3Error> {
         let request = self.signed(ask).await?;
         let sending = Duration::from_secs(ask.body.len() as u64 / SLOWEST_BYTES_PER_SEC);
-        let answered = timeout(ANSWER_TIME + sending, self.client.execute(request)).await;
+        let answered = timeout(self.answer_time() + sending, self.client.execute(request)).await;
         let response = answered.map_err(|_| S3Error::TimedOut)?.map_err(|error| of_http(&error))?;
         if response.status().is_success() {
             return Ok(response);
         }
         let (head, body) = response.into_parts();
         // Of an error without a readable body the status is enough.
-        let body = whole(body).await.unwrap_or_default();
+        let body = self.whole(body).await.unwrap_or_default();
         let refusal = refusal(&String::from_utf8_lossy(&body));
         let in_header = head.headers.get("x-amz-bucket-region").and_then(|it| it.to_str().ok());
         let elsewhere = refusal.region.or_else(|| in_header.map(str::to_owned));
@@ -153,7 +155,7 @@ impl Wire {
         let request = request.body(body).map_err(|error| S3Error::Here(error.to_string()));
         let mut request = request?;
         if let Some(credentials) = &self.credentials {
-            let found = timeout(ANSWER_TIME, credentials.get_credential()).await;
+            let found = timeout(self.answer_time(), credentials.get_credential()).await;
             let found = found.map_err(|_| S3Error::TimedOut)?;
             let credential = found.map_err(|error| S3Error::Setting {
                 place: "credentials".to_owned(),
@@ -170,35 +172,39 @@ impl Wire {
     /// Sends a request and reads its answer as text.
     pub(crate) async fn text(&self, ask: &Ask) -> Result<(HeaderMap, String), S3Error> {
         let (head, body) = self.send(ask).await?.into_parts();
-        let body = self.or_stopped(whole(body)).await?;
+        let body = self.or_stopped(self.whole(body)).await?;
         let text = String::from_utf8(body).map_err(|_| S3Error::Broken("an answer is no text"))?;
         Ok((head.headers, text))
     }
-}
 
-/// The next bytes of a body; `None` at its end.
-pub(crate) async fn next(body: &mut Body) -> Result<Option<Bytes>, S3Error> {
-    match timeout(SILENCE, body.next()).await {
-        Err(_) => Err(S3Error::TimedOut),
-        Ok(None) => Ok(None),
-        Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
-        Ok(Some(Err(error))) => Err(of_http(&error)),
+    fn answer_time(&self) -> Duration {
+        self.silence.unwrap_or(ANSWER_TIME)
+    }
+
+    /// The next bytes of a body; `None` at its end.
+    pub(crate) async fn next(&self, body: &mut Body) -> Result<Option<Bytes>, S3Error> {
+        match timeout(self.silence.unwrap_or(SILENCE), body.next()).await {
+            Err(_) => Err(S3Error::TimedOut),
+            Ok(None) => Ok(None),
+            Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
+            Ok(Some(Err(error))) => Err(of_http(&error)),
+        }
+    }
+
+    async fn whole(&self, body: HttpResponseBody) -> Result<Vec<u8>, S3Error> {
+        let (mut stream, mut all) = (body.bytes_stream(), Vec::new());
+        while let Some(bytes) = self.next(&mut stream).await? {
+            if all.len() + bytes.len() > REPLY_BYTES_MAX {
+                return Err(S3Error::Broken("an answer is too long"));
+            }
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all)
     }
 }
 
 /// The bytes of an answer as they come.
 pub(crate) type Body = futures_util::stream::BoxStream<'static, Result<Bytes, HttpError>>;
-
-async fn whole(body: HttpResponseBody) -> Result<Vec<u8>, S3Error> {
-    let (mut stream, mut all) = (body.bytes_stream(), Vec::new());
-    while let Some(bytes) = next(&mut stream).await? {
-        if all.len() + bytes.len() > REPLY_BYTES_MAX {
-            return Err(S3Error::Broken("an answer is too long"));
-        }
-        all.extend_from_slice(&bytes);
-    }
-    Ok(all)
-}
 
 fn of_http(error: &HttpError) -> S3Error {
     match error.kind() {

@@ -20,10 +20,11 @@ use crate::union::Union;
 use ftp::FtpServer;
 use hikyaku_console::{Noise, Tone, say};
 use hikyaku_fs::Shown;
+use hikyaku_reach::Family;
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_session::ClientConfig;
 use hikyaku_store::{ErrorKind, Root, StorePath};
-use hikyaku_store_gfarm::Gfarm;
+use hikyaku_store_gfarm::{Dial, Gfarm};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::Depth;
 #[cfg(not(feature = "s3"))]
@@ -45,8 +46,11 @@ pub struct Opening {
     pub hosts: HostOptions,
     /// Requests that may be under way to a bucket at once, 1 to 256. Default: [`Opening::CONNECTIONS`].
     pub connections: u32,
-    /// How long a server of FTP or of the web may be silent. Default: 60 s and 30 s.
+    /// How long a server may be silent. Default: 60 s with FTP, 30 s with Gfarm and the web, and with buckets 60 s until an answer
+    /// begins and 30 s in it.
     pub silence: Option<Duration>,
+    /// The family of the addresses that are dialled. Default: both.
+    pub family: Option<Family>,
     /// The folder in which unfinished files are noted, so that a later process removes those of a killed one. Default: none.
     pub recorded: Option<PathBuf>,
     /// Whether a name without a slash may be a directory of a bucket that has an object of the name. Default: it is the object.
@@ -79,6 +83,7 @@ impl Default for Opening {
             hosts: HostOptions::default(),
             connections: Self::CONNECTIONS,
             silence: None,
+            family: None,
             recorded: None,
             depth: Depth::File,
             times: Times::Written,
@@ -168,7 +173,9 @@ impl Storage {
                 Connected::Daemons(holders, has_all)
             }
             Location::Gfarm(at) => {
-                let store = Gfarm::connect(at.server.clone())?.recorded(opening.recorded.clone());
+                let dial = Dial { family: opening.family, silence: opening.silence };
+                let store = Gfarm::connect(at.server.clone(), dial)?;
+                let store = store.recorded(opening.recorded.clone());
                 Connected::Gfarm(Arc::new(store))
             }
             Location::S3(at) => Connected::Bucket(s3::Bucket::connect(at, opening)?),

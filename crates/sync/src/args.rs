@@ -253,7 +253,7 @@ impl SyncArgs {
         };
         let ssh = self.ssh.over(ssh);
         // rsync takes 0 for no limit.
-        let timeout = far.timeout.filter(|secs| *secs > 0 && hosts == Hosts::Some);
+        let timeout = far.timeout.filter(|secs| *secs > 0);
         let timeout = timeout.map(|secs| silence(&format!("{secs}s"))).transpose();
         let timeout =
             timeout.map_err(|error| usage(&format!("--timeout: {error}; try: --timeout 60")))?;

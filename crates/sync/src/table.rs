@@ -106,10 +106,10 @@ const ROWS: &[Row] = &[
     all(("no_udp", "--no-udp"), Protects),
     row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y, Y], LEAVE),
     row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, N, N, Y, Y, N, N, N, N, Y, Y], LEAVE),
-    row(("v4", "-4"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y, Y], ("", "an IPv4 address in place of the name")),
-    row(("v6", "-6"), Protects, &[N, Y, Y, Y, Y, Y, N, N, N, N, N, N, N, N, Y, Y], ("", "an IPv6 address in place of the name")),
+    row(("v4", "-4"), Protects, &[N, Y, Y, Y, Y, Y, Y, Y, N, N, Y, Y, Y, Y, Y, Y], ("", "an IPv4 address in place of the name")),
+    row(("v6", "-6"), Protects, &[N, Y, Y, Y, Y, Y, Y, Y, N, N, Y, Y, Y, Y, Y, Y], ("", "an IPv6 address in place of the name")),
     all(("rate", "--rate"), Protects),
     all(("bwlimit", "--bwlimit"), Protects),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N, N, N, N, N, Y, Y], LEAVE),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], LEAVE),
     row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N, N], LEAVE),
 ];

@@ -8,6 +8,7 @@
 //! buffers through which a download of another program passes. [`was_closed()`] knows which of the standard descriptors a shell
 //! has left out.
 
+mod addresses;
 mod congestion;
 mod diag;
 mod file_pages;
@@ -18,6 +19,7 @@ mod standard;
 mod transparent;
 mod unsent;
 
+pub use addresses::{Family, addresses};
 pub use congestion::{ControlError, check_control, control_of, default_control, set_control};
 pub use diag::{Diag, Queues};
 pub use file_pages::{FilePages, file_pages, start_write_back};

@@ -1,5 +1,6 @@
 //! Connections and listeners with options that have to be set before the handshake.
 
+use crate::addresses::Family;
 use crate::congestion::{ControlError, set_control};
 use hikyaku_units::DataSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,6 +27,8 @@ pub struct Options {
     pub buffer: Option<DataSize>,
     /// The congestion control. Default: the system's.
     pub congestion: Option<String>,
+    /// The family of the addresses that are dialled ([`addresses`](crate::addresses)). Default: both.
+    pub family: Option<Family>,
 }
 
 /// A connection was not established.

@@ -131,6 +131,12 @@ fn servers_of_ftp_and_files_of_web_servers_are_listed() {
     assert!(long.contains(" 70000 "), "{long}");
     let missing = client.run(&["ls", &web.url("none")]);
     assert_eq!(missing.status.code(), Some(6), "{}", said(&missing));
+    let server = PlainFtp::start(&client.at("d"), Style::Facts).unwrap();
+    for url in [server.url(), web.url("run7/b")] {
+        ls(&client, &["-4", &url]);
+        let other = client.run(&["ls", "-6", &url]);
+        assert!(said(&other).contains("no IPv6 address"), "{url}: {}", said(&other));
+    }
     let refused = client.run(&["ls", "ftp://127.0.0.1:1/"]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
 }

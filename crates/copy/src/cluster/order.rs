@@ -146,6 +146,7 @@ impl<'a> Order<'a> {
             },
             connections: self.requests(CONNECTIONS_MAX),
             silence: self.silence,
+            family: plan.transport.way.ssh.family,
             recorded: None,
             depth: rules.depth,
             times: if rules.preserve.modes() { Times::Noted } else { Times::Written },

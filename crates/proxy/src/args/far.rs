@@ -133,6 +133,8 @@ pub(crate) struct FarWay {
     pub(crate) way: Way,
     /// To a daemon.
     pub(crate) connect: ConnectArgs,
+    /// How long a daemon may be silent over TCP, if the user says so.
+    pub(crate) silence: Option<Duration>,
 }
 
 /// How the far side is reached. An option overrides the settings of its host.
@@ -158,6 +160,7 @@ pub(crate) fn way(
     };
     let settings = settings::of_user()?;
     let mut way = plan.way((end.host(), &settings), (crate::SERVICE, memory), scope)?;
+    let silence = way.tuning.timeout.map(Duration::from_secs);
     way.tuning.timeout.get_or_insert(SILENCE.as_secs());
-    Ok(FarWay { way, connect })
+    Ok(FarWay { way, connect, silence })
 }

@@ -25,6 +25,7 @@ impl FtpServer {
         let stop: Arc<AtomicBool> = Arc::default();
         let mut settings = Settings { stop: stop.clone(), ..Settings::default() };
         settings.patience = opening.silence.unwrap_or(settings.patience);
+        settings.tcp.family = opening.family;
         if at.scheme() == FtpScheme::GsiFtp {
             settings.credentials = Some(Credentials::of_user()?);
             settings.guard = Some(Guard::new(Privacy::Clear)?);

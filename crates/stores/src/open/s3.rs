@@ -24,6 +24,7 @@ impl Bucket {
         let options = S3Options {
             endpoint: opening.endpoint.clone(),
             uploads: opening.connections,
+            silence: opening.silence,
             recorded: opening.recorded.clone(),
             ..S3Options::default()
         };

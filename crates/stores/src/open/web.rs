@@ -2,6 +2,7 @@
 
 use super::{Holder, OpenError, Opening};
 use hikyaku_http::{Client, Proxies, Settings, Stop, Url};
+use hikyaku_reach::Family;
 use hikyaku_store::{Root, StorePath};
 use hikyaku_store_http::{Conduct, HttpStore};
 use hikyaku_units::RetryPolicy;
@@ -22,11 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Web {
     stop: Stop,
     silence: Duration,
+    family: Option<Family>,
 }
 
 impl Web {
     pub(super) fn new(opening: &Opening) -> Self {
-        Self { stop: Stop::default(), silence: opening.silence.unwrap_or(PATIENCE) }
+        let silence = opening.silence.unwrap_or(PATIENCE);
+        Self { stop: Stop::default(), silence, family: opening.family }
     }
 
     pub(super) fn stop(&self) {
@@ -36,13 +39,14 @@ impl Web {
     /// The store of the directory of a URL, and the path of its file. Proxies are those of the environment.
     pub(super) fn open(&self, url: &Url) -> Result<(Holder, StorePath), OpenError> {
         let failed = |error| OpenError::Web { location: url.to_string(), error: Box::new(error) };
-        let settings = Settings {
+        let mut settings = Settings {
             user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
             proxies: Proxies::of_environment(),
             connect_within: CONNECT_TIME,
             patience: self.silence,
             ..Settings::default()
         };
+        settings.tcp.family = self.family;
         let client = Client::new(settings).map_err(|fault| failed(fault.into()))?;
         let retry = RetryPolicy::of_web(RETRY_WAIT);
         let conduct = Conduct { retries: RETRIES, retry, stop: self.stop.clone() };

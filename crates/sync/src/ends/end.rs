@@ -100,6 +100,7 @@ impl End {
     }
 
     fn storage(location: &Location, reaching: &Reaching<'_>) -> Result<Ground> {
+        let silence = reaching.way.typed.timeout;
         let client = match location {
             Location::Servers(servers) => {
                 let (way, udp) = (reaching.way, reaching.way.typed.udp);
@@ -110,7 +111,8 @@ impl End {
                     By::Auto => client.via,
                     by => by.of_daemon(udp)?,
                 };
-                Some(ClientConfig { via, pipes: way.pipes, family: way.ssh.family, ..client })
+                let (pipes, family) = (way.pipes, way.ssh.family);
+                Some(ClientConfig { via, pipes, family, silence, ..client })
             }
             _ => None,
         };
@@ -122,7 +124,9 @@ impl End {
             Pipes::Fixed(count) => count,
             Pipes::Auto => Opening::CONNECTIONS,
         };
-        let opening = Opening { client, endpoint, hosts, connections, ..Opening::default() };
+        let family = reaching.way.ssh.family;
+        let opening =
+            Opening { client, endpoint, hosts, connections, silence, family, ..Opening::default() };
         let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
         storage.announce();
         let opened = storage.at(location).map_err(OpenError::explained)?;
