@@ -2,7 +2,6 @@
 //! the same tree, Gfarm file systems, and whatever else crate `stores` opens. A source and a target of any kind go together.
 
 mod again;
-mod beside;
 mod daemons;
 mod direct;
 mod ends;
@@ -13,16 +12,15 @@ mod start;
 mod stored;
 mod target;
 
-use crate::outcome::{code_of_failures, exit_code};
+use crate::outcome::{code_of_failures, exit_code, kind_of_file};
 use crate::plan::CopyPlan;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use hikyaku_console::{
-    Board, Counts, Ending, ExitCode, Interrupt, Kept, Message, MeterId, Noise, PathFigures,
-    UPDATE_EVERY, causes, print_end, printed, unwritten,
+    Board, Counts, ExitCode, Kept, Message, MeterId, Noise, PathFigures, UPDATE_EVERY, headline,
 };
 use hikyaku_fs::Shown;
 use hikyaku_job::Meter as Progress;
-use hikyaku_mover::{Direction, Done, Failed, Meter, Session, Watch};
+use hikyaku_mover::{Direction, Done, Failed, Kind, Meter, Session, Watch};
 use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash};
 use order::Order;
@@ -32,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
+pub(crate) use again::run;
 pub(crate) use ends::ways;
 pub(crate) use start::of_session;
 
@@ -40,32 +39,6 @@ const BESIDE: &str =
     "the same copy is under way: if this one is stopped, it does not continue within its files";
 /// Failures that are printed one by one.
 const TOLD: usize = 1000;
-
-/// Copies.
-pub(crate) fn run(
-    plan: &CopyPlan,
-    interrupt: &Interrupt,
-    recorder: Option<Arc<Recorder>>,
-) -> Result<ExitCode> {
-    interrupt.listen().context("cannot listen for signals")?;
-    let (scope, begin) = (interrupt.scope(), Instant::now());
-    let mut outcome = Outcome::new(plan, recorder);
-    let done = Order::new(plan, &scope).and_then(|order| again::persist(&order, &mut outcome));
-    let is_told = done.is_ok() && !plan.is_rehearsal();
-    let ending = if is_told { Ending::Done } else { Ending::Untold };
-    outcome.id.iter().for_each(|id| outcome.board.finish(*id, ending, Instant::now()));
-    let (code, counts) = (outcome.code(&done), outcome.counts());
-    if let Some(recorder) = &outcome.recorder {
-        crate::log::end(recorder, code, counts.files, counts.sent());
-    }
-    let (error, exit) = (done.as_ref().err().map(causes), interrupt.exit(code));
-    let counts = (&counts, begin.elapsed());
-    printed(print_end(plan.report.audience, counts, exit, error.as_deref()))?;
-    match (done, outcome.board.into_lost()) {
-        (Ok(()), Some(error)) => Err(unwritten(error)),
-        (done, _) => done.map(|()| code),
-    }
-}
 
 /// The result so far, and its display.
 struct Outcome {
@@ -203,6 +176,17 @@ impl Outcome {
         let id = self.id(now);
         let figures = (self.counts(), PathFigures::default());
         self.board.update(id, figures, messages, now);
+    }
+
+    /// Goes on with the other sources where a failure is about this one alone, which is called `name` and is one of so many.
+    fn beside(&mut self, (sources, name): (usize, &str), copied: Result<()>) -> Result<()> {
+        let Err(error) = copied else { return Ok(()) };
+        let kind = kind_of_file(&error).filter(|kind| sources > 1 && *kind != FailureKind::Busy);
+        let Some(kind) = kind else { return Err(error) };
+        let (path, text) = (name.as_bytes().to_vec(), headline(&error));
+        let message = self.add(&Failed { path, kind: Kind::File(kind), text });
+        self.tell(message.as_slice());
+        Ok(())
     }
 
     /// Reports once that another process makes the same copy.

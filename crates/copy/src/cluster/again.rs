@@ -1,25 +1,54 @@
 //! The parts of a copy between storages. If a connection is lost, the copy connects again and goes on, as one between two hosts
 //! does. A lost daemon, bucket or server ends it, unless the user has set `--retry-for`.
 
-use super::beside::beside;
 use super::ends::{self, parts};
 use super::target::TargetEnd;
 use super::{Order, Outcome, daemons, here, stored};
 use crate::manifest;
+use crate::plan::CopyPlan;
 use crate::run::LATER;
 use crate::run::patience::{Patience, Progress};
-use anyhow::Result;
-use hikyaku_console::{Kept, Tone, headline, say};
+use anyhow::{Context, Result};
+use hikyaku_console::{
+    Ending, ExitCode, Interrupt, Kept, Tone, causes, headline, print_end, printed, say, unwritten,
+};
 use hikyaku_fs::descriptor_number;
 use hikyaku_pair::LostConnection;
+use hikyaku_run_log::Recorder;
 use hikyaku_stores::Location;
 use hikyaku_units::RetryPolicy;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Copies.
+pub(crate) fn run(
+    plan: &CopyPlan,
+    interrupt: &Interrupt,
+    recorder: Option<Arc<Recorder>>,
+) -> Result<ExitCode> {
+    interrupt.listen().context("cannot listen for signals")?;
+    let (scope, begin) = (interrupt.scope(), Instant::now());
+    let mut outcome = Outcome::new(plan, recorder);
+    let done = Order::new(plan, &scope).and_then(|order| persist(&order, &mut outcome));
+    let is_told = done.is_ok() && !plan.is_rehearsal();
+    let ending = if is_told { Ending::Done } else { Ending::Untold };
+    outcome.id.iter().for_each(|id| outcome.board.finish(*id, ending, Instant::now()));
+    let (code, counts) = (outcome.code(&done), outcome.counts());
+    if let Some(recorder) = &outcome.recorder {
+        crate::log::end(recorder, code, counts.files, counts.sent());
+    }
+    let (error, exit) = (done.as_ref().err().map(causes), interrupt.exit(code));
+    let counts = (&counts, begin.elapsed());
+    printed(print_end(plan.report.audience, counts, exit, error.as_deref()))?;
+    match (done, outcome.board.into_lost()) {
+        (Ok(()), Some(error)) => Err(unwritten(error)),
+        (done, _) => done.map(|()| code),
+    }
+}
+
 /// Copies, and begins again if a connection is lost, until the time of the user is over.
-pub(super) fn persist(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
+fn persist(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
     let policy = match order.retry_for {
         Some(time) => RetryPolicy::COPY.within(time),
         None if has_host(order) => RetryPolicy::COPY,
@@ -80,7 +109,7 @@ fn copy(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
             (_, _) => stored::copy(order, (part, choice, together), &target, outcome),
         };
         let name = part.first().map(ToString::to_string).unwrap_or_default();
-        beside((parts.len(), &name), copied, outcome)?;
+        outcome.beside((parts.len(), &name), copied)?;
     }
     plan.report.manifest.iter().try_for_each(|path| manifest::save(path, &outcome.hashes))
 }

@@ -1,7 +1,6 @@
 //! Storages that this machine reads and writes: buckets, GridFTP, FTP and web servers, hosts behind ssh, and Gfarm file
 //! systems. A new kind of storage is known to crate `stores` only.
 
-use super::beside::beside;
 use super::direct::{Fetching, bring};
 use super::gfarm::Nodes;
 use super::order::{CONNECTIONS_MAX, written};
@@ -49,7 +48,7 @@ pub(super) fn copy(
     for location in locations {
         match expanded(&storage, location) {
             Ok(found) => sources.extend(found),
-            Err(error) => beside((count, &location.to_string()), Err(error), outcome)?,
+            Err(error) => outcome.beside((count, &location.to_string()), Err(error))?,
         }
     }
     let later = outcome.later;
@@ -58,7 +57,7 @@ pub(super) fn copy(
         let number = sources.len() + together.others;
         let of = (source, sources.len(), choice, together);
         let copied = one(order, &storage, of, target, outcome);
-        beside((number.max(count), &source.shown), copied, outcome)?;
+        outcome.beside((number.max(count), &source.shown), copied)?;
     }
     Ok(())
 }
