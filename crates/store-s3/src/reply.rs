@@ -1,6 +1,7 @@
 //! Answers of a server: listings, errors, and the states of uploads, all in XML; and times in headers.
 
 use hikyaku_store::Time;
+use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
@@ -155,18 +156,10 @@ fn walk(
             Event::Text(text) => content.push_str(&text),
             Event::CData(text) => content.push_str(&text),
             // Only the five entities of XML itself and characters by number: nothing that could expand.
-            Event::GeneralRef(name) => {
-                let by_number = name.resolve_char_ref().ok().flatten();
-                let by_name = || match &*name {
-                    "amp" => Some('&'),
-                    "lt" => Some('<'),
-                    "gt" => Some('>'),
-                    "quot" => Some('"'),
-                    "apos" => Some('\''),
-                    _ => None,
-                };
-                content.push(by_number.or_else(by_name).ok_or(BadReply)?);
-            }
+            Event::GeneralRef(name) => match name.resolve_char_ref() {
+                Ok(Some(c)) => content.push(c),
+                _ => content.push_str(resolve_xml_entity(&name).ok_or(BadReply)?),
+            },
             Event::Eof => break,
             _ => {}
         }

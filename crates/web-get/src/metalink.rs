@@ -2,6 +2,7 @@
 
 use hikyaku_http::{Digest, Function, Offer, Proof, Url};
 use quick_xml::Reader;
+use quick_xml::escape::{resolve_xml_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
 
 /// Octets of a Metalink file at most.
@@ -80,20 +81,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Described>, MetalinkError> {
             Event::Text(text) => parser.text.push_str(&text),
             Event::CData(text) => parser.text.push_str(&text),
             // Only the five entities of XML itself and characters by number: nothing that could expand.
-            Event::GeneralRef(name) => {
-                let by_number = name.resolve_char_ref().ok().flatten();
-                let by_name = || match &*name {
-                    "amp" => Some('&'),
-                    "lt" => Some('<'),
-                    "gt" => Some('>'),
-                    "quot" => Some('"'),
-                    "apos" => Some('\''),
-                    _ => None,
-                };
-                let c = by_number.or_else(by_name);
-                let unknown = || MetalinkError::Xml("an entity that XML does not have".to_owned());
-                parser.text.push(c.ok_or_else(unknown)?);
-            }
+            Event::GeneralRef(name) => match name.resolve_char_ref() {
+                Ok(Some(c)) => parser.text.push(c),
+                _ => {
+                    let unknown =
+                        || MetalinkError::Xml("an entity that XML does not have".to_owned());
+                    parser.text.push_str(resolve_xml_entity(&name).ok_or_else(unknown)?);
+                }
+            },
             Event::End(_) => parser.end()?,
             Event::Eof => break,
             _ => {}
@@ -122,8 +117,7 @@ impl Parser {
                     return Err(MetalinkError::Many);
                 }
                 let name = attribute("name").unwrap_or_default();
-                let name = quick_xml::escape::unescape(&name)
-                    .map_or_else(|_| name.clone(), |name| name.into_owned());
+                let name = unescape(&name).map_or_else(|_| name.clone(), |name| name.into_owned());
                 self.files.push(Described { name, ..Described::default() });
                 self.mirrors.clear();
                 self.pieces = None;
