@@ -4,7 +4,7 @@ use crate::convert::found;
 use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
 use hikyaku_gfarm::{Address, Metadata, Replica, Stat};
-use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
+use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
@@ -103,23 +103,14 @@ impl Open for GfarmOpen {
         Ok(length)
     }
 
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
-        self.doing("write").fail(ErrorKind::ReadOnly)
-    }
-
-    fn set_len(&self, _: u64) -> Result<()> {
-        self.doing("change the length of").fail(ErrorKind::ReadOnly)
+    fn path(&self) -> &StorePath {
+        &self.path
     }
 
     /// Gfarm does not report holes.
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
         let range = range.start..range.end.min(self.stat.size);
         Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
-    }
-
-    /// Nothing is written through it.
-    fn sync(&self, _: SyncScope) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
 use hikyaku_http::{Answer, Attempts, Fault, First, Known, Parts, Proof, Source, Stop};
-use hikyaku_store::{ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
+use hikyaku_store::{ErrorKind, Extent, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -222,20 +222,12 @@ impl Open for HttpOpen {
         Ok(at - range.start)
     }
 
-    fn write_at(&self, _at: u64, _bytes: &[u8]) -> Result<()> {
-        doing("write", &self.path).fail(ErrorKind::ReadOnly)
-    }
-
-    fn set_len(&self, _length: u64) -> Result<()> {
-        doing("set the length", &self.path).fail(ErrorKind::ReadOnly)
+    fn path(&self) -> &StorePath {
+        &self.path
     }
 
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
         let end = range.end.min(self.found.size);
         Ok(if range.start < end { vec![Extent::Data(range.start..end)] } else { Vec::new() })
-    }
-
-    fn sync(&self, _scope: SyncScope) -> Result<()> {
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::reply::content_range;
 use crate::wire::{Ask, Body, Wire};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
+use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, doing};
 use http::{Method, StatusCode};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
@@ -204,22 +204,13 @@ impl Open for S3Open {
         Ok(at - range.start)
     }
 
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
-        doing("write", &self.path).fail(ErrorKind::ReadOnly)
-    }
-
-    fn set_len(&self, _: u64) -> Result<()> {
-        doing("change the length of", &self.path).fail(ErrorKind::ReadOnly)
+    fn path(&self) -> &StorePath {
+        &self.path
     }
 
     /// A bucket has no holes.
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
         let range = range.start..range.end.min(self.head.size);
         Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
-    }
-
-    /// Nothing is written through it.
-    fn sync(&self, _: SyncScope) -> Result<()> {
-        Ok(())
     }
 }

@@ -201,17 +201,28 @@ pub trait Open: Send + Sync {
         Ok(at - range.start)
     }
 
+    /// The path with which it was opened, for the errors of a store that opens files for reading only.
+    fn path(&self) -> &StorePath {
+        &StorePath::ROOT
+    }
+
     /// Writes all of `bytes` at `at`. The file must be open for [`Access::Update`].
-    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
+    fn write_at(&self, _at: u64, _bytes: &[u8]) -> Result<()> {
+        doing("write", self.path()).fail(ErrorKind::ReadOnly)
+    }
 
     /// Truncates the file, or extends it by a range that reads as zeros.
-    fn set_len(&self, length: u64) -> Result<()>;
+    fn set_len(&self, _length: u64) -> Result<()> {
+        doing("change the length of", self.path()).fail(ErrorKind::ReadOnly)
+    }
 
     /// The ranges of data and of holes within `range`, in order, up to the end of the file.
     fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>>;
 
     /// Makes written data durable: it survives a power failure.
-    fn sync(&self, scope: SyncScope) -> Result<()>;
+    fn sync(&self, _scope: SyncScope) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Bytes that [`Open::stream`] reads at once.
