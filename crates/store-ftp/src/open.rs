@@ -3,9 +3,7 @@
 use crate::convert::{found, reason};
 use crate::ftp::Ftp;
 use hikyaku_gridftp::{Facts, FtpError, Part};
-use hikyaku_store::{
-    Ability, Doing, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing,
-};
+use hikyaku_store::{Ability, Doing, ErrorKind, Found, Open, Result, StorePath, SyncScope, doing};
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicU64;
@@ -150,11 +148,6 @@ impl Open for FtpOpen {
 
     fn set_len(&self, _: u64) -> Result<()> {
         self.doing("set the length of").fail(ErrorKind::Unsupported(Ability::Update))
-    }
-
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let range = range.start..range.end.min(self.size());
-        Ok(Vec::from_iter((!range.is_empty()).then_some(Extent::Data(range))))
     }
 
     fn sync(&self, _: SyncScope) -> Result<()> {

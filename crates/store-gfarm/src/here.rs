@@ -5,9 +5,8 @@ use crate::gfarm::{Gfarm, Here, Trouble, one};
 use crate::lane::Lane;
 use crate::open::nodes;
 use hikyaku_gfarm::{Address, Metadata, Replica, Stat};
-use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, doing};
+use hikyaku_store::{Doing, ErrorKind, Found, Open, Result, StorePath, doing};
 use std::fs::File;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, PoisonError};
 
@@ -104,11 +103,5 @@ impl Open for LocalOpen {
 
     fn path(&self) -> &StorePath {
         &self.path
-    }
-
-    /// Gfarm does not report holes.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let range = range.start..range.end.min(self.stat.size);
-        Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
     }
 }

@@ -4,7 +4,7 @@ use crate::convert::found;
 use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
 use hikyaku_gfarm::{Address, Metadata, Replica, Stat};
-use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, doing};
+use hikyaku_store::{Doing, ErrorKind, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
@@ -105,12 +105,6 @@ impl Open for GfarmOpen {
 
     fn path(&self) -> &StorePath {
         &self.path
-    }
-
-    /// Gfarm does not report holes.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let range = range.start..range.end.min(self.stat.size);
-        Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
     }
 }
 

@@ -9,8 +9,8 @@ use crate::draft::open_at_a_node;
 use crate::gfarm::{Gfarm, Trouble, one};
 use crate::place::{Writer, Writers};
 use hikyaku_gfarm::{Address, Metadata, OpenFile, Spool, Stat};
-use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
-use std::ops::{ControlFlow, Range};
+use hikyaku_store::{Doing, ErrorKind, Found, Open, Result, StorePath, SyncScope, doing};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A file that is open for changes. Calls follow each other.
@@ -182,12 +182,6 @@ impl Open for GfarmUpdate {
 
     fn set_len(&self, length: u64) -> Result<()> {
         self.with("change the length of", |spool, file| Ok(spool.set_length(file, length)?))
-    }
-
-    /// Gfarm does not report holes.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let range = range.start..range.end.min(self.found()?.size);
-        Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
     }
 
     fn sync(&self, _: SyncScope) -> Result<()> {

@@ -3,7 +3,7 @@
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
 use hikyaku_http::{Answer, Attempts, Fault, First, Known, Parts, Proof, Source, Stop};
-use hikyaku_store::{ErrorKind, Extent, Found, Open, Result, StorePath, doing};
+use hikyaku_store::{ErrorKind, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -224,10 +224,5 @@ impl Open for HttpOpen {
 
     fn path(&self) -> &StorePath {
         &self.path
-    }
-
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let end = range.end.min(self.found.size);
-        Ok(if range.start < end { vec![Extent::Data(range.start..end)] } else { Vec::new() })
     }
 }

@@ -7,7 +7,7 @@ use crate::reply::content_range;
 use crate::wire::{Ask, Body, Wire};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, doing};
+use hikyaku_store::{Doing, ErrorKind, Found, Open, Result, StorePath, doing};
 use http::{Method, StatusCode};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
@@ -206,11 +206,5 @@ impl Open for S3Open {
 
     fn path(&self) -> &StorePath {
         &self.path
-    }
-
-    /// A bucket has no holes.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let range = range.start..range.end.min(self.head.size);
-        Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
     }
 }

@@ -4,7 +4,7 @@ use crate::convert::reason;
 use crate::reading::read;
 use crate::store::Sftp;
 use hikyaku_sftp::{Asked, Attributes, Extension, Handle, Request};
-use hikyaku_store::{Access, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
+use hikyaku_store::{Access, ErrorKind, Found, Open, Result, StorePath, SyncScope, doing};
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 
@@ -146,12 +146,6 @@ impl Open for SftpOpen {
         let set = Request::FSetStat(self.handle.bytes(), attributes);
         let set = self.store.inner.client.done(&set);
         doing.or(set.map_err(|failed| self.store.why_not_written(&failed)))
-    }
-
-    /// The protocol has no holes.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
-        let range = range.start..range.end.min(self.found()?.size);
-        Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
     }
 
     fn sync(&self, _: SyncScope) -> Result<()> {

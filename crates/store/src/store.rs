@@ -216,8 +216,12 @@ pub trait Open: Send + Sync {
         doing("change the length of", self.path()).fail(ErrorKind::ReadOnly)
     }
 
-    /// The ranges of data and of holes within `range`, in order, up to the end of the file.
-    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>>;
+    /// The ranges of data and of holes within `range`, in order, up to the end of the file. A store that does not report holes
+    /// has data everywhere.
+    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>> {
+        let range = range.start..range.end.min(self.found()?.size);
+        Ok(Vec::from_iter((!range.is_empty()).then_some(Extent::Data(range))))
+    }
 
     /// Makes written data durable: it survives a power failure.
     fn sync(&self, _scope: SyncScope) -> Result<()> {
