@@ -302,7 +302,7 @@ impl FtpDraft {
             }
         } else if matches!(was, There::Part | There::Whole) {
             // After a failure the file stays. Its name shows that it is unfinished.
-            let _ = self.ftp.with(|channel| channel.remove(&self.partial));
+            self.ftp.remove_unfinished(&self.partial);
         }
     }
 }

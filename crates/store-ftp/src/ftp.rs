@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// A session that has waited for longer than this is asked whether it is alive: servers end idle ones.
 const TRUSTED_TIME: Duration = Duration::from_secs(20);
 
+/// A server that does not answer is not waited for longer when an unfinished file is removed.
+const LAST_TIME: Duration = Duration::from_secs(5);
+
 /// Batches that are under way at once, each over sessions of its own.
 const TURNS_MAX: usize = 4;
 /// Sessions that read at once, or that carry out one batch, unless the user has set their number.
@@ -189,6 +192,18 @@ impl Ftp {
             is_one_by_one: AtomicBool::new(false),
             sessions: OnceLock::new(),
         }))
+    }
+
+    /// Removes an unfinished file, also if the user has stopped everything. A failure leaves a name that shows that it is
+    /// unfinished.
+    pub(crate) fn remove_unfinished(&self, path: &[u8]) {
+        let removed = self.with(|channel| channel.remove(path));
+        if removed.is_err() && self.0.settings.stop.load(Ordering::Relaxed) {
+            let stop = Arc::default();
+            let settings = Settings { stop, patience: LAST_TIME, ..self.0.settings.clone() };
+            let channel = Channel::open(&self.0.server, &settings);
+            drop(channel.and_then(|mut channel| channel.remove(path)));
+        }
     }
 
     /// The store with this number of sessions at once.
