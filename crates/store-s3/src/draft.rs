@@ -3,7 +3,7 @@
 use crate::connect::{PART_MIB, Parents, S3};
 use crate::error::S3Error;
 use crate::objects::{Condition, Head};
-use crate::parts::{NotHere, Parts};
+use crate::parts::{NotHere, Parts, Sizes};
 use bytes::Bytes;
 use hikyaku_store::{
     Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Note, Result, StorePath, Time,
@@ -21,8 +21,6 @@ pub(crate) struct S3Draft {
     key: String,
     /// The time of the file that is stored with the object: it is sent when the upload begins.
     modified: Option<Time>,
-    /// The size of a part, in mebibytes.
-    part_mib: u32,
     token: u64,
     writing: Mutex<Writing>,
 }
@@ -62,10 +60,10 @@ impl S3Draft {
         if wanted > PART_MIB_MAX {
             return doing("create", path).fail(ErrorKind::TooLarge);
         }
-        let part_mib = PART_MIB.max(wanted as u32);
-        let part = u64::from(part_mib) * MIB;
+        let part = u64::from(PART_MIB.max(wanted as u32)) * MIB;
+        let sizes = if make.size.is_some() { Sizes::Equal(part) } else { Sizes::Doubling(part) };
         let writing = Writing {
-            parts: Parts::new(part),
+            parts: Parts::new(sizes),
             is_large: make.size.is_some_and(|size| size > part),
             upload: None,
             note: None,
@@ -78,7 +76,6 @@ impl S3Draft {
             path: path.clone(),
             key,
             modified: make.modified,
-            part_mib,
             token: fastrand::u64(..),
             writing: Mutex::new(writing),
         })
@@ -108,7 +105,7 @@ impl S3Draft {
                 writing.upload.insert(begun).clone()
             }
         };
-        let mib = self.part_mib.min(inner.uploads_mib);
+        let mib = (bytes.len() as u64).div_ceil(MIB).clamp(1, u64::from(inner.uploads_mib)) as u32;
         let room = inner.wait(inner.budget.clone().acquire_many_owned(mib));
         let room = room.map_err(|_| S3Error::Here("the store has ended".to_owned()))?;
         let (wire, key, arrived) = (inner.wire.clone(), self.key.clone(), writing.arrived.clone());

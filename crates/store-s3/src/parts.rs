@@ -1,4 +1,4 @@
-//! The bytes of a file that is written, in parts of equal size: those that are here, and those that went to the server.
+//! The bytes of a file that is written, in parts: those that are here, and those that went to the server.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -6,10 +6,19 @@ use std::collections::BTreeMap;
 /// The parts of a file. Ranges that were never written are zeros.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// Bytes of a part; the last one may have fewer.
-    part: u64,
+    sizes: Sizes,
     length: u64,
     all: BTreeMap<u64, Part>,
+}
+
+/// The sizes of parts. The last one may have fewer bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sizes {
+    /// All have this one.
+    Equal(u64),
+    /// The first thousand have this one, and each thousand that follows twice that of the one before: a file whose size is not
+    /// known fits into the parts that an upload may have.
+    Doubling(u64),
 }
 
 #[derive(Debug)]
@@ -35,11 +44,55 @@ pub(crate) enum NotHere {
 pub(crate) const OPEN_MAX: usize = 16;
 /// Parts of an upload (Amazon S3 user guide, "Multipart upload limits").
 const PARTS_MAX: u64 = 10_000;
+/// Parts of one size where their sizes grow.
+const STEP: u64 = 1_000;
+
+impl Sizes {
+    /// The bytes of the first part.
+    const fn first(self) -> u64 {
+        match self {
+            Self::Equal(size) | Self::Doubling(size) => size,
+        }
+    }
+
+    /// The number of the part that has the byte at `at`, and where that part begins.
+    const fn part_at(self, at: u64) -> (u64, u64) {
+        match self {
+            Self::Equal(size) => (at / size, at - at % size),
+            Self::Doubling(first) => {
+                let level = (at / (first * STEP) + 1).ilog2();
+                let below = first * STEP * ((1 << level) - 1);
+                let within = (at - below) / (first << level);
+                (level as u64 * STEP + within, below + within * (first << level))
+            }
+        }
+    }
+
+    /// The bytes of a part that is not the last one, and where it begins.
+    const fn size_of(self, number: u64) -> (u64, u64) {
+        match self {
+            Self::Equal(size) => (size, number * size),
+            Self::Doubling(first) => {
+                let level = number / STEP;
+                let size = first << level;
+                (size, first * STEP * ((1 << level) - 1) + number % STEP * size)
+            }
+        }
+    }
+
+    /// The parts of a file of this length.
+    const fn count(self, length: u64) -> u64 {
+        match length.checked_sub(1) {
+            Some(last) => self.part_at(last).0 + 1,
+            None => 0,
+        }
+    }
+}
 
 impl Parts {
-    /// No bytes, in parts of this size.
-    pub(crate) const fn new(part: u64) -> Self {
-        Self { part, length: 0, all: BTreeMap::new() }
+    /// No bytes, in parts of these sizes.
+    pub(crate) const fn new(sizes: Sizes) -> Self {
+        Self { sizes, length: 0, all: BTreeMap::new() }
     }
 
     pub(crate) const fn length(&self) -> u64 {
@@ -48,12 +101,12 @@ impl Parts {
 
     /// Whether all of it fits into one part.
     pub(crate) const fn is_small(&self) -> bool {
-        self.length <= self.part
+        self.length <= self.sizes.first()
     }
 
     pub(crate) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), NotHere> {
         let end = at.checked_add(bytes.len() as u64).ok_or(NotHere::TooLong)?;
-        if end.div_ceil(self.part) > PARTS_MAX {
+        if self.sizes.count(end) > PARTS_MAX {
             return Err(NotHere::TooLong);
         }
         for (number, within, piece) in self.pieces(at, bytes.len()) {
@@ -82,14 +135,15 @@ impl Parts {
         at: u64,
         length: usize,
     ) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + use<> {
-        let (part, mut done) = (self.part, 0);
+        let (sizes, mut done) = (self.sizes, 0);
         std::iter::from_fn(move || {
             let here = at + done as u64;
-            let within = here % part;
-            let piece = (length - done).min((part - within) as usize);
+            let (number, begin) = sizes.part_at(here);
+            let within = here - begin;
+            let piece = (length - done).min((sizes.size_of(number).0 - within) as usize);
             let range = done..done + piece;
             done += piece;
-            (piece > 0).then(|| (here / part, within as usize, range))
+            (piece > 0).then_some((number, within as usize, range))
         })
     }
 
@@ -115,16 +169,18 @@ impl Parts {
 
     /// Cuts it, or extends it by zeros.
     pub(crate) fn set_length(&mut self, length: u64) -> Result<(), NotHere> {
-        if length.div_ceil(self.part) > PARTS_MAX {
+        if self.sizes.count(length) > PARTS_MAX {
             return Err(NotHere::TooLong);
         }
         let is_cut = |(number, part): (&u64, &Part)| {
-            matches!(part, Part::Away) && (number + 1) * self.part > length
+            let (size, begin) = self.sizes.size_of(*number);
+            matches!(part, Part::Away) && begin + size > length
         };
         if length < self.length && self.all.iter().any(is_cut) {
             return Err(NotHere::Away);
         }
-        let (last, within) = (length / self.part, (length % self.part) as usize);
+        let (last, begin) = self.sizes.part_at(length);
+        let within = (length - begin) as usize;
         self.all.retain(|number, _| *number < last || (*number == last && within > 0));
         if let Some(Part::Here(content, written)) = self.all.get_mut(&last) {
             content.truncate(within);
@@ -140,11 +196,10 @@ impl Parts {
 
     /// Hands out the parts that are whole. They are not here any more.
     pub(crate) fn take_whole(&mut self) -> Vec<(u64, Bytes)> {
-        let size = self.part as usize;
-        let mut taken = Vec::new();
+        let (sizes, mut taken) = (self.sizes, Vec::new());
         for (number, part) in &mut self.all {
             if let Part::Here(content, written) = part
-                && written.covers(size)
+                && written.covers(sizes.size_of(*number).0 as usize)
             {
                 taken.push((*number, Bytes::from(std::mem::take(content))));
                 *part = Part::Away;
@@ -156,9 +211,9 @@ impl Parts {
     /// Hands out one of the parts that are here or were never written; `None` if there is none. The bytes do not change
     /// any more.
     pub(crate) fn take_next(&mut self) -> Option<(u64, Bytes)> {
-        let parts = self.length.div_ceil(self.part);
-        let number = (0..parts).find(|number| !self.is_away(*number))?;
-        let length = (self.length - number * self.part).min(self.part) as usize;
+        let number = (0..self.sizes.count(self.length)).find(|number| !self.is_away(*number))?;
+        let (size, begin) = self.sizes.size_of(number);
+        let length = (self.length - begin).min(size) as usize;
         let mut content = match self.all.insert(number, Part::Away) {
             Some(Part::Here(content, _)) => content,
             _ => Vec::new(),
