@@ -97,6 +97,7 @@ fn follow<T: Send>(
     let counts = outcome.counts();
     let of = counts.is_counted.then_some(counts.total_files);
     let kept = match order.direction {
+        _ if outcome.progress.is_spent() => Kept::Spent,
         _ if meter.is_continued() => Kept::Everything,
         _ if meter.is_new_tree() => Kept::NewTree,
         Direction::In if counts.kept_bytes == 0 => Kept::whole_files(counts.files, of),

@@ -22,6 +22,7 @@ mod dir;
 mod draft;
 mod error;
 mod escape;
+mod incoming;
 mod lock;
 mod partial;
 mod path;
@@ -44,6 +45,7 @@ pub use dir::{
 pub use draft::{Draft, Manner, Zeros, remove_unfinished};
 pub use error::FsError;
 pub use escape::{escaped, unescaped};
+pub use incoming::{Incoming, read_incoming};
 pub use partial::{PARTIAL_SUFFIX, Token};
 pub use path::{Name, PathError, PeerPath, dirs_above};
 pub use shown::{Shown, brief, cut, sentence};

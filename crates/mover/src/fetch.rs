@@ -7,6 +7,7 @@ mod name;
 mod pools;
 pub(crate) mod resume;
 mod run;
+mod stream;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -274,7 +275,12 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
         return several.take(job);
     }
     let dress = job.dress.within(job.store.abilities().umask);
-    let job = &Job { dress, store: job.store.clone(), ..*job };
+    // A stream has neither a size nor a time that could be those of a file.
+    let (times, same) = match job.plan.stream {
+        Some(_) => (Times::New, Same::Never),
+        None => (job.times, job.same),
+    };
+    let job = &Job { dress, times, same, store: job.store.clone(), ..*job };
     let losses = losses::of(job.plan, (job.dress, job.times), &job.store.abilities());
     let mut fetched = Fetched { losses, ..Fetched::default() };
     let made = match job.pass {
@@ -283,6 +289,13 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     };
     let (targets, same) = targets(job, &made.blocked, &mut fetched);
     if job.pass == Pass::DryRun {
+        return Ok(fetched);
+    }
+    if let Some(stream) = &job.plan.stream {
+        stream::take(job, (stream, &targets), &mut fetched);
+        if job.taking == Taking::AnyOrder {
+            dirs::finish(job, &made, &mut fetched);
+        }
         return Ok(fetched);
     }
     if job.journal.is_some_and(|opened| opened.attempt == Attempt::Beside) {

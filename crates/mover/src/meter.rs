@@ -1,6 +1,7 @@
 //! How far a transfer is.
 
 use crate::census::ServerId;
+use crate::plan::Plan;
 use hikyaku_job::Meter as Progress;
 use hikyaku_run_log::FileStage;
 use std::collections::BTreeSet;
@@ -118,6 +119,14 @@ impl Meter {
         self.progress.tally().is_counted
     }
 
+    /// Notes the files of a plan, which are all that there are. The bytes of a stream are counted as they come.
+    pub fn add_plan(&self, plan: &Plan) {
+        self.add_found(plan.files.len(), plan.bytes());
+        if plan.stream.is_none() {
+            self.set_found();
+        }
+    }
+
     /// Notes files that were found, and their bytes.
     pub fn add_found(&self, files: usize, bytes: u64) {
         self.progress.add_total(files as u64, bytes);
@@ -146,6 +155,11 @@ impl Meter {
     /// Whether another process makes the same copy now, so that none continues this one.
     pub fn is_beside(&self) -> bool {
         self.is_beside.load(Ordering::Relaxed)
+    }
+
+    /// Notes that bytes of a stream were taken, which cannot be read again.
+    pub(crate) fn set_spent(&self) {
+        self.progress.set_spent();
     }
 
     pub(crate) fn set_beside(&self) {

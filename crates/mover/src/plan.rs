@@ -6,7 +6,7 @@ use crate::census::{Census, File, LeftOut, ServerId, Why};
 use crate::choice::Link;
 use crate::dress::DirMeta;
 use crate::session::{Dirs, Landing, Several};
-use hikyaku_fs::PeerPath;
+use hikyaku_fs::{Incoming, PeerPath};
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{Cut, ErrorKind, FetchError as ChannelError, Fetcher, StorePath, Versions};
 use std::collections::BTreeSet;
@@ -36,6 +36,8 @@ pub struct Plan {
     pub lost: Vec<(ServerId, RemoteError)>,
     /// The servers of the target, if there are several: each file goes to one of them.
     pub several: Option<Several>,
+    /// What the bytes of the only file come through, if it is no file of a server. Their number is known at their end.
+    pub stream: Option<Incoming>,
 }
 
 impl Plan {
@@ -108,6 +110,9 @@ impl Plan {
     ///
     /// The channel is lost.
     pub fn measure(&mut self, channel: &dyn Fetcher) -> Result<(), ChannelError> {
+        if self.stream.is_some() {
+            return Ok(());
+        }
         let empty = |file: &&mut File| file.seen.size == 0;
         let mut files: Vec<&mut File> = self.files.iter_mut().filter(empty).collect();
         let wanted: Vec<_> = files.iter().map(|file| file.wanted()).collect();

@@ -3,6 +3,7 @@
 mod grown;
 mod in_place;
 mod memo;
+mod poured;
 
 use grown::Compared;
 pub use grown::{Growth, RESUME};
@@ -161,6 +162,11 @@ impl<'a> Target<'a> {
     /// Whether the target can have the modification time of the source, and gets it.
     pub(crate) const fn keeps_time(&self) -> bool {
         self.finish.modified.is_some()
+    }
+
+    /// Its name at the target.
+    pub(crate) const fn path(&self) -> &StorePath {
+        &self.path
     }
 
     fn proven(&self) -> MutexGuard<'_, Proven> {

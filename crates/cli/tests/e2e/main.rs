@@ -38,6 +38,7 @@ mod perf;
 mod perf_bidir;
 mod perf_codes;
 mod perf_ssh;
+mod piped;
 mod pipes;
 mod ports;
 mod proxy;

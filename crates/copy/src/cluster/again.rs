@@ -1,7 +1,7 @@
 //! The parts of a copy between storages. If a connection is lost, the copy connects again and goes on, as one between two hosts
 //! does. A lost daemon, bucket or server ends it, unless the user has set `--retry-for`.
 
-use super::ends::{self, parts};
+use super::ends::{self, is_stream, parts};
 use super::target::TargetEnd;
 use super::{Order, Outcome, daemons, here, stored};
 use crate::manifest;
@@ -64,8 +64,9 @@ fn persist(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
         let progress = if counts.sent() > 0 { Progress::Some } else { Progress::None };
         let pause = match &done {
             Err(error) if Kept::of(error).is_some() => None,
-            // A stream keeps the bytes that it has got.
-            _ if progress == Progress::Some && is_stream(&order.plan.target) => None,
+            // A stream keeps the bytes that it has got, and gives none again.
+            _ if progress == Progress::Some && takes_in_order(&order.plan.target) => None,
+            _ if outcome.progress.is_spent() => None,
             _ if is_lost => patience.after(Instant::now(), &LostConnection.into(), progress),
             Err(error) => patience.after(Instant::now(), error, progress),
             Ok(()) => None,
@@ -96,7 +97,9 @@ fn copy(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
         outcome.later = parts.len() - 1 - number;
         let (choice, together) = (&order.choice(), order.together(part));
         let copied = match (part.first(), &plan.target) {
-            (Some(Location::Local(_)), Location::Servers(servers)) => {
+            (Some(source @ Location::Local(_)), Location::Servers(servers))
+                if !is_stream(source) =>
+            {
                 let paths = (&*ends::paths(part), choice, together);
                 daemons::upload(order, paths, servers, outcome)
             }
@@ -121,7 +124,7 @@ fn has_host(order: &Order<'_>) -> bool {
 }
 
 /// Whether the target takes bytes in order, as a FIFO, a device and an open descriptor do.
-fn is_stream(target: &Location) -> bool {
+fn takes_in_order(target: &Location) -> bool {
     let is_special = |path: &Path| path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir());
     matches!(target, Location::Local(path) if descriptor_number(path).is_some() || is_special(path))
 }

@@ -51,8 +51,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
     if what.plan.is_new_tree {
         meter.set_new_tree();
     }
-    meter.add_found(what.plan.files.len(), what.plan.bytes());
-    meter.set_found();
+    meter.add_plan(what.plan);
     let fetched = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         fetch(&Job {
             pools: what.pools,

@@ -3,24 +3,32 @@
 //! through this machine.
 
 use crate::plan::CopyPlan;
-use crate::table::{TABLE, Towards, way};
+use crate::table::{Towards, way};
 use anyhow::Result;
 use hikyaku_console::{Way, misuse};
-use hikyaku_fs::descriptor_number;
+use hikyaku_fs::Incoming;
 use hikyaku_reach::dial::Servers;
 use hikyaku_stores::Location;
 use std::path::PathBuf;
 
-/// The sources of each storage that follow each other.
+/// The sources of each storage that follow each other. A FIFO or an open descriptor is alone.
 pub(super) fn parts(plan: &CopyPlan) -> impl Iterator<Item = &[Location]> {
-    plan.sources.chunk_by(Location::is_beside)
+    let are_together = |one: &Location, other: &Location| {
+        one.is_beside(other) && ![one, other].into_iter().any(is_stream)
+    };
+    plan.sources.chunk_by(are_together)
+}
+
+/// Whether a source has no size, as a FIFO and an open descriptor.
+pub(super) fn is_stream(source: &Location) -> bool {
+    matches!(source, Location::Local(path) if Incoming::of(path).is_some())
 }
 
 /// The ways that the data go: out of each storage, and into one.
 ///
 /// # Errors
 ///
-/// The target cannot be written to, or standard input is a source.
+/// The target cannot be written to, or does not take one of the sources.
 pub(crate) fn ways(plan: &CopyPlan) -> Result<Vec<Way>> {
     if let Location::Web(url) = &plan.target {
         let text = format!("'{url}': files of web servers can only be read");
@@ -32,13 +40,11 @@ pub(crate) fn ways(plan: &CopyPlan) -> Result<Vec<Way>> {
     let mut ways: Vec<Way> = from.chain(into).collect();
     ways.sort_unstable();
     ways.dedup();
-    // A store of a server needs the size of a file before its first byte.
-    if paths(&plan.sources).iter().any(|path| descriptor_number(path).is_some()) {
-        let way = ways.first().map(|way| TABLE.named(*way)).unwrap_or_default();
-        return Err(misuse(
-            format!("standard input is not possible for {way}"),
-            "write it to a file first, and copy that",
-        ));
+    // Which of them gets a file is decided by its size.
+    let is_several = matches!(&plan.target, Location::Servers(at) if at.servers.len() > 1);
+    if is_several && plan.sources.iter().any(is_stream) {
+        let text = "standard input and other pipes are not possible for several daemons";
+        return Err(misuse(text, "one of the daemons as the target"));
     }
     Ok(ways)
 }

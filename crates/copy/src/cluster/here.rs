@@ -1,4 +1,4 @@
-//! Files and directories of this machine as sources.
+//! Files and directories of this machine as sources, and what comes through pipes.
 
 use super::direct::{Fetching, bring};
 use super::target::TargetEnd;
@@ -19,7 +19,8 @@ pub(super) fn copy(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let mut done = Done::default();
-    let found = Sources::find(sources, choice, &mut done.failed).map_err(start::of_session)?;
+    let found = Sources::find_with_streams(sources, choice, &mut done.failed);
+    let found = found.map_err(start::of_session)?;
     let destination = target.destination()?;
     let (streams, failures) = (order.streams(), &mut done.failed);
     let landed = found

@@ -124,8 +124,7 @@ pub(super) fn carry(
         None => Ok(()),
     };
     let meter = Meter::over(servers.len(), run.meter.clone());
-    meter.add_found(plan.files.len(), plan.bytes());
-    meter.set_found();
+    meter.add_plan(&plan);
     let mut parameters = Parameters::default();
     let limit = run.options.limit.filter(|&limit| limit > 0);
     parameters.client.rate = limit.map(Rate::from_bits_per_sec);
@@ -148,7 +147,7 @@ pub(super) fn carry(
         let of = tally.is_counted.then_some(tally.total_files);
         let kept = match () {
             () if meter.is_continued() => Kept::Everything,
-            () if taking == Taking::InOrder => Kept::Spent,
+            () if taking == Taking::InOrder || run.meter.is_spent() => Kept::Spent,
             () => Kept::whole_files(tally.files, of),
         };
         let is_in_the_way = plan.is_new_tree && kept != Kept::Everything;

@@ -29,7 +29,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let choice = &moved::choice(run);
     let mut failed = Vec::new();
-    let found = Sources::find(sources, choice, &mut failed).map_err(of_session)?;
+    let found = Sources::find_with_streams(sources, choice, &mut failed).map_err(of_session)?;
     tell_all(run, (End::Here, b""), &failed)?;
     let claims = Mutex::default();
     let missing = sources.len() - found.count();

@@ -1,13 +1,17 @@
 //! The plan of a copy into a store.
 
 use super::{Arriving, Destination, SessionError, Streams, Together};
-use crate::census::Census;
+use crate::census::{Census, File};
 use crate::choice::Choice;
 use crate::fetch::Taking;
+use crate::layout::Meant;
 use crate::plan::Plan;
+use hikyaku_fs::{Incoming, PeerPath};
 use hikyaku_job::Opened;
-use hikyaku_store::{ErrorKind, Store, StorePath};
+use hikyaku_remote::Seen;
+use hikyaku_store::{ErrorKind, Kind, Store, StorePath, Time};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The plan of a copy into a store.
 pub struct Landed {
@@ -58,6 +62,58 @@ impl Landed {
         let mut plan = Plan::of(found, &landing);
         together.claim(count, origin, &mut plan);
         Ok(Self { store: landing.store, taking: landing.taking, journal: landing.journal, plan })
+    }
+}
+
+/// A pipe belongs to its user alone; a file that is made of one is as new files are.
+const STREAM_MODE: u32 = 0o666;
+
+/// A source without a size.
+pub(super) struct StreamSource {
+    /// What the bytes come through.
+    pub(super) stream: Incoming,
+    /// Its path on this machine.
+    pub(super) path: PeerPath,
+    /// Its name in a directory.
+    pub(super) name: StorePath,
+}
+
+impl Landed {
+    /// The plan of a copy of such a source, one of `count` of the call. The copy cannot be continued.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be copied to the destination.
+    pub(super) fn of_stream(
+        (source, count): (&StreamSource, usize),
+        destination: &Destination<'_>,
+        (choice, together, streams): (&Choice<'_>, Together<'_>, &Streams),
+    ) -> Result<Self, SessionError> {
+        let StreamSource { stream, path, name } = source;
+        if !choice.listed.is_empty() {
+            let (kind, shown) = (ErrorKind::NotDir, StorePath::from(path.clone()));
+            return Err(SessionError::refused(kind, format!("{shown}: {}", unfit(kind))));
+        }
+        let renamed = together.renamed(count, Meant::Itself);
+        let (kind, pass) = (Kind::File, choice.pass);
+        let arriving = Arriving { renamed, kind, pass, streams, origin: None };
+        let landing = destination.landing((name, name), arriving)?;
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let secs = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        let modified = Time { secs, nanos: since.subsec_nanos() };
+        let file = File {
+            path: path.clone(),
+            to: landing.place().clone(),
+            seen: Seen { size: 0, modified },
+            data: 0,
+            content: None,
+            mode: STREAM_MODE,
+            at: Vec::new(),
+        };
+        let (base, stream) = (landing.base.clone(), Some(stream.clone()));
+        let mut plan = Plan { base, stream, files: vec![file], ..Plan::default() };
+        together.claim(count, "pipes", &mut plan);
+        Ok(Self { store: landing.store, taking: landing.taking, journal: None, plan })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files and directories of one store as sources: of this machine, or of any other.
 
-use super::landed::Landed;
+use super::landed::{Landed, StreamSource};
 use super::landing::local;
 use super::{Arriving, Destination, Failed, SessionError, Streams, Target, Together, unfit};
 use crate::choice::{Choice, Selection};
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::layout::{AtTarget, Meant};
 use crate::many;
 use crate::plan::Plan;
-use hikyaku_fs::{Name, Shown};
+use hikyaku_fs::{Incoming, Name, PeerPath, Shown};
 use hikyaku_store::{ErrorKind, Found, Kind as FileKind, Store, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::{Depth, FailureKind, Links, Pass};
@@ -27,6 +27,8 @@ pub struct Sources {
     /// The address that distinguishes these sources from those of other storages.
     pub(super) origin: String,
     pub(super) all: Vec<Source>,
+    /// FIFOs and open descriptors.
+    streams: Vec<StreamSource>,
 }
 
 /// A source as its user has named it.
@@ -58,6 +60,14 @@ impl Sources {
     /// None of them can be read.
     pub fn find(
         paths: &[PathBuf],
+        choice: &Choice<'_>,
+        failed: &mut Vec<Failed>,
+    ) -> Result<Self, SessionError> {
+        Self::found((paths, Vec::new()), choice, failed)
+    }
+
+    fn found(
+        (paths, streams): (&[PathBuf], Vec<StreamSource>),
         choice: &Choice<'_>,
         failed: &mut Vec<Failed>,
     ) -> Result<Self, SessionError> {
@@ -93,16 +103,37 @@ impl Sources {
             }
         }
         match failed.get(before) {
-            Some(Failed { path, kind, text }) if all.is_empty() => {
+            Some(Failed { path, kind, text }) if all.is_empty() && streams.is_empty() => {
                 let text = format!("{}: {text}", String::from_utf8_lossy(path));
                 Err(SessionError::refused(*kind, text))
             }
             _ => {
                 let slash = if dir.parent().is_some() { &b"/"[..] } else { b"" };
                 let root = [dir.as_os_str().as_bytes(), slash].concat();
-                Ok(Self { store, root, origin: format!("file://{}", dir.display()), all })
+                let origin = format!("file://{}", dir.display());
+                Ok(Self { store, root, origin, all, streams })
             }
         }
+    }
+
+    /// As [`Sources::find`], and FIFOs and open descriptors are sources as well.
+    ///
+    /// # Errors
+    ///
+    /// There is no source that can be read.
+    pub fn find_with_streams(
+        paths: &[PathBuf],
+        choice: &Choice<'_>,
+        failed: &mut Vec<Failed>,
+    ) -> Result<Self, SessionError> {
+        let (mut streams, mut files) = (Vec::new(), Vec::new());
+        for path in paths {
+            match stream(path, choice) {
+                Some(stream) => streams.push(stream),
+                None => files.push(path.clone()),
+            }
+        }
+        Self::found((&files, streams), choice, failed)
     }
 
     /// Those of these paths of a store that can be read; the others are noted in `failed`. There may be none.
@@ -129,12 +160,12 @@ impl Sources {
                 Err((kind, text)) => failed.push(Failed::new(typed, kind, text)),
             }
         }
-        Self { store, root: root.to_vec(), origin, all }
+        Self { store, root: root.to_vec(), origin, all, streams: Vec::new() }
     }
 
     /// The number of sources that can be read.
     pub fn count(&self) -> usize {
-        self.all.len()
+        self.all.len() + self.streams.len()
     }
 
     /// The plans of a copy to a destination: one for a store or a directory of this machine. Entries that cannot be
@@ -146,6 +177,33 @@ impl Sources {
     pub fn land(
         &self,
         destination: &Destination<'_>,
+        rules: (&Choice<'_>, Together<'_>, &Streams),
+        failed: &mut Vec<Failed>,
+    ) -> Result<Vec<Landed>, SessionError> {
+        let (mut landed, mut first) = (Vec::new(), None);
+        for source in &self.streams {
+            match Landed::of_stream((source, self.count()), destination, rules) {
+                Ok(one) => landed.push(one),
+                Err(error) => note(error, source.path.as_bytes(), (&mut first, failed))?,
+            }
+        }
+        if !self.all.is_empty() {
+            match self.land_files(destination, rules, failed) {
+                Ok(files) => landed.extend(files),
+                Err(error) if self.streams.is_empty() => return Err(error),
+                Err(error) => note(error, self.names().as_bytes(), (&mut first, failed))?,
+            }
+        }
+        match first {
+            Some(error) if landed.is_empty() => Err(error),
+            _ => Ok(landed),
+        }
+    }
+
+    /// The plans of the files and directories.
+    fn land_files(
+        &self,
+        destination: &Destination<'_>,
         (choice, together, streams): (&Choice<'_>, Together<'_>, &Streams),
         failed: &mut Vec<Failed>,
     ) -> Result<Vec<Landed>, SessionError> {
@@ -154,7 +212,7 @@ impl Sources {
             let origin = choice.origin(&origin);
             let first = self.all.first().map_or(FileKind::File, |source| source.found.kind);
             let meant = self.all.first().map_or(Meant::Itself, |source| source.meant(choice));
-            let come = (first, together.renamed(self.all.len(), meant));
+            let come = (first, together.renamed(self.count(), meant));
             let at = target.at(come, origin);
             let plan = target.plan((self, at), (choice, together), failed)?;
             let origin = origin.filter(|_| choice.pass == Pass::Copy);
@@ -162,7 +220,7 @@ impl Sources {
             let (store, taking) = (store.clone(), Taking::AnyOrder);
             return Ok(vec![Landed { store, taking, journal, plan }]);
         }
-        if let (Destination::Here(path), true) = (destination, self.all.len() > 1)
+        if let (Destination::Here(path), true) = (destination, self.count() > 1)
             && path.is_dir()
         {
             let target = Target::root(Shown::new(path.as_os_str().as_bytes()).to_string());
@@ -176,11 +234,7 @@ impl Sources {
         for source in &self.all {
             match self.land_one(source, destination, (choice, together, streams)) {
                 Ok(one) => landed.push(one),
-                Err(SessionError::Refused { kind, text }) => {
-                    failed.push(Failed::new(source.from.as_bytes(), kind, &text));
-                    first.get_or_insert(SessionError::Refused { kind, text });
-                }
-                Err(error) => return Err(error),
+                Err(error) => note(error, source.from.as_bytes(), (&mut first, failed))?,
             }
         }
         match first {
@@ -205,7 +259,7 @@ impl Sources {
             Some(name) => StorePath::ROOT.join(name).unwrap_or(StorePath::ROOT),
             None => source.from.clone(),
         };
-        let renamed = together.renamed(self.all.len(), source.meant(choice));
+        let renamed = together.renamed(self.count(), source.meant(choice));
         let at = format!("{}: {}", self.origin, source.from);
         let (kind, pass, origin) = (source.found.kind, choice.pass, choice.origin(&at));
         let arriving = Arriving { renamed, kind, pass, streams, origin };
@@ -214,7 +268,7 @@ impl Sources {
         let mut plan = Plan { base, is_new_tree, ..Plan::default() };
         let from = (&source.from, source.found);
         plan.add(&self.store, from, landing.place(), &Selection::new(choice));
-        together.claim(self.all.len(), &self.origin, &mut plan);
+        together.claim(self.count(), &self.origin, &mut plan);
         Ok(Landed { store: landing.store, taking: landing.taking, journal: landing.journal, plan })
     }
 }
@@ -227,6 +281,35 @@ impl Source {
             Some(_) => Meant::Itself,
         }
     }
+}
+
+/// Notes a source that cannot be copied to the destination.
+///
+/// # Errors
+///
+/// Another one.
+fn note(
+    error: SessionError,
+    path: &[u8],
+    (first, failed): (&mut Option<SessionError>, &mut Vec<Failed>),
+) -> Result<(), SessionError> {
+    let SessionError::Refused { kind, text } = error else { return Err(error) };
+    failed.push(Failed::new(path, kind, &text));
+    first.get_or_insert(SessionError::Refused { kind, text });
+    Ok(())
+}
+
+/// The FIFO or open descriptor that a path names. A link to a FIFO stays a link if the user wants that.
+fn stream(path: &Path, choice: &Choice<'_>) -> Option<StreamSource> {
+    let stream = Incoming::of(path)?;
+    let is_kept = matches!(stream, Incoming::Fifo(..))
+        && choice.named_links == Links::Kept
+        && path.is_symlink();
+    let name = Name::new(path.file_name()?.as_bytes()).ok()?;
+    let at = std::path::absolute(path).ok()?;
+    let at = PeerPath::new(at.strip_prefix("/").ok()?.as_os_str().as_bytes()).ok()?;
+    let name = StorePath::ROOT.join(&name).ok()?;
+    (!is_kept).then_some(StreamSource { stream, path: at, name })
 }
 
 /// Whether a source can be copied as it was chosen.

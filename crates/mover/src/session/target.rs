@@ -178,7 +178,7 @@ impl Target {
         let mut names = BTreeSet::new();
         for source in &sources.all {
             let meant = source.meant(choice);
-            let renamed = together.renamed(sources.all.len(), meant);
+            let renamed = together.renamed(sources.count(), meant);
             let (layout, mut to) = self.layout(at, (source.found.kind, renamed))?;
             if let (TargetLayout::Into, Some(name)) = (layout, &source.name) {
                 to = to.join(name).map_err(|error| {
@@ -199,7 +199,7 @@ impl Target {
                 plan.dirs.retain(|(dir, _)| *dir != to);
             }
         }
-        together.claim(sources.all.len(), &sources.origin, &mut plan);
+        together.claim(sources.count(), &sources.origin, &mut plan);
         plan.trim(self.dirs);
         Ok(plan)
     }

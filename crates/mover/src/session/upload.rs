@@ -80,8 +80,7 @@ impl Session {
         if plan.is_new_tree {
             meter.set_new_tree();
         }
-        meter.add_found(plan.files.len(), plan.bytes());
-        meter.set_found();
+        meter.add_plan(&plan);
         let before: Vec<u64> = meter.servers().iter().map(ServerMeter::bytes).collect();
         let begin = Instant::now();
         let uploaded = upload(&UploadJob {

@@ -5,17 +5,13 @@ use crate::fault::Stopped;
 use crate::read::ReadSource;
 use crate::spot::Spot;
 use crate::walk::Spring;
-use hikyaku_fs::{FsError, Kind, Meta};
+use hikyaku_fs::{FsError, Kind, Meta, read_incoming};
 use hikyaku_transfer::{Entry, FileHash, FromSender, Pass};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::Read;
 
 /// The most bytes of one piece: what small files have at most.
 const PIECE: usize = crate::SMALL as usize;
-/// Interval at which a thread that waits for a writer checks whether the copy has ended.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A pipe belongs to its user alone; a file that is made of one is as new files are.
 const MODE: u32 = 0o666;
 
@@ -76,22 +72,9 @@ impl Feeder<'_> {
         file: &mut File,
         bytes: &mut [u8],
     ) -> Result<Result<usize, ReadSource>, Stopped> {
-        loop {
-            if self.fault.is_there() {
-                return Err(Stopped);
-            }
-            let mut waits = [PollFd::new(file, PollFlags::IN)];
-            match poll(&mut waits, Some(&LOOK)) {
-                Ok(0) | Err(Errno::INTR) => continue,
-                Ok(_) => {}
-                Err(errno) => return Ok(Err(failed(&errno.into()))),
-            }
-            match file.read(bytes) {
-                Err(error)
-                    if matches!(Errno::from_io_error(&error), Some(Errno::AGAIN | Errno::INTR)) => {
-                }
-                read => return Ok(read.map_err(|error| failed(&error))),
-            }
+        match read_incoming(file, bytes, &|| !self.fault.is_there()) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::CANCELED) => Err(Stopped),
+            read => Ok(read.map_err(|error| failed(&error))),
         }
     }
 }

@@ -22,8 +22,7 @@ impl Progress {
     /// Of the files of a plan, which come from so many servers.
     pub(super) fn new((name, shown): (String, Shown), plan: &Plan, servers: usize) -> Self {
         let meter = Meter::new(servers);
-        meter.add_found(plan.files.len(), plan.bytes());
-        meter.set_found();
+        meter.add_plan(plan);
         Self { name, shown, meter, begin: Instant::now() }
     }
 

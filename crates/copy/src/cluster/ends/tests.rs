@@ -84,7 +84,7 @@ fn ends_that_no_copy_can_have_are_refused_before_anything_is_contacted() {
     for (sources, target, words) in [
         (&["hikyaku://d/b"][..], "https://h/a", "can only be read"),
         (&["a"], "http://h/a", "can only be read"),
-        (&["/dev/stdin"], "s3://b/k", "standard input"),
+        (&["/dev/stdin"], "hikyaku://h,i/k", "standard input"),
     ] {
         let error = ways(&plan(sources, target)).unwrap_err();
         assert!(error.to_string().contains(words), "{sources:?} {target}: {error}");
