@@ -136,20 +136,17 @@ pub fn census(servers: &[Client], root: &StorePath) -> Census {
     merge(told)
 }
 
-/// What a survey of a Gfarm file system found. `number` tells the server of a node of the survey; a node without one
-/// takes no part.
-pub fn gfarm_census(
-    survey: &Survey,
-    servers: usize,
-    number: impl Fn(usize) -> Option<ServerId>,
-) -> Census {
+/// What a survey of a Gfarm file system found. `numbers` are the servers of the nodes of the survey.
+pub fn gfarm_census(survey: &Survey, numbers: &[ServerId]) -> Census {
+    // A tree without bytes needs no node, and the census a place to stand on.
+    let servers = numbers.iter().map(|server| server.0 + 1).max().unwrap_or(1);
     let mut told: Vec<Told> = (0..servers).map(|_| Ok(Vec::new())).collect();
     let mut out_of_reach = Vec::new();
     for one in &survey.all {
         let entry = Entry { path: one.path.clone(), found: one.found, link: one.link.clone() };
         let at: Vec<ServerId> = match one.found {
             Ok(found) if found.kind == Kind::File && found.size > 0 => {
-                one.at.iter().filter_map(|node| number(*node)).collect()
+                one.at.iter().filter_map(|node| numbers.get(*node).copied()).collect()
             }
             // Its bytes are not needed, and gfmd has told the rest.
             _ => vec![ServerId(0)],
@@ -273,6 +270,25 @@ fn unlisted(entries: &[(ServerId, Entry)]) -> Option<Why> {
 }
 
 impl Census {
+    /// Gives servers the numbers that `number` returns; one without a number takes no part. A file is left out if no server
+    /// has its bytes any more.
+    pub fn renumber(&mut self, number: impl Fn(ServerId) -> Option<ServerId>) {
+        let left_out = &mut self.left_out;
+        self.files.retain_mut(|file| {
+            // The bytes of an empty file are not needed.
+            if file.seen.size == 0 {
+                file.at = vec![ServerId(0)];
+                return true;
+            }
+            file.at = file.at.iter().filter_map(|server| number(*server)).collect();
+            if file.at.is_empty() {
+                let why = Why::Server(ErrorKind::Unreachable);
+                left_out.push(LeftOut { path: file.to.as_bytes().to_vec(), why });
+            }
+            !file.at.is_empty()
+        });
+    }
+
     fn add(&mut self, path: PeerPath, entries: &[(ServerId, Entry)]) -> Result<(), Why> {
         let readable: Vec<(ServerId, Found)> = entries
             .iter()

@@ -198,6 +198,35 @@ fn sources_that_are_links_are_followed_and_patterns_mean_what_matches_them() {
         assert!(rig.at("to").join(name).symlink_metadata().is_err());
     }
 
+    // Those below a source as well, unless they are kept. Their files may be on nodes that no other file is on.
+    rig.gfarm.run("gfmkdir", &["/links", "/links/below"]).unwrap();
+    for (text, name) in [
+        ("../tree/s1", "/links/dir"),
+        ("../../tree/s2/a", "/links/below/file"),
+        ("dir", "/links/again"),
+        ("..", "/links/below/circle"),
+        ("none", "/links/nowhere"),
+    ] {
+        rig.gfarm.run("gfln", &["-s", text, name]).unwrap();
+    }
+    let followed = rig.cp(&["-r", "gfarm:///links", "."]);
+    assert_eq!(followed.status.code(), Some(6), "{}", said(&followed));
+    for words in ["links/below/circle: a link leads back to a directory above it", "links/nowhere"]
+    {
+        assert!(said(&followed).contains(words), "{}", said(&followed));
+    }
+    for (copy, source) in
+        [("dir/b", "/tree/s1/b"), ("again/a", "/tree/s1/a"), ("below/file", "/tree/s2/a")]
+    {
+        let copy = rig.at("links").join(copy);
+        assert!(read(&copy) == *bytes_of(source), "{copy:?}");
+        assert!(!copy.parent().unwrap().is_symlink() && !copy.is_symlink(), "{copy:?}");
+    }
+    assert_good(&rig.cp(&["-a", "gfarm:///links/.", "kept"]));
+    for (name, text) in [("dir", "../tree/s1"), ("below/circle", ".."), ("nowhere", "none")] {
+        assert_eq!(fs::read_link(rig.at("kept").join(name)).unwrap(), Path::new(text));
+    }
+
     fs::create_dir(rig.at("all")).unwrap();
     assert_good(&rig.cp(&["-r", "gfarm:///tree/s*", "all"]));
     let names = |dir: &str| {

@@ -4,10 +4,10 @@ use super::{Order, start};
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_console::{Tone, headline, say};
-use hikyaku_mover::{Census, ServerId, Session, gfarm_census};
+use hikyaku_mover::{Behind, Census, Choice, ServerId, Session, gfarm_census};
 use hikyaku_reach::dial::{Address, Ending, Servers};
-use hikyaku_store::{Fetcher, StorePath};
-use hikyaku_store_gfarm::{Gfarm, Node, Survey, Trouble, survey};
+use hikyaku_store::{ErrorKind, Fetcher, StorePath};
+use hikyaku_store_gfarm::{Gfarm, Node, Trouble, survey};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,12 +16,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The daemons on the nodes, if the user wants them.
-fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
-    let Some(port) = order.plan.transport.gfarm_daemons.filter(|_| !survey.nodes.is_empty()) else {
+fn daemons(order: &Order<'_>, nodes: &[hikyaku_gfarm::Address]) -> Result<Option<Session>> {
+    let Some(port) = order.plan.transport.gfarm_daemons.filter(|_| !nodes.is_empty()) else {
         return Ok(None);
     };
     let address = |node: &hikyaku_gfarm::Address| Address { host: node.host.clone(), port };
-    let servers = survey.nodes.iter().map(address).collect();
+    let servers = nodes.iter().map(address).collect();
     let servers = Servers { servers, path: Vec::new(), ending: Ending::Slash, keys: Vec::new() };
     match start::session(order, &servers) {
         Ok(session) => Ok(Some(session)),
@@ -52,6 +52,9 @@ pub(super) struct Nodes {
     away: Mutex<Option<String>>,
 }
 
+/// Follows the links of a path.
+type Lead<'a> = &'a mut dyn FnMut(&StorePath) -> Result<StorePath, ErrorKind>;
+
 /// A node is waited for so long if others have its files.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
@@ -76,29 +79,44 @@ impl fmt::Display for ReachedNode {
 }
 
 impl Nodes {
-    /// What the file system has at and below `root`, which has no link in its path, and the nodes that send it.
+    /// The entries at and below `root`, which has no link in its path, those behind the links below it that are followed, and
+    /// the nodes that send them. `lead` follows a path.
     pub(super) fn find(
         order: &Order<'_>,
         (gfarm, root, shown): (&Arc<Gfarm>, &StorePath, &str),
+        (choice, lead): (&Choice<'_>, Lead<'_>),
     ) -> Result<(Self, Census)> {
-        let survey = survey(gfarm, root)
+        let mut nodes = Vec::new();
+        let mut census = |place: &StorePath| -> Result<Census, Trouble> {
+            let survey = survey(gfarm, place)?;
+            let mut number = |address: &hikyaku_gfarm::Address| {
+                let known = nodes.iter().position(|known| known == address);
+                ServerId(known.unwrap_or_else(|| {
+                    nodes.push(address.clone());
+                    nodes.len() - 1
+                }))
+            };
+            let numbers: Vec<ServerId> = survey.nodes.iter().map(&mut number).collect();
+            Ok(gfarm_census(&survey, &numbers))
+        };
+        let mut found = census(root)
             .map_err(|trouble| failed(trouble.kind().into(), format!("{shown}: {trouble}")))?;
+        let mut behind = |place: &StorePath| census(place).map_err(|trouble| trouble.kind());
+        found.follow(root, choice, Behind { lead, census: &mut behind });
         let node = |address: &_| Arc::new(Node::new(gfarm.clone(), Clone::clone(address)));
-        let session = daemons(order, &survey)?;
+        let session = daemons(order, &nodes)?;
         let met = session.as_ref().map(Session::met).unwrap_or_default();
         let mut all = Self {
-            nodes: survey.nodes.iter().map(node).collect(),
+            nodes: nodes.iter().map(node).collect(),
             reached: Vec::new(),
             session,
             daemons: met.into_iter().map(|met| met.address).collect(),
             away: Mutex::default(),
         };
-        all.reached = all.reach(&survey);
+        all.reached = all.reach(&found);
         all.reached.iter().for_each(|one| say(Tone::Detail, one));
-        let number = |node: usize| all.reached.iter().position(|one| one.node == node);
-        // A tree without bytes needs no node, and the census a place to stand on.
-        let servers = all.reached.len().max(1);
-        let found = gfarm_census(&survey, servers, |node| number(node).map(ServerId));
+        let number = |node: ServerId| all.reached.iter().position(|one| one.node == node.0);
+        found.renumber(|node| number(node).map(ServerId));
         Ok((all, found))
     }
 
@@ -118,7 +136,7 @@ impl Nodes {
     }
 
     /// The nodes that can be reached, by their daemons or by Gfarm's protocol. The others are told.
-    fn reach(&self, survey: &Survey) -> Vec<ReachedNode> {
+    fn reach(&self, found: &Census) -> Vec<ReachedNode> {
         let (tell, hear) = channel();
         let mut reached = BTreeMap::new();
         for (node, asked) in self.nodes.iter().enumerate() {
@@ -139,7 +157,7 @@ impl Nodes {
             let left = PROBE_TIME.saturating_sub(begin.elapsed());
             let heard = match left.is_zero() {
                 false => hear.recv_timeout(left),
-                true if has_all(survey, &reached) => break,
+                true if has_all(found, &reached) => break,
                 true => hear.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
@@ -151,8 +169,9 @@ impl Nodes {
             }
         }
         let late = || Trouble::Away(format!("no answer within {} s", PROBE_TIME.as_secs()));
-        let told = survey.nodes.iter().enumerate().filter_map(|(node, address)| {
-            let reached = reached.remove(&node).unwrap_or_else(|| Err(late()));
+        let told = self.nodes.iter().enumerate().filter_map(|(node, at)| {
+            let (reached, address) = (reached.remove(&node), at.address());
+            let reached = reached.unwrap_or_else(|| Err(late()));
             reached
                 .inspect_err(|trouble| say(Tone::Warning, format_args!("{address}: {trouble}")))
                 .ok()
@@ -199,7 +218,7 @@ impl Nodes {
 }
 
 /// Whether each file of which a node has bytes has one that was reached.
-fn has_all(survey: &Survey, reached: &BTreeMap<usize, Result<ReachedNode, Trouble>>) -> bool {
-    let is_there = |node: &usize| reached.get(node).is_some_and(Result::is_ok);
-    survey.all.iter().all(|one| one.at.is_empty() || one.at.iter().any(is_there))
+fn has_all(found: &Census, reached: &BTreeMap<usize, Result<ReachedNode, Trouble>>) -> bool {
+    let is_there = |node: &ServerId| reached.get(&node.0).is_some_and(Result::is_ok);
+    found.files.iter().all(|file| file.seen.size == 0 || file.at.iter().any(is_there))
 }

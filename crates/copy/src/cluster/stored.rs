@@ -151,8 +151,11 @@ impl Senders {
         storage: &Storage,
         (Source { holder, shown, .. }, root, choice): (&Source, &StorePath, &Choice<'_>),
     ) -> Result<Self> {
+        let lead = &mut |link: &StorePath| {
+            holder.resolve(link, Last::Followed).map_err(|error| error.kind)
+        };
         if let Some(gfarm) = storage.gfarm() {
-            let (nodes, found) = Nodes::find(order, (gfarm, root, shown))?;
+            let (nodes, found) = Nodes::find(order, (gfarm, root, shown), (choice, lead))?;
             let (servers, names) = (nodes.servers(), nodes.names());
             return Ok(Self { found, servers, pools: Vec::new(), names, nodes: Some(nodes) });
         }
@@ -162,11 +165,7 @@ impl Senders {
             stored_census(&*holder.store, place, servers.len()).map_err(|error| error.kind)
         };
         let mut found = census(root).map_err(|kind| of_file(shown, kind))?;
-        let behind = Behind {
-            lead: &mut |link| holder.resolve(link, Last::Followed).map_err(|error| error.kind),
-            census: &mut |place| census(place),
-        };
-        found.follow(root, choice, behind);
+        found.follow(root, choice, Behind { lead, census: &mut |place| census(place) });
         let channel = |number: usize| format!("{} by connection {}", holder.name, number + 1);
         let names = (0..servers.len()).map(channel).collect();
         Ok(Self { found, servers, pools, names, nodes: None })

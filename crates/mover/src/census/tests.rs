@@ -99,11 +99,8 @@ fn unfinished_files_of_others_are_no_part_of_a_tree_whoever_tells_of_them() {
         at: vec![0],
     };
     let survey = Survey { all: tree().into_iter().map(surveyed).collect(), ..Survey::default() };
-    let censuses = [
-        merge(vec![Ok(tree())]),
-        store_census(&all, 1),
-        gfarm_census(&survey, 1, |_| Some(ServerId(0))),
-    ];
+    let censuses =
+        [merge(vec![Ok(tree())]), store_census(&all, 1), gfarm_census(&survey, &[ServerId(0)])];
     for census in censuses {
         let names: Vec<&[u8]> = census.files.iter().map(|file| file.path.as_bytes()).collect();
         assert_eq!(names, [&b"run7/a"[..], b"run7/b.hikyaku"]);
