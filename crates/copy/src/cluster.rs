@@ -16,7 +16,7 @@ use crate::outcome::{code_of_failures, exit_code, kind_of_file};
 use crate::plan::CopyPlan;
 use anyhow::{Result, bail};
 use hikyaku_console::{
-    Board, Counts, ExitCode, Kept, Message, MeterId, Noise, PathFigures, UPDATE_EVERY, headline,
+    Board, Counts, ExitCode, Kept, Message, MeterId, Noise, UPDATE_EVERY, headline,
 };
 use hikyaku_fs::Shown;
 use hikyaku_job::Meter as Progress;
@@ -175,7 +175,7 @@ impl Outcome {
     fn update(&mut self, messages: &[Message]) {
         let now = Instant::now();
         let id = self.id(now);
-        let figures = (self.counts(), PathFigures::default());
+        let figures = (self.counts(), self.progress.path());
         self.board.update(id, figures, messages, now);
     }
 

@@ -9,6 +9,7 @@ use hikyaku_job::Meter;
 pub(crate) use hikyaku_mover::Direction;
 use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
 use hikyaku_stores::Location;
+use hikyaku_transfer::LimitedBy;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -87,6 +88,8 @@ impl Recording {
         }
         if path.rtt > 0.0 {
             flow.rtt_ms = Some(millis(path.rtt));
+        }
+        if path.rtt > 0.0 || path.limited_by != LimitedBy::Starting {
             flow.limited_by = Some(word(path.limited_by));
         }
         Line::Flow(flow)

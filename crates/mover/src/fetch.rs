@@ -3,6 +3,7 @@
 mod dirs;
 mod failed;
 mod hashes;
+mod judge;
 mod name;
 mod pools;
 pub(crate) mod resume;

@@ -16,6 +16,7 @@
 
 mod above;
 mod blocked;
+mod bottleneck;
 mod census;
 mod choice;
 mod dress;

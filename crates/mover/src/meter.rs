@@ -4,6 +4,7 @@ use crate::census::ServerId;
 use crate::plan::Plan;
 use hikyaku_job::Meter as Progress;
 use hikyaku_run_log::FileStage;
+use hikyaku_transfer::{LimitedBy, PathFigures};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +156,11 @@ impl Meter {
     /// Whether another process makes the same copy now, so that none continues this one.
     pub fn is_beside(&self) -> bool {
         self.is_beside.load(Ordering::Relaxed)
+    }
+
+    /// Notes what limits the rate of the transfer now.
+    pub(crate) fn set_limited_by(&self, limited_by: LimitedBy) {
+        self.progress.set_path(PathFigures { limited_by, ..self.progress.path() });
     }
 
     /// Notes that bytes of a stream were taken, which cannot be read again.

@@ -8,6 +8,7 @@ pub use paced::Paced;
 pub use segments::Segments;
 pub use stored::{fetcher, fetcher_by_file, fetchers};
 
+use crate::abilities::Latency;
 use crate::error::ErrorKind;
 use crate::found::Time;
 use crate::path::StorePath;
@@ -70,6 +71,11 @@ pub trait Fetcher: Send + Sync {
 
     /// The round-trip time, measured now or before.
     fn round_trip(&self) -> Duration;
+
+    /// Whether its bytes come through a network. Default: they do.
+    fn latency(&self) -> Latency {
+        Latency::RoundTrip
+    }
 
     /// Whether the other end answers. May wait for it.
     fn is_alive(&self) -> bool;

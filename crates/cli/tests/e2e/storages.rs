@@ -5,6 +5,7 @@ use crate::common::daemon::{Client, Daemon, said};
 use crate::common::web::Web;
 use crate::common::{Sshd, wait_until};
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
@@ -414,4 +415,37 @@ fn an_address_of_a_file_is_a_path_of_this_machine() {
     assert_eq!(fs::read_to_string(rig.at("one/x")).unwrap(), "mine");
     rig.copies(&[&rig.one("x"), &address.replace("a%20b", "y")]);
     assert_eq!(fs::read_to_string(rig.at("y")).unwrap(), "mine");
+}
+
+#[test]
+fn events_name_what_limits_a_copy() {
+    let rig = Rig::up("storages-limited");
+    fs::write(rig.at("one/f"), bytes(3, 4 << 20)).unwrap();
+    for (number, (from, to)) in [
+        (rig.one("f"), "here".to_owned()),
+        (rig.one("f"), rig.two("other")),
+        ("one/f".to_owned(), rig.two("third")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let output = rig.cp(&["--json-lines", "--rate", "16m", &from, &to]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let events = String::from_utf8_lossy(&output.stdout).into_owned();
+        let named = events.lines().filter(|line| line.contains("\"limited_by\":\"limit\""));
+        assert!(named.count() > 0, "{number}: {events}");
+    }
+    // Nothing comes but what the writer gives.
+    let mut copy = rig.client.command(&["cp", "--json-lines", "-", &rig.two("slow")]);
+    let pipes = copy.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for _ in 0..20 {
+        stdin.write_all(&bytes(4, 30_000)).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let events = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(events.contains("\"limited_by\":\"source\""), "{events}");
 }

@@ -77,7 +77,9 @@ impl<'a> Event<'a> {
     pub(super) fn progress(meter: &'a Meter, now: Instant) -> Self {
         let rate = meter.rate().map(Rate::bits_per_sec);
         let lost_percent = meter.path().lost_percent();
-        let limited_by = lost_percent.map(|_| meter.path().limited_by);
+        let limited_by = meter.path().limited_by;
+        let is_known = lost_percent.is_some() || limited_by != LimitedBy::Starting;
+        let limited_by = is_known.then_some(limited_by);
         let figures = Figures::new(meter.counts(), meter.took(now), rate);
         Self::Progress(Figures { meter: meter.name(), lost_percent, limited_by, ..figures })
     }

@@ -46,8 +46,11 @@ fn so_far(counts: &Counts) -> String {
 
 /// Loss, and what limits the rate; nothing, before anything is known.
 fn held_back(path: &PathFigures) -> String {
-    let Some(loss) = path.lost_percent() else { return String::new() };
-    let loss = if path.lost_packets == 0 { String::new() } else { format!("  loss {loss:.1} %") };
+    let loss = match path.lost_percent() {
+        None if path.limited_by == LimitedBy::Starting => return String::new(),
+        Some(loss) if path.lost_packets > 0 => format!("  loss {loss:.1} %"),
+        Some(_) | None => String::new(),
+    };
     let limited_by = match path.limited_by {
         LimitedBy::Starting => "starting",
         LimitedBy::Link => "limited by the link",

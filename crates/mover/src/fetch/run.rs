@@ -1,8 +1,10 @@
 //! The loop that asks the scheduler, and the threads that do what it says.
 
+use super::judge;
 use super::pools::Steered;
 use super::threads::{Line, Request};
 use super::{AfterFailure, FetchError, Fetched, Job};
+use crate::bottleneck::Gauge;
 use crate::census::ServerId;
 use crate::target::Target;
 use hikyaku_spread::{
@@ -47,6 +49,8 @@ pub(super) struct Run<'a> {
     pub(super) writes: (AtomicUsize, AtomicU64),
     /// Nanoseconds that these calls took.
     pub(super) writing: AtomicU64,
+    /// Bytes that have come.
+    pub(super) come: AtomicU64,
     begin: Instant,
 }
 
@@ -87,8 +91,11 @@ pub(super) struct State<'a> {
     /// Servers that have begun.
     begun: usize,
     /// Calls that had ended when the store was looked at while a thread wrote to it, and since when it is so.
-    held_up: Option<(u64, Instant)>,
+    pub(super) held_up: Option<(u64, Instant)>,
     sink: Sink,
+    pub(super) gauge: Gauge,
+    /// Time of all requests, and when it was added up last.
+    pub(super) busy: (Duration, Instant),
     pub(super) is_over: bool,
 }
 
@@ -175,6 +182,8 @@ impl<'a> Run<'a> {
             begun: 0,
             held_up: None,
             sink: Sink::Ready,
+            gauge: judge::gauge(job),
+            busy: (Duration::ZERO, begin),
             is_over: false,
         };
         let (changed, to_name, has_room) = (Condvar::new(), Condvar::new(), Condvar::new());
@@ -194,6 +203,7 @@ impl<'a> Run<'a> {
             to_carry_out,
             writes,
             writing: AtomicU64::new(0),
+            come: AtomicU64::new(0),
             begin,
         };
         for (number, error) in failed {
@@ -276,6 +286,7 @@ impl<'a> Run<'a> {
             self.steer(&mut state);
             let now = self.now();
             self.look_at_target(&mut state);
+            self.judge(&mut state);
             while let Some(command) = state.spread.poll_command(now) {
                 self.obey(&mut state, scope, command)?;
             }

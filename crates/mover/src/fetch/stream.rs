@@ -1,14 +1,16 @@
 //! A file that no server has: its bytes come through a FIFO or an open descriptor of this process.
 
 use super::{FetchError, Fetched, Hashes, Job, Taking};
+use crate::bottleneck::{Ends, Gauge, Waits};
 use crate::census::{File, ServerId};
 use crate::target::Target;
 use hikyaku_fs::{Incoming, read_incoming};
 use hikyaku_run_log::FileStage;
-use hikyaku_store::{ErrorKind, StoreError, StorePath};
+use hikyaku_store::{ErrorKind, Latency, StoreError, StorePath};
 use hikyaku_transfer::{FileHash, Limit};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Bytes that are read at once: more than a pipe gives.
 const PIECE_BYTES: usize = 1 << 20;
@@ -62,7 +64,11 @@ fn pour(
     let limit = Limit::new(rate.into_iter().flatten().min());
     let mut bytes = vec![0; limit.piece_bytes(PIECE_BYTES)];
     job.meter.set_spent();
+    let ends = Ends { source: Latency::Local, target: job.store.abilities().latency };
+    let mut gauge = Gauge::new(ends, job.parameters.client.rate);
+    let mut waits = Waits::default();
     loop {
+        let begin = Instant::now();
         let length = match read_incoming(&mut source, &mut bytes, &goes_on) {
             Ok(0) => break,
             Ok(length) => length,
@@ -71,13 +77,20 @@ fn pour(
             }
             Err(error) => return Err(of_source(error.into())),
         };
+        waits.reading += begin.elapsed();
         limit.wait(length as u64, || !goes_on());
         if !goes_on() {
             return Err(canceled(job, target));
         }
+        let begin = Instant::now();
         poured.write(&bytes[..length])?;
+        waits.writing += begin.elapsed();
         job.meter.add_found(0, length as u64);
         job.meter.add_written(length as u64);
+        waits.bytes += length as u64;
+        if let Some(limited_by) = gauge.look(Instant::now(), waits) {
+            job.meter.set_limited_by(limited_by);
+        }
     }
     Ok(poured.finish()?)
 }

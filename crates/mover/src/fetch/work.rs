@@ -130,6 +130,7 @@ impl Run<'_> {
 
     fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {
         self.job.meter.add_moved(server, bytes);
+        self.come.fetch_add(bytes, Ordering::Relaxed);
         let now = self.now();
         let mut state = self.state();
         state.flows(server, bytes);

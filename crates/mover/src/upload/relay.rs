@@ -9,6 +9,8 @@ use hikyaku_remote::{RequestId, SMALL_BYTES_MAX};
 use hikyaku_store::{Cut, ErrorKind, FetchError as Failure, Wanted};
 use hikyaku_transfer::Geometry;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Bytes of one request of a file. The target has room when the request begins, and gets all of it.
 const REQUEST_BYTES: u64 = 8 << 20;
@@ -51,12 +53,14 @@ impl Run<'_> {
             let wanted: Vec<Wanted> =
                 asked.iter().map(|one| self.job.plan.files[one.file].wanted()).collect();
             let mut answers: Vec<Option<Result<Vec<u8>, ErrorKind>>> = vec![None; asked.len()];
+            let begin = Instant::now();
             let outcome = call.fetcher.small(
                 &wanted.iter().collect::<Vec<_>>(),
                 &Cut::default(),
                 &|bytes| self.came(call.server, bytes),
                 &mut |index, content| answers[index] = Some(content),
             );
+            self.has_waited(begin);
             if matches!(outcome, Err(Failure::Lost(_))) {
                 call.lost();
                 tries += 1;
@@ -123,13 +127,14 @@ impl Run<'_> {
             }
             let (begin, cut) = (done, Cut::default());
             let asked = begin..next.min(begin + REQUEST_BYTES);
-            let mut is_wanted = true;
+            let (mut is_wanted, mut since) = (true, Instant::now());
             let outcome = call.fetcher.ranges(
                 &wanted,
                 std::slice::from_ref(&asked),
                 &cut,
                 &|bytes| self.came(call.server, bytes),
                 &mut |segment| {
+                    self.has_waited(since);
                     // The bytes after a damaged segment are requested again.
                     let range = geometry.range(segment.index).filter(|range| range.start == done);
                     if let Some(range) = range.filter(|_| is_wanted) {
@@ -145,8 +150,10 @@ impl Run<'_> {
                             cut.at(0);
                         }
                     }
+                    since = Instant::now();
                 },
             );
+            self.has_waited(since);
             if !is_wanted {
                 return Ok(Sent::Unwanted);
             }
@@ -160,6 +167,12 @@ impl Run<'_> {
             }
         }
         Ok(Sent::All)
+    }
+
+    /// A lane has waited for the source.
+    fn has_waited(&self, since: Instant) {
+        let nanos = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.reading.fetch_add(nanos, Ordering::Relaxed);
     }
 
     /// Sends the bytes of a large file as they come.

@@ -6,14 +6,16 @@ use super::queue::{Queue, TaskId};
 use super::source::Channels;
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
+use crate::bottleneck::{Ends, Gauge, Waits};
 use crate::census::ServerId;
 use crate::fetch::{FetchError, Fetched};
 use crate::session::Parameters;
 use hikyaku_remote::{Client, Flow, RemoteError};
+use hikyaku_store::Latency;
 use hikyaku_transfer::Limit;
 use hikyaku_units::{Retries, RetryPolicy};
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -37,6 +39,10 @@ pub(super) struct Run<'a> {
     limits: Vec<Limit>,
     state: Mutex<State>,
     pub(super) changed: Condvar,
+    /// Nanoseconds that lanes have waited for bytes of the source.
+    pub(super) reading: AtomicU64,
+    /// Bytes that were sent.
+    sent: AtomicU64,
     begin: Instant,
 }
 
@@ -109,14 +115,26 @@ impl<'a> Run<'a> {
         };
         let queue = Queue::new(files, job.servers.len());
         let links: Vec<Link> = job.servers.iter().map(link).collect();
-        let state =
-            State { queue, links, uploaded, tasks, gone_since: None, busy: 0, is_over: false };
         let Parameters { client, servers } = job.parameters;
+        let latencies = job.source.channels.iter().map(|channel| channel.latency());
+        let ends = Ends::of(latencies, Latency::RoundTrip);
+        let state = State {
+            queue,
+            links,
+            uploaded,
+            tasks,
+            gone_since: None,
+            busy: 0,
+            sending: (Duration::ZERO, begin),
+            gauge: Gauge::new(ends, client.rate),
+            is_over: false,
+        };
         let limit = Limit::new(client.rate);
         let limits = job.servers.iter().map(|_| Limit::new(servers.rate)).collect();
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let channels = Channels::new(job.source.channels, job.source.redial);
-        Self { job, there, channels, limit, limits, state, changed, begin }
+        let (reading, sent) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { job, there, channels, limit, limits, state, changed, reading, sent, begin }
     }
 
     /// Makes the directories and links, sends the files, and brings their names to the disks.
@@ -182,6 +200,7 @@ impl<'a> Run<'a> {
             if checked.elapsed() >= LOOK {
                 checked = Instant::now();
                 self.check_reach(&mut state);
+                self.judge_rate(&mut state);
                 self.judge(&mut state);
             }
             if !state.queue.is_empty() {
@@ -195,6 +214,20 @@ impl<'a> Run<'a> {
             }
             drop(state);
             self.changed.notify_all();
+        }
+    }
+
+    /// Notes now and then what limits the rate. A lane that is busy and does not wait for the source waits for its server.
+    fn judge_rate(&self, state: &mut State) {
+        let now = Instant::now();
+        let lanes = u32::try_from(state.busy.max(1)).unwrap_or(u32::MAX);
+        state.sending.0 += now.saturating_duration_since(state.sending.1) * lanes;
+        state.sending.1 = now;
+        let reading = Duration::from_nanos(self.reading.load(Ordering::Relaxed));
+        let writing = state.sending.0.saturating_sub(reading);
+        let waits = Waits { bytes: self.sent.load(Ordering::Relaxed), reading, writing };
+        if let Some(limited_by) = state.gauge.look(now, waits) {
+            self.job.meter.set_limited_by(limited_by);
         }
     }
 
@@ -237,5 +270,6 @@ impl<'a> Run<'a> {
     pub(super) fn pace(&self, server: ServerId, bytes: u64) {
         self.limit.wait(bytes, || self.is_ended());
         self.limits[server.0].wait(bytes, || self.is_ended());
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
     }
 }

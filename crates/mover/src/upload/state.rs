@@ -2,6 +2,7 @@
 
 use super::queue::{Load, Queue, TaskId, Turn};
 use super::run::{At, Attempt, Run};
+use crate::bottleneck::Gauge;
 use crate::census::ServerId;
 use crate::fetch::{FetchError, Fetched};
 use hikyaku_remote::{Client, Flow};
@@ -21,6 +22,9 @@ pub(super) struct State {
     pub(super) gone_since: Option<Instant>,
     /// Lanes that send a file.
     pub(super) busy: usize,
+    /// Their time, and when it was added up last.
+    pub(super) sending: (Duration, Instant),
+    pub(super) gauge: Gauge,
     pub(super) is_over: bool,
 }
 

@@ -185,6 +185,10 @@ impl Fetcher for StoreFetcher {
         })
     }
 
+    fn latency(&self) -> Latency {
+        self.shared.store.abilities().latency
+    }
+
     fn is_alive(&self) -> bool {
         let begin = Instant::now();
         let listed = self.shared.store.list(&StorePath::ROOT, None, 1);
