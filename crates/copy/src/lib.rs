@@ -26,7 +26,7 @@ pub use hikyaku_transfer::{
 pub use memory::available as available_memory;
 pub use names::names;
 pub use outcome::exit_code;
-pub use plan::{By, CopyPlan, FarNames, Report, StoredRules, Transport};
+pub use plan::{By, Condition, CopyPlan, FarNames, Report, SshHosts, StoredRules, Transport};
 pub use run::{copy, ways};
 pub use sftp::OpenSftp;
 pub use status::{StatusArgs, status};

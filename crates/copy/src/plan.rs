@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use hikyaku_console::{Audience, Given, Scope, Settings, misuse};
 use hikyaku_job::Allowed;
-use hikyaku_mover::{Parameters, Same, Times};
+use hikyaku_mover::{Expected, Parameters, Same, Times};
 use hikyaku_pair::{Options, SERVICE};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
@@ -16,7 +16,9 @@ use hikyaku_stores::{HostBy, Location};
 use hikyaku_transfer::{OtherSources, Pass};
 use hikyaku_units::{DataSize, RetryPolicy};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One copy command.
@@ -36,8 +38,32 @@ pub struct CopyPlan {
     pub transport: Transport,
     /// The output, and the log.
     pub report: Report,
+    /// Whether hosts behind ssh are storages also if no other end is one.
+    pub hosts: SshHosts,
+    /// A condition for each file before it gets its name. The hosts have to be storages.
+    pub condition: Option<Condition>,
     /// The options that were typed; none where no user has typed any.
     pub(crate) given: Given,
+}
+
+/// What hosts behind ssh are to a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SshHosts {
+    /// Programs of ours, which send and receive, unless another end is a storage.
+    #[default]
+    Programs,
+    /// Storages, which this program reads and writes.
+    Storages,
+}
+
+/// A condition for files.
+#[derive(Clone)]
+pub struct Condition(pub Arc<dyn Expected + Send + Sync>);
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Condition")
+    }
 }
 
 /// Rules of a copy with a storage. By default files of equal size and time count as copied, and files keep their times.
@@ -180,8 +206,19 @@ impl CopyPlan {
         let (options, far_names) =
             (Options { other_sources, ..Options::default() }, FarNames::default());
         let (transport, given) = (Transport::default(), Given::default());
-        let stored = StoredRules::default();
-        Self { sources, target, options, far_names, stored, transport, report, given }
+        let (stored, hosts, condition) = (StoredRules::default(), SshHosts::default(), None);
+        Self {
+            sources,
+            target,
+            options,
+            far_names,
+            stored,
+            transport,
+            report,
+            hosts,
+            condition,
+            given,
+        }
     }
 
     /// How the far side at `host` is reached: as the plan says, or as the user has set.

@@ -9,7 +9,7 @@ use crate::cluster;
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code};
-use crate::plan::{By, CopyPlan};
+use crate::plan::{By, CopyPlan, SshHosts};
 use crate::sftp::{self, OpenSftp};
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
@@ -177,6 +177,7 @@ enum Between {
 fn between(plan: &CopyPlan) -> Between {
     let is_storage = |at: &Location| !matches!(at, Location::Local(_) | Location::Remote(_));
     let by_sftp = plan.transport.by == By::Sftp && is_between_hosts(plan);
+    let by_sftp = by_sftp || plan.hosts == SshHosts::Storages;
     match by_sftp || plan.sources.iter().chain([&plan.target]).any(is_storage) {
         true => Between::Storages,
         false => Between::Programs,

@@ -78,6 +78,9 @@ pub enum InTheWay {
     /// Anything but a directory, where one is to be made.
     #[error("not a directory")]
     NoDirectory,
+    /// A file or a link, and none is to be replaced.
+    #[error("exists; --force replaces it")]
+    File,
 }
 
 impl From<&Found> for Taken {
@@ -99,6 +102,9 @@ pub fn file_action(
         Kind::Dir => FileAction::Refuse(InTheWay::Directory),
         Kind::Special => FileAction::Refuse(InTheWay::Special),
         Kind::File if same == Same::SizeAndTime && content == new => FileAction::Same,
+        Kind::File | Kind::Link if existing == Existing::Refused => {
+            FileAction::Refuse(InTheWay::File)
+        }
         Kind::File | Kind::Link if existing.keeps(new.modified, content.modified) => {
             FileAction::Stay
         }
@@ -119,6 +125,9 @@ pub fn link_action(
         Kind::Dir => LinkAction::Refuse(InTheWay::Directory),
         Kind::Special => LinkAction::Refuse(InTheWay::Special),
         Kind::Link if existing_text == Some(text) => LinkAction::Stay,
+        Kind::File | Kind::Link if existing == Existing::Refused => {
+            LinkAction::Refuse(InTheWay::File)
+        }
         Kind::File | Kind::Link if existing.keeps(modified, content.modified) => LinkAction::Stay,
         Kind::File | Kind::Link => LinkAction::Make,
     }

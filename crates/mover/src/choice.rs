@@ -2,7 +2,7 @@
 //! daemons, Gfarm file systems and buckets decide both here.
 
 use crate::dress::Times;
-use crate::fetch::{Hashes, Writing};
+use crate::fetch::{Expected, Hashes, Writing};
 use crate::layout::Meant;
 use crate::session::Origin;
 use hikyaku_fs::dirs_above;
@@ -47,6 +47,8 @@ pub struct Choice<'a> {
     pub writing: Writing,
     /// Whether the hashes of the files are wanted.
     pub hashes: Hashes,
+    /// A condition for each file before it gets its name.
+    pub expected: Option<&'a dyn Expected>,
 }
 
 impl Choice<'_> {
@@ -88,6 +90,7 @@ impl Choice<'_> {
         resume: None,
         writing: Writing { write: Write::Beside, durable: Durable::Disk, verify: Verify::Arrived },
         hashes: Hashes::Dropped,
+        expected: None,
     };
     /// The same with directories.
     pub const TREES: Self = Self { depth: Depth::Tree, ..Self::FILES };

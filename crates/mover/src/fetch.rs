@@ -411,6 +411,7 @@ fn decide<'a>(
             let target = Target::new(store, file.to.clone(), (file.seen, mode), how);
             let target = target.ok_or(FetchError::TooLarge)?;
             let target = target.with_times(job.times).with_data(file.data);
+            let target = target.with_existing(job.existing);
             let target = grown(job, (file, found.as_ref()), target)?;
             Ok(Fate::Written(Box::new(resume::continued(job, file, target))))
         }

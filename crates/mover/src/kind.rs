@@ -174,6 +174,7 @@ impl From<InTheWay> for Kind {
             InTheWay::Directory => FailureKind::IsDirectory,
             InTheWay::Special => FailureKind::Special,
             InTheWay::NoDirectory => FailureKind::NotDirectory,
+            InTheWay::File => FailureKind::Exists,
         })
     }
 }

@@ -20,7 +20,7 @@ use hikyaku_store::{
     StorePath, Writes,
 };
 use hikyaku_transfer::{
-    Durable, FileHash, Geometry, Proven, SegmentHash, SegmentIndex, Verify, Write,
+    Durable, Existing, FileHash, Geometry, Proven, SegmentHash, SegmentIndex, Verify, Write,
 };
 use hikyaku_units::DataSize;
 use std::collections::BTreeMap;
@@ -44,6 +44,7 @@ pub(crate) struct Target<'a> {
     written: AtomicU64,
     tries: AtomicU32,
     writing: Writing,
+    naming: Naming,
     /// The treatment of its existing bytes, if it is written under its own name.
     growing: Option<Growing>,
     /// Where it is recorded for the next run.
@@ -137,6 +138,7 @@ impl<'a> Target<'a> {
             written: AtomicU64::new(0),
             tries: AtomicU32::new(1),
             writing,
+            naming: Naming::Replace,
             growing: None,
             memo: None,
             kept: AtomicU64::new(0),
@@ -150,6 +152,14 @@ impl<'a> Target<'a> {
     pub(crate) fn with_times(mut self, times: Times) -> Self {
         if times == Times::New {
             self.finish.modified = None;
+        }
+        self
+    }
+
+    /// The file, which takes the place of another one only if `existing` allows that, as far as the store can tell.
+    pub(crate) fn with_existing(mut self, existing: Existing) -> Self {
+        if existing == Existing::Refused && self.store.abilities().name_if_absent {
+            self.naming = Naming::IfAbsent;
         }
         self
     }
@@ -307,7 +317,7 @@ impl<'a> Target<'a> {
     /// The operation that makes a small file.
     pub(crate) fn put<'b>(&'b self, bytes: &'b [u8]) -> Op<'b> {
         let (path, finish, durable) = (&self.path, &self.finish, self.writing.durable);
-        Op::Put(Put { path, bytes, naming: Naming::Replace, finish, durable })
+        Op::Put(Put { path, bytes, naming: self.naming, finish, durable })
     }
 
     /// Whether all of it, which has come, is what is expected.
@@ -338,7 +348,7 @@ impl<'a> Target<'a> {
         }
         match self.end() {
             Some(draft) if self.taking == Taking::AnyOrder => {
-                draft.name(Naming::Replace, &self.finish).map(Some)
+                draft.name(self.naming, &self.finish).map(Some)
             }
             Some(_) | None => Ok(None),
         }

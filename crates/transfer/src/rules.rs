@@ -108,6 +108,8 @@ pub enum Existing {
     KeptIfNewer,
     /// It stays.
     Kept,
+    /// It stays, and the file is not copied, which is an error.
+    Refused,
 }
 
 impl Existing {
@@ -116,7 +118,7 @@ impl Existing {
     pub fn keeps<T: PartialOrd>(self, new: T, old: T) -> bool {
         match self {
             Self::Replaced => false,
-            Self::Kept => true,
+            Self::Kept | Self::Refused => true,
             Self::KeptIfNewer => old >= new,
         }
     }

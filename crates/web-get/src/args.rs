@@ -31,7 +31,7 @@ use std::time::Duration;
 pub struct GetArgs {
     #[command(flatten)]
     pub(crate) given: Given,
-    /// http:// or https:// URLs, or Metalink files (.meta4)
+    /// http:// or https:// URLs, or Metalink files (.meta4); also sftp://, ftp://, gsiftp://, hikyaku://, s3:// and gfarm:// addresses, or HOST:PATH
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<OsString>,
     /// The file to write; several URLs are then mirrors of it. Standard output (-), a FIFO or a device get it in order, through one connection

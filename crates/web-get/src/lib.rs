@@ -1,4 +1,4 @@
-//! `hikyaku get`: fetches files of web servers by parallel ranges.
+//! `hikyaku get`: fetches files of web servers by parallel ranges, and files of other storages as `hikyaku cp` does.
 //!
 //! ```text
 //! run ─▶ download ─ asks for the first part: name, size, version, digests
@@ -14,6 +14,7 @@
 
 mod args;
 mod download;
+mod elsewhere;
 mod guests;
 mod links;
 mod metalink;

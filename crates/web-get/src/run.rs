@@ -2,6 +2,7 @@
 
 use crate::args::GetArgs;
 use crate::download::{Job, Naming, Tools, download};
+use crate::elsewhere;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::names::Names;
 use crate::outcome::{error_of, exit_code};
@@ -32,6 +33,10 @@ use std::time::Instant;
 /// # Errors
 /// A file could not be fetched; [`exit_code`] knows what that means.
 pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    let elsewhere = elsewhere::locations(args)?;
+    if !elsewhere.is_empty() {
+        return elsewhere::run(args, elsewhere, interrupt);
+    }
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
     let begin = Instant::now();
@@ -190,12 +195,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The request cannot succeed, now or later.
-fn lasting(text: String) -> Error {
+pub(crate) fn lasting(text: String) -> Error {
     ExitCode::WillFail.error(text)
 }
 
 /// An option that is about one file.
-fn of_several(option: &str) -> Error {
+pub(crate) fn of_several(option: &str) -> Error {
     misuse(format!("{option} is for one file, and these are several"), "one command for each")
 }
 
@@ -271,7 +276,7 @@ fn remedy_for(word: &OsStr) -> &'static str {
         .unwrap_or("http://HOST/PATH or https://HOST/PATH")
 }
 
-fn is_metalink(word: &Path) -> bool {
+pub(crate) fn is_metalink(word: &Path) -> bool {
     word.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("meta4"))
 }
 

@@ -70,7 +70,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-mount", 8),
     place("hikyaku-guc", 8),
     place("hikyaku-doctor", 9),
-    place("hikyaku-web-get", 8),
+    place("hikyaku-web-get", 9),
     place("hikyaku-report", 8),
     place("hikyaku-view", 8),
     place("hikyaku-shell", 8),

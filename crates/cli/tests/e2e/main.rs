@@ -17,6 +17,7 @@ mod ends;
 mod entries;
 mod exit_codes;
 mod get;
+mod get_elsewhere;
 mod gfarm;
 mod guc;
 mod guests;

@@ -64,6 +64,7 @@ pub(super) fn bring(order: &Order<'_>, what: Fetching<'_>, outcome: &mut Outcome
             journal: what.journal,
             writing: order.writing(),
             hashes: order.hashes(),
+            expected: order.expected(),
             existing: order.existing(),
             pass: order.pass(),
             parameters: order.parameters,

@@ -9,7 +9,7 @@ use anyhow::Result;
 use hikyaku_console::{Effect, Key, Scope, Settings, Tone, Way, begun, headline, say};
 use hikyaku_fs::Patience;
 use hikyaku_mover::{
-    Choice, Claims, Hashes, Loss, Modes, Parameters, Streams, Together, Writing, Written,
+    Choice, Claims, Expected, Hashes, Loss, Modes, Parameters, Streams, Together, Writing, Written,
 };
 use hikyaku_reach::dial::{Ending, Via};
 use hikyaku_reach::settings::{
@@ -128,6 +128,7 @@ impl<'a> Order<'a> {
             resume: Some(self.plan.options.rules.resume),
             writing: self.writing(),
             hashes: self.hashes(),
+            expected: self.expected(),
         }
     }
 
@@ -185,6 +186,11 @@ impl<'a> Order<'a> {
     /// Whether the user wants a list of the hashes.
     pub(super) const fn hashes(&self) -> Hashes {
         if self.plan.report.manifest.is_some() { Hashes::Listed } else { Hashes::Dropped }
+    }
+
+    /// What each file has to be.
+    pub(super) fn expected(&self) -> Option<&dyn Expected> {
+        self.plan.condition.as_ref().map(|condition| -> &dyn Expected { &*condition.0 })
     }
 
     /// What the sources of a part have in common with those of the others.

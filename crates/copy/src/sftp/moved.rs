@@ -81,6 +81,7 @@ pub(super) fn choice<'a>(run: &'a Run<'_>) -> Choice<'a> {
         resume: Some(rules.resume),
         writing: rules.into(),
         hashes: hashes(run),
+        expected: None,
     }
 }
 

@@ -40,6 +40,25 @@ fn a_file_replaces_files_and_links_unless_its_user_keeps_them() {
 }
 
 #[test]
+fn nothing_but_the_same_file_is_left_alone_where_none_is_to_be_replaced() {
+    let new = taken(Kind::File, 7, 100).content;
+    for (there, wanted) in [
+        (None, FileAction::Write),
+        (Some(taken(Kind::File, 7, 100)), FileAction::Same),
+        (Some(taken(Kind::File, 8, 100)), FileAction::Refuse(InTheWay::File)),
+        (Some(taken(Kind::File, 7, 99)), FileAction::Refuse(InTheWay::File)),
+        (Some(taken(Kind::Link, 7, 100)), FileAction::Refuse(InTheWay::File)),
+        (Some(taken(Kind::Dir, 7, 100)), FileAction::Refuse(InTheWay::Directory)),
+    ] {
+        let rules = (Existing::Refused, Same::SizeAndTime);
+        assert_eq!(file_action(new, there, rules), wanted, "{there:?}");
+    }
+    let link = (taken(Kind::Link, 3, 100), Some(&b"old"[..]));
+    let refused = LinkAction::Refuse(InTheWay::File);
+    assert_eq!(link_action((b"new", new.modified), Some(link), Existing::Refused), refused);
+}
+
+#[test]
 fn a_link_replaces_files_and_other_links_unless_its_user_keeps_them() {
     use LinkAction::{Make, Refuse, Stay};
     let new = (&b"new"[..], Time { secs: 100, nanos: 0 });

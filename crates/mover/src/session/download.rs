@@ -131,6 +131,7 @@ impl Session {
             journal: journal.as_ref(),
             writing: choice.writing,
             hashes: choice.hashes,
+            expected: choice.expected,
             parameters: self.parameters,
             ..Job::new(&servers, &plan, store, (meter, download.stop))
         })?;

@@ -2,7 +2,7 @@
 
 use super::{InPlace, Target};
 use crate::fetch::Taking;
-use hikyaku_store::{Draft, ErrorKind, Make, Naming, Result, StoreError};
+use hikyaku_store::{Draft, ErrorKind, Make, Result, StoreError};
 use hikyaku_transfer::{Durable, FileHash, Verify, Write};
 
 /// Bytes that are read back at once.
@@ -55,7 +55,7 @@ impl Poured<'_, '_> {
             return Err(StoreError::new("read back", &target.path, ErrorKind::Damaged));
         }
         if is_file {
-            draft.name(Naming::Replace, &target.finish)?;
+            draft.name(target.naming, &target.finish)?;
         }
         Ok((size, FileHash(*hash.as_bytes())))
     }

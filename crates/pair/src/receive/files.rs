@@ -374,6 +374,7 @@ fn refused(way: InTheWay, path: &PeerPath) -> FsError {
         InTheWay::Directory => FsError::is_dir(path.as_bytes()),
         InTheWay::NoDirectory => FsError::is_no_dir(path.as_bytes()),
         InTheWay::Special => FsError::is_special(path.as_bytes()),
+        InTheWay::File => FsError::io("write", path.as_bytes(), &rustix::io::Errno::EXIST.into()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `hikyaku get` to files and to an output, with servers that tell what they were asked.
 
 use super::{Ends, noted, refused, words};
+use crate::common::daemon::{Client, Daemon};
 use crate::common::scratch;
 use hikyaku_console::{Row, Table, Way};
 use hikyaku_web_get::TABLE;
@@ -8,10 +9,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtask::servers::ftp::{PlainFtp, Style};
 
 const CONTENT: &str = "what is fetched";
 /// SHA-256 of `CONTENT`, as sha256sum(1) tells it.
@@ -64,6 +66,9 @@ fn answer(stream: &TcpStream, seen: &Mutex<Vec<String>>, content: &[u8]) {
 struct Rig {
     folder: PathBuf,
     server: Server,
+    client: Client,
+    daemon: Daemon,
+    ftp: PlainFtp,
 }
 
 impl Rig {
@@ -78,12 +83,31 @@ impl Rig {
         )
         .unwrap();
         fs::copy(folder.join(".netrc"), folder.join("logins")).unwrap();
-        Self { folder, server: Server::start(CONTENT.into()) }
+        let client = Client::new(&format!("{name}-client"));
+        let (keys, root) = (client.authorized("keys", ""), client.at("root"));
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("name"), CONTENT).unwrap();
+        let daemon = Daemon::start(&client, &root, &keys);
+        let ftp = PlainFtp::start(&root, Style::Facts).unwrap();
+        Self { folder, server: Server::start(CONTENT.into()), client, daemon, ftp }
+    }
+
+    /// The file on a way.
+    fn address(&self, way: Way) -> String {
+        match way {
+            Way::FromDaemons => format!("hikyaku://{}/name", self.daemon.address),
+            Way::FromFtp => format!("{}/name", self.ftp.url()),
+            Way::FromGfarm => "gfarm:///name".to_owned(),
+            Way::FromBucket => "s3://bucket/name".to_owned(),
+            Way::FromGridFtp => "gsiftp://127.0.0.1:1/name".to_owned(),
+            Way::FromHost => "no-such-host.invalid:name".to_owned(),
+            _ => self.server.url(),
+        }
     }
 
     fn fetch(&self, way: Way, options: &[String], url: &str) -> (Output, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
-        command.arg("get").args(options);
+        let mut command = self.client.command(&["get"]);
+        command.args(options);
         if way == Way::WebToOutput {
             command.args(["-o", "-"]);
         }
@@ -130,23 +154,34 @@ impl Ends for Rig {
             "jobs" => "2",
             "tuner" => "paper",
             "dir" => "dir",
+            "connections" | "max_connections" | "retries" | "retry_wait" => "2",
+            "header" => "X-One: two",
+            "user" => "a:b",
+            "user_agent" => "another",
+            "netrc_file" | "ca" => "logins",
+            "proxy" => "http://127.0.0.1:1",
+            "timeout" => "5",
+            "congestion" => "reno",
             _ => "",
         }
     }
 
     fn is_run(&self, row: &Row, _: Way) -> bool {
-        // The command line itself does not take it beside -o.
-        row.id != "dir"
+        // The command line itself does not take -d beside -o, or -n beside --tuner. A mirror is one of the addresses.
+        !["dir", "mirror", "connections"].contains(&row.id)
     }
 
-    fn has_end(&self, _: Way) -> bool {
-        true
+    fn has_end(&self, way: Way) -> bool {
+        matches!(way, Way::FromWeb | Way::WebToOutput | Way::FromDaemons | Way::FromFtp)
     }
 
     fn run(&self, way: Way, options: &[String]) -> (Output, String) {
-        self.fetch(way, options, &self.server.url())
+        self.fetch(way, options, &self.address(way))
     }
 }
+
+/// From web servers.
+const WEB: [Way; 2] = [Way::FromWeb, Way::WebToOutput];
 
 #[test]
 fn an_option_that_protects_something_is_refused_by_name_where_it_cannot_be_had() {
@@ -158,7 +193,7 @@ fn any_other_option_without_effect_is_noted_in_one_line() {
     noted(&Rig::new("matrix-get-noted"));
 }
 
-/// Options, and what the server is told with them and not without them.
+/// Options, and the words that the server gets with them and not without them.
 const TOLD: [(&[&str], &str); 5] = [
     (&["-H", "X-One: two"], "X-One: two\r\n"),
     (&["-A", "another"], "User-Agent: another\r\n"),
@@ -170,7 +205,7 @@ const TOLD: [(&[&str], &str); 5] = [
 #[test]
 fn what_a_server_is_told_is_what_the_options_say() {
     let rig = Rig::new("matrix-get-told");
-    for way in TABLE.ways.iter().copied() {
+    for way in WEB {
         rig.fill();
         assert_eq!(rig.ends_with(0, way, &[], &rig.server.url()), CONTENT, "{way:?}");
         let plain = rig.server.heads().to_lowercase();
@@ -194,7 +229,7 @@ fn what_is_written_is_what_the_options_say() {
     let rig = Rig::new("matrix-get-written");
     let url = rig.server.url();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    for way in TABLE.ways.iter().copied() {
+    for way in WEB {
         rig.fill();
         assert_eq!(rig.ends_with(0, way, &["--sha256", SUM], &url), CONTENT, "{way:?}");
         rig.fill();
@@ -215,7 +250,7 @@ fn what_is_written_is_what_the_options_say() {
         assert_eq!(rig.made(), [rig.folder.join(name)], "{options:?}");
     }
     // A kernel that has no such congestion control is not asked again.
-    for way in TABLE.ways.iter().copied() {
+    for way in WEB {
         rig.fill();
         rig.ends_with(6, way, &["--congestion", "nosuch"], &url);
         rig.ends_with(0, way, &["--congestion", "reno"], &url);
@@ -237,7 +272,7 @@ fn what_is_written_is_what_the_options_say() {
 fn a_limit_holds_for_a_file_and_for_an_output() {
     let rig = Rig::new("matrix-get-limited");
     let large = Server::start(vec![b'7'; 3_000_000]);
-    for way in TABLE.ways.iter().copied() {
+    for way in WEB {
         rig.fill();
         let begin = Instant::now();
         let got = rig.ends_with(0, way, &["--limit-rate", "1m"], &large.url());
@@ -248,21 +283,18 @@ fn a_limit_holds_for_a_file_and_for_an_output() {
 }
 
 #[test]
-fn places_that_other_commands_copy_are_refused_by_name() {
+fn places_that_no_download_has_are_refused_by_name() {
     let rig = Rig::new("matrix-get-places");
     for place in [
         "-",
         "name",
-        "far:x",
-        "hikyaku://far/x",
-        "s3://bucket/x",
-        "gfarm:///x",
-        "sftp://far/x",
-        "ftp://u:secret@far/x",
-        "gsiftp://far/x",
+        "foo://u:secret@far/x",
         "file:///etc/hostname",
+        "hikyaku://",
+        "s3://",
+        "ftp://",
     ] {
-        for way in TABLE.ways.iter().copied() {
+        for way in WEB {
             let (output, said) = rig.fetch(way, &[], place);
             assert_eq!(output.status.code(), Some(1), "{way:?} {place}: {said}");
             assert!(
