@@ -514,6 +514,43 @@ fn programs_write_through_a_mount_of_a_served_file_system() {
     }
 }
 
+#[test]
+fn a_file_in_gfarm_is_read_back_and_is_written_in_place() {
+    let Some(rig) = Rig::up("in-place", 1) else { return };
+    let fill = |length: usize| {
+        let mut rng = fastrand::Rng::with_seed(length as u64);
+        let bytes: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(length).collect();
+        fs::write(rig.at("f"), &bytes).unwrap();
+        bytes
+    };
+    let stored = || {
+        assert_good(&rig.cp(&["--fresh", "gfarm:///f", "back"]));
+        let bytes = read(&rig.at("back"));
+        fs::remove_file(rig.at("back")).unwrap();
+        bytes
+    };
+    let inode = || {
+        let listed = rig.gfarm.run("gfls", &["-i", "/f"]).unwrap();
+        listed.split_whitespace().next().unwrap().to_owned()
+    };
+    // Small, of one segment, and of several; the second one is also shorter than the file that it replaces.
+    for length in [300, 3_000_017, 700_000] {
+        let bytes = fill(length);
+        assert_good(&rig.cp(&["--verify", "f", "gfarm:///f"]));
+        assert!(stored() == bytes, "{length}");
+    }
+    let first = inode();
+    for length in [3_000_017, 500, 2_000_000] {
+        let bytes = fill(length);
+        assert_good(&rig.cp(&["--inplace", "--verify", "f", "gfarm:///f"]));
+        assert!(stored() == bytes, "{length}");
+        assert_eq!(inode(), first, "it is the same file");
+    }
+    fill(10);
+    assert_good(&rig.cp(&["f", "gfarm:///f"]));
+    assert_ne!(inode(), first, "without the option it is another one");
+}
+
 /// The processes of a node's gfsd: it has one for each connection.
 fn gfsd_of(rig: &Rig, node: usize) -> Vec<i32> {
     let address = rig.gfarm.nodes()[node].to_string();
