@@ -13,6 +13,7 @@ use hikyaku_console::{
     Ending, ExitCode, Interrupt, Kept, Tone, causes, headline, print_end, printed, say, unwritten,
 };
 use hikyaku_fs::descriptor_number;
+use hikyaku_mover::Hashes;
 use hikyaku_pair::LostConnection;
 use hikyaku_run_log::Recorder;
 use hikyaku_stores::Location;
@@ -98,7 +99,7 @@ fn copy(order: &Order<'_>, outcome: &mut Outcome) -> Result<()> {
         let (choice, together) = (&order.choice(), order.together(part));
         let copied = match (part.first(), &plan.target) {
             (Some(source @ Location::Local(_)), Location::Servers(servers))
-                if !is_stream(source) =>
+                if !is_stream(source) && order.hashes() == Hashes::Dropped =>
             {
                 let paths = (&*ends::paths(part), choice, together);
                 daemons::upload(order, paths, servers, outcome)

@@ -40,11 +40,16 @@ pub(crate) fn ways(plan: &CopyPlan) -> Result<Vec<Way>> {
     let mut ways: Vec<Way> = from.chain(into).collect();
     ways.sort_unstable();
     ways.dedup();
-    // Which of them gets a file is decided by its size.
     let is_several = matches!(&plan.target, Location::Servers(at) if at.servers.len() > 1);
+    // Which of them gets a file is decided by its size.
     if is_several && plan.sources.iter().any(is_stream) {
         let text = "standard input and other pipes are not possible for several daemons";
         return Err(misuse(text, "one of the daemons as the target"));
+    }
+    // Any of them may have files that are there already.
+    if is_several && plan.report.manifest.is_some() {
+        let text = "--manifest is not possible for several daemons";
+        return Err(misuse(text, "b3sum on the files after the copy"));
     }
     Ok(ways)
 }
