@@ -46,7 +46,7 @@ pub struct CopyPlan {
     pub(crate) given: Given,
 }
 
-/// What hosts behind ssh are to a copy.
+/// The role of hosts behind ssh in a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SshHosts {
     /// Programs of ours, which send and receive, unless another end is a storage.

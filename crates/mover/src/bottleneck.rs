@@ -1,4 +1,4 @@
-//! What limits the rate of a transfer, judged by what its threads wait for.
+//! The limit of the rate of a transfer, judged by the waits of its threads.
 
 use hikyaku_store::Latency;
 use hikyaku_transfer::LimitedBy;
@@ -35,7 +35,7 @@ enum Wait {
     ForTarget,
 }
 
-/// Looks now and then.
+/// Judges a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauge {
     ends: Ends,
@@ -50,7 +50,7 @@ impl Gauge {
         Self { ends, limit, since: Instant::now(), before: Waits::default() }
     }
 
-    /// What has limited the rate since the last judgement; `None` if it is too early for one, or nothing was waited for.
+    /// The limit since the last judgement; `None` if it is too early for one, or there was no wait.
     pub(crate) fn look(&mut self, now: Instant, waits: Waits) -> Option<LimitedBy> {
         let span = now.saturating_duration_since(self.since);
         if span < SPAN {
@@ -76,7 +76,7 @@ impl Ends {
         Self { source: if is_far { Latency::RoundTrip } else { Latency::Local }, target }
     }
 
-    /// What a wait means. Where only one end is on this machine, a wait for the other one is one for the network path.
+    /// The limit that a wait shows. Where only one end is on this machine, a wait for the other end is one for the network path.
     const fn behind(self, wait: Wait) -> LimitedBy {
         match (wait, self.source, self.target) {
             (Wait::ForSource, Latency::RoundTrip, Latency::Local)

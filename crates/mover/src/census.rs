@@ -136,7 +136,7 @@ pub fn census(servers: &[Client], root: &StorePath) -> Census {
     merge(told)
 }
 
-/// What a survey of a Gfarm file system found. `numbers` are the servers of the nodes of the survey.
+/// The entries of a survey of a Gfarm file system. `numbers` are the servers of its nodes.
 pub fn gfarm_census(survey: &Survey, numbers: &[ServerId]) -> Census {
     // A tree without bytes needs no node, and the census a place to stand on.
     let servers = numbers.iter().map(|server| server.0 + 1).max().unwrap_or(1);

@@ -158,7 +158,7 @@ impl Meter {
         self.is_beside.load(Ordering::Relaxed)
     }
 
-    /// Notes what limits the rate of the transfer now.
+    /// Notes the limit of the rate of the transfer.
     pub(crate) fn set_limited_by(&self, limited_by: LimitedBy) {
         self.progress.set_path(PathFigures { limited_by, ..self.progress.path() });
     }

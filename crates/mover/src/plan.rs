@@ -36,7 +36,8 @@ pub struct Plan {
     pub lost: Vec<(ServerId, RemoteError)>,
     /// The servers of the target, if there are several: each file goes to one of them.
     pub several: Option<Several>,
-    /// What the bytes of the only file come through, if it is no file of a server. Their number is known at their end.
+    /// The FIFO or descriptor that gives the bytes of the only file, if it is no file of a server. Their number is known at
+    /// their end.
     pub stream: Option<Incoming>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn locations(args: &GetArgs) -> Result<Vec<Location>> {
     for word in words {
         match Location::named(word, &known) {
             Ok(Location::Web(_) | Location::Local(_)) | Err(LocationError::BadUrl(_)) => {}
-            // Of another scheme, which nothing here knows.
+            // It has an unknown scheme.
             Ok(Location::Remote(_)) if !is_host(word) => {}
             Ok(location) => all.push(location),
             Err(LocationError::NoHost(_) | LocationError::Destination(_)) if !is_host(word) => {}

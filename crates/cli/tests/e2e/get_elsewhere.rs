@@ -87,7 +87,7 @@ fn files_of_other_storages_come_as_those_of_web_servers() {
         rig.gets(&["-d", &dir, &address, other]);
         let made = |name: &str| fs::read(rig.at(&dir).join(name)).unwrap();
         assert!(made("one") == one && made("two") == two, "{address}");
-        // What is there already is not fetched again, and nothing else is replaced.
+        // A file of the same size and time is not fetched again. Any other one is not replaced.
         rig.gets(&["-d", &dir, &address]);
         fs::write(rig.at(&dir).join("one"), "own").unwrap();
         rig.fails(&["-d", &dir, &address, other], 6, &["one", "exists", "--force"]);

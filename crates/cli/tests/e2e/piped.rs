@@ -104,7 +104,7 @@ fn standard_input_goes_into_any_storage() {
         rig.piped(&["--ignore-existing", "-", &target], b"other", 0);
         assert_eq!(rig.read(root, "d").len(), 4, "{root}");
     }
-    // What cannot be its target is told, as with a file.
+    // A target that is not possible is an error, as with a file.
     for (target, _) in rig.targets("gone/x") {
         assert!(rig.piped(&["-", &target], b"x", 6).contains("there is no directory 'gone'"));
     }

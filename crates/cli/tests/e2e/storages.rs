@@ -435,7 +435,7 @@ fn events_name_what_limits_a_copy() {
         let named = events.lines().filter(|line| line.contains("\"limited_by\":\"limit\""));
         assert!(named.count() > 0, "{number}: {events}");
     }
-    // Nothing comes but what the writer gives.
+    // The writer is slower than the path.
     let mut copy = rig.client.command(&["cp", "--json-lines", "-", &rig.two("slow")]);
     let pipes = copy.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap();

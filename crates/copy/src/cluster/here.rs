@@ -1,4 +1,4 @@
-//! Files and directories of this machine as sources, and what comes through pipes.
+//! Files, directories and pipes of this machine as sources.
 
 use super::direct::{Fetching, bring};
 use super::target::TargetEnd;

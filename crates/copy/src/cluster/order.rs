@@ -188,7 +188,7 @@ impl<'a> Order<'a> {
         if self.plan.report.manifest.is_some() { Hashes::Listed } else { Hashes::Dropped }
     }
 
-    /// What each file has to be.
+    /// The condition for each file before it gets its name.
     pub(super) fn expected(&self) -> Option<&dyn Expected> {
         self.plan.condition.as_ref().map(|condition| -> &dyn Expected { &*condition.0 })
     }

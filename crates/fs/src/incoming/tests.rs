@@ -63,7 +63,7 @@ fn a_stop_ends_a_wait_and_is_not_the_end_of_the_data() {
     let fifo = Scratch::fifo("stopped");
     let mut file = Incoming::of(&fifo.0).unwrap().open().unwrap();
     let canceled = |error: io::Error| Errno::from_io_error(&error) == Some(Errno::CANCELED);
-    // Nobody writes.
+    // The FIFO has no writer.
     assert!(canceled(all(&mut file, &|| false).unwrap_err()));
     // The writer ends first, and the stop is seen a moment later.
     fifo.write(b"begun".to_vec()).join().unwrap();

@@ -1,4 +1,4 @@
-//! What limits the rate of a transfer, from the time of its requests and of its writes.
+//! The limit of the rate of a transfer, from the time of its requests and of its writes.
 
 use super::Job;
 use super::run::{Run, State};
@@ -14,7 +14,7 @@ pub(super) fn gauge(job: &Job<'_>) -> Gauge {
 }
 
 impl Run<'_> {
-    /// Notes now and then what limits the rate. A request that does not write waits for its server.
+    /// Notes the limit of the rate twice a second. A request that does not write waits for its server.
     pub(super) fn judge(&self, state: &mut State<'_>) {
         let now = Instant::now();
         let requests = u32::try_from(state.requests.len()).unwrap_or(u32::MAX);

@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Bytes that are read at once: more than a pipe gives.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Writes what comes to the only file of the plan, if that is wanted.
+/// Writes the bytes of the stream to the only file of the plan, unless the rules keep the existing one.
 pub(super) fn take(
     job: &Job<'_>,
     (stream, targets): (&Incoming, &[Option<Target<'_>>]),

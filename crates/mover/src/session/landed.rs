@@ -70,7 +70,7 @@ const STREAM_MODE: u32 = 0o666;
 
 /// A source without a size.
 pub(super) struct StreamSource {
-    /// What the bytes come through.
+    /// The FIFO or descriptor that gives the bytes.
     pub(super) stream: Incoming,
     /// Its path on this machine.
     pub(super) path: PeerPath,

@@ -61,7 +61,7 @@ impl Poured<'_, '_> {
     }
 }
 
-/// The hash of what the storage has.
+/// The hash of the content in the storage.
 fn read_back(draft: &dyn Draft, size: u64) -> Result<blake3::Hash> {
     draft.forget_cache()?;
     let (mut all, mut bytes, mut at) = (blake3::Hasher::new(), vec![0; BLOCK_BYTES], 0);

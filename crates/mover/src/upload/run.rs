@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Notes now and then what limits the rate. A lane that is busy and does not wait for the source waits for its server.
+    /// Notes the limit of the rate twice a second. A lane that is busy and does not wait for the source waits for its server.
     fn judge_rate(&self, state: &mut State) {
         let now = Instant::now();
         let lanes = u32::try_from(state.busy.max(1)).unwrap_or(u32::MAX);
