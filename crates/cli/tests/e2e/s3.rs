@@ -45,6 +45,10 @@ impl Rig {
     }
 
     fn run(&self, verb: &str, arguments: &[&str]) -> Output {
+        self.command(verb, arguments).output().unwrap()
+    }
+
+    fn command(&self, verb: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
         Moto::credentials(&mut command);
         command
@@ -54,9 +58,8 @@ impl Rig {
             .current_dir(&self.dir)
             .args([verb, "--endpoint", &self.moto.endpoint()])
             .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+            .stdin(Stdio::null());
+        command
     }
 
     /// Copies, and returns the last event.
@@ -188,4 +191,18 @@ fn objects_are_chosen_kept_and_limited_in_both_directions() {
     rig.copied(&["-l", "80m", "s3://bucket/run/large.bin", "slow"]);
     assert!(begin.elapsed() > Duration::from_secs(1), "{:?}", begin.elapsed());
     rig.fails(&["--verify", "slow", "s3://bucket/run/"], 1, &["--verify", "try: "]);
+}
+
+#[test]
+#[ignore = "needs moto_server, from a registry of Python packages"]
+fn standard_input_goes_into_a_bucket() {
+    let Some(rig) = Rig::up("piped") else { return };
+    for length in [0, 5, 300_000, (20 << 20) + 7] {
+        let bytes = bytes(length);
+        fs::write(rig.at("input"), &bytes).unwrap();
+        let mut command = rig.command("cp", &["-", "s3://bucket/new/key"]);
+        let output = command.stdin(fs::File::open(rig.at("input")).unwrap()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(rig.moto.get("new/key") == bytes, "{length}");
+    }
 }
