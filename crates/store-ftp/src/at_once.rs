@@ -3,15 +3,17 @@
 
 use crate::batch::{Batch, Steps};
 use crate::chunker::{Attempt, Chunker};
-use crate::convert::kind;
+use crate::convert::kind_behind;
 use crate::ftp::{Ftp, Modes, Times, Traits};
 use crate::tuning::Connections;
+use crate::writing::Names;
 use hikyaku_fs::Token;
 use hikyaku_gridftp::{
     Channel, Facts, FtpError, Mode, Part, Plan, Rename, Upload, Wanted as WantedPart,
 };
 use hikyaku_store::{
-    ErrorKind, Kind, Naming, Op, Put, Reply, Result, Store, StorePath, do_at_once, do_one, doing,
+    ErrorKind, Kind, Naming, Note, Op, Put, Reply, Result, Store, StorePath, do_at_once, do_one,
+    doing,
 };
 use std::collections::HashMap;
 use std::io;
@@ -19,9 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// The largest file that is stored with others.
-const SMALL_BYTES: usize = 1 << 20;
-/// Files that the server is asked to store before it has confirmed the first of them.
-const DEPTH: usize = 20;
+pub(crate) const SMALL_BYTES: usize = 1 << 20;
 /// Commands about names that are sent before the first answer is awaited.
 const QUESTIONS: usize = 64;
 
@@ -32,6 +32,8 @@ struct Small<'a> {
     full: Vec<u8>,
     /// The unfinished file.
     partial: Vec<u8>,
+    /// Lets the next command remove it if this one is killed.
+    _note: Option<Note>,
 }
 
 impl Ftp {
@@ -109,7 +111,7 @@ impl Ftp {
             dirs.iter().copied().partition(|_| matches!(made.next(), Some(Ok(()))));
         let modes: Vec<_> = made.iter().map(|(.., mode)| *mode).collect();
         let paths: Vec<_> = made.iter().map(|(_, path, _)| self.full(path)).collect();
-        let set = match self.traits().modes {
+        let set = match self.new_modes() {
             Modes::Shown => {
                 self.with(|channel| channel.set_mode_of_each((&paths, &modes), QUESTIONS))
             }
@@ -142,6 +144,8 @@ impl Ftp {
         let Some((_, name)) = put.path.split() else { return false };
         self.traits().mode == Mode::Extended
             && self.works_ahead()
+            // A file with a condition is compared before it gets its name.
+            && self.writing().condition.is_none()
             && put.bytes.len() <= SMALL_BYTES
             && put.naming == Naming::Replace
             && put.finish.owner.is_none()
@@ -158,21 +162,26 @@ impl Ftp {
     ) -> Vec<(usize, Put<'a>)> {
         let mut left = Vec::new();
         let paths: Vec<_> = puts.iter().map(|(_, put)| self.full(put.path)).collect();
-        let before = self.told(&paths);
+        // Nothing is asked where the caller has looked.
+        let is_looked = self.writing().names == Names::Looked;
+        let before = if is_looked { vec![None; puts.len()] } else { self.told(&paths) };
         let (mut dirs, mut files) = (HashMap::new(), Vec::new());
         for (at, (&(index, put), full)) in puts.iter().zip(paths).enumerate() {
             let dir = put.path.split().map(|(dir, _)| dir);
             let is_free = match before.get(at) {
-                Some(Some(facts)) => kind(facts) == Kind::File,
+                Some(Some(facts)) => kind_behind(facts, self.writing().links) == Kind::File,
                 Some(None) => true,
                 None => false,
             };
             let is_in_dir = || {
-                let has_spot = || self.spot(doing("create", put.path)).is_ok();
+                let has_spot = || is_looked || self.spot(doing("create", put.path)).is_ok();
                 *dirs.entry(dir).or_insert_with(has_spot)
             };
             match self.partial_of(put.path).filter(|_| is_free && is_in_dir()) {
-                Some(partial) => files.push(Small { index, put, full, partial }),
+                Some(partial) => {
+                    let _note = self.note(&partial);
+                    files.push(Small { index, put, full, partial, _note });
+                }
                 None => left.push((index, put)),
             }
         }
@@ -247,11 +256,12 @@ impl Ftp {
         };
         let mut done = |number: usize, ()| stored[number] = true;
         let steps = Steps { prepare: &mut prepare, done: &mut done };
-        let mut batch = Batch::new(files.len(), DEPTH, steps);
+        let mut batch = Batch::new(files.len(), self.writing().ahead, steps);
         // A failure comes again when the file is stored by itself.
         let moved = self.with(|channel| {
-            let mut chunker = Chunker::new(Connections::default());
-            chunker.batch(channel, &mut batch, &upload, &AtomicU64::new(0))
+            let (mut chunker, counter) =
+                (Chunker::new(Connections::default()), self.sent().counter());
+            chunker.batch(channel, &mut batch, &upload, &counter.bytes)
         });
         if matches!(moved, Ok(Attempt::OneByOne)) {
             self.works_one_by_one();

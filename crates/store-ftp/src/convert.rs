@@ -58,7 +58,8 @@ pub(crate) fn reason(error: &FtpError) -> ErrorKind {
         FtpError::NoAddress { .. }
         | FtpError::Connect { .. }
         | FtpError::Control(_)
-        | FtpError::Data(_) => ErrorKind::Unreachable,
+        | FtpError::Data(_)
+        | FtpError::Stopped => ErrorKind::Unreachable,
         FtpError::Stalled(_) | FtpError::NotReached(_) => ErrorKind::TimedOut,
         FtpError::Stranger { source, .. } | FtpError::Elsewhere { source, .. } => reason(source),
         FtpError::BadPath | FtpError::LosesName { .. } => ErrorKind::BadName,

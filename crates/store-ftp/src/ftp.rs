@@ -2,12 +2,16 @@
 
 use crate::convert::{kind, reason};
 use crate::listing::Rest;
+use crate::notes::Notes;
+use crate::sent::Sent;
+use crate::tuning::Tuning;
+use crate::writing::Writing;
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Channel, Facts, FtpError, Mode, Server, Settings};
-use hikyaku_store::{Doing, ErrorKind, Identities, Kind, Result, StorePath};
+use hikyaku_store::{Doing, ErrorKind, Identities, Kind, Note, Result, StorePath};
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +23,8 @@ const LAST_TIME: Duration = Duration::from_secs(5);
 
 /// Batches that are under way at once, each over sessions of its own.
 const TURNS_MAX: usize = 4;
+/// A file waits for the end of others for at most this time.
+const SLOT_TIME: Duration = Duration::from_secs(60);
 /// Sessions that read at once, or that carry out one batch, unless the user has set their number.
 const SESSIONS: usize = 4;
 
@@ -42,6 +48,26 @@ struct Inner {
     is_one_by_one: AtomicBool,
     /// The number of sessions, if the user has set it.
     sessions: OnceLock<usize>,
+    writing: OnceLock<Writing>,
+    notes: OnceLock<Arc<Notes>>,
+    /// The measurements of uploads that have ended.
+    tunings: Mutex<Vec<Tuning>>,
+    sent: Sent,
+    /// Bytes of small files that wait in memory.
+    held: AtomicU64,
+    /// Files that are sent at once.
+    slots: Mutex<usize>,
+    has_slot: Condvar,
+}
+
+/// The right to send a file, until it is dropped.
+pub(crate) struct Slot<'f>(&'f Inner);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.slots) -= 1;
+        self.0.has_slot.notify_one();
+    }
 }
 
 /// The right to send a batch, until it is dropped.
@@ -191,6 +217,13 @@ impl Ftp {
             has_turn: Condvar::new(),
             is_one_by_one: AtomicBool::new(false),
             sessions: OnceLock::new(),
+            writing: OnceLock::new(),
+            notes: OnceLock::new(),
+            tunings: Mutex::default(),
+            sent: Sent::default(),
+            held: AtomicU64::new(0),
+            slots: Mutex::default(),
+            has_slot: Condvar::new(),
         }))
     }
 
@@ -204,6 +237,65 @@ impl Ftp {
             let channel = Channel::open(&self.0.server, &settings);
             drop(channel.and_then(|mut channel| channel.remove(path)));
         }
+    }
+
+    /// The store, whose drafts are written so.
+    #[must_use]
+    pub fn with_writing(self, writing: Writing) -> Self {
+        self.0.writing.get_or_init(|| writing);
+        self
+    }
+
+    /// The store, whose unfinished files are noted.
+    #[must_use]
+    pub fn with_notes(self, notes: Arc<Notes>) -> Self {
+        self.0.notes.get_or_init(|| notes);
+        self
+    }
+
+    /// How drafts are written.
+    pub(crate) fn writing(&self) -> &Writing {
+        self.0.writing.get_or_init(Writing::default)
+    }
+
+    /// Notes an unfinished file.
+    pub(crate) fn note(&self, full: &[u8]) -> Option<Note> {
+        self.0.notes.get()?.note(full)
+    }
+
+    /// The counters of uploads.
+    pub(crate) fn sent(&self) -> &Sent {
+        &self.0.sent
+    }
+
+    /// Bytes of small files that wait in memory.
+    pub(crate) fn held(&self) -> &AtomicU64 {
+        &self.0.held
+    }
+
+    /// The measurements with which an upload begins.
+    pub(crate) fn take_tuning(&self) -> Tuning {
+        let earlier = lock(&self.0.tunings).pop();
+        let Traits { mode, rtt, .. } = self.traits();
+        earlier.unwrap_or_else(|| Tuning::new(&self.writing().connections, mode, rtt))
+    }
+
+    /// Keeps the measurements of an upload for the next one.
+    pub(crate) fn keep_tuning(&self, tuning: Tuning) {
+        lock(&self.0.tunings).push(tuning);
+    }
+
+    /// Waits until another file may be sent, if the user has set the number of sessions. A wait for too long ends: what holds
+    /// the others up may be this file.
+    pub(crate) fn slot(&self) -> Slot<'_> {
+        let Inner { slots, has_slot, sessions, .. } = &*self.0;
+        let most = sessions.get().copied().unwrap_or(usize::MAX);
+        let taken = lock(slots);
+        let waited = has_slot.wait_timeout_while(taken, SLOT_TIME, |taken| {
+            *taken >= most && !self.settings().stop.load(Ordering::Relaxed)
+        });
+        *waited.unwrap_or_else(PoisonError::into_inner).0 += 1;
+        Slot(&self.0)
     }
 
     /// The store with this number of sessions at once.
@@ -333,10 +425,14 @@ impl Ftp {
     /// The facts of a path that exists.
     pub(crate) fn facts(&self, doing: Doing<'_>) -> Result<Facts> {
         let full = self.full(doing.path());
-        match self.with(|channel| channel.facts(&full)) {
+        match self.with_retries(|channel| channel.facts(&full)) {
             Ok(Some(facts)) => Ok(facts),
             Ok(None) => doing.fail(self.missing(doing.path())),
-            Err(error) => doing.fail(reason(&error)),
+            Err(error) => {
+                let kind = reason(&error);
+                self.observed(|observer| observer.failed(Some(doing.path()), error));
+                doing.fail(kind)
+            }
         }
     }
 
@@ -383,6 +479,10 @@ impl Ftp {
             _ => kind,
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Ftp {

@@ -24,7 +24,18 @@ pub(crate) struct Held {
 pub(crate) struct OutOfOrder;
 
 impl Held {
+    /// Bytes from this offset on, none of which was written.
+    pub(crate) fn from(base: u64) -> Self {
+        Self { base, ..Self::default() }
+    }
+
+    /// Whether nothing was written or taken.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.base == 0 && self.bytes.is_empty()
+    }
+
     /// Offset behind the last byte.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> u64 {
         self.base + self.bytes.len() as u64
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Small files that a channel requests before the first of them is complete.
-const AHEAD: usize = 20;
+pub(crate) const AHEAD: usize = 20;
 
 /// How channels read files.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub struct Retry {
     pub interval: Duration,
 }
 
-/// Receives the events of channels that read files, from any thread.
+/// Receives the events of channels that read files, and of uploads, from any thread.
 pub trait Observer: Send + Sync {
     /// A chunk is complete: the tuner's decision, its bytes, and its transfer.
     fn chunk(&self, asked: &Decision, bytes: u64, done: &Transferred);
@@ -46,7 +46,7 @@ pub trait Observer: Send + Sync {
     /// A request has failed, and is sent again.
     fn retries(&self, error: &FtpError);
 
-    /// A file cannot be read; or the channel is lost, if there is no path.
+    /// A file cannot be read or written; or the channel is lost, if there is no path.
     fn failed(&self, path: Option<&StorePath>, error: FtpError);
 }
 

@@ -1,24 +1,47 @@
-//! An upload that is under way: a thread that sends the blocks of a draft to the server.
+//! An upload that is under way: a thread that sends the blocks of a draft to the server, and sends again what the server has
+//! not stored when a connection is lost.
+
+mod blocks;
+mod in_order;
 
 use crate::ftp::Ftp;
-use hikyaku_gridftp::{FtpError, Mode, Part, Plan, Progress, Transferred, Upload, Wanted};
-use std::collections::VecDeque;
-use std::io;
-use std::sync::atomic::AtomicU64;
+use blocks::Blocks;
+use hikyaku_gridftp::{FtpError, Mode};
+use in_order::InOrder;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Blocks that wait to be sent: of 1 MiB each in most cases.
 const WAITING_MAX: usize = 8;
-/// Parts that a server in extended block mode is asked to store before it has confirmed the first of them.
-const UNDER_WAY_MAX: usize = 4;
-/// Bytes up to which waiting blocks are put together into a part. Parts under way and waiting blocks have up to 28 MiB: a path
-/// carries the parts in a round trip.
-const PART_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes at an offset of the file.
 pub(crate) type Block = (u64, Vec<u8>);
+
+/// Bytes that were taken over, and may have to be sent again.
+#[derive(Clone)]
+struct Piece {
+    offset: u64,
+    bytes: Arc<Vec<u8>>,
+    /// The number of blocks in it.
+    blocks: u64,
+}
+
+impl Piece {
+    fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn end(&self) -> u64 {
+        self.offset + self.length()
+    }
+}
+
+impl From<Block> for Piece {
+    fn from((offset, bytes): Block) -> Self {
+        Self { offset, bytes: Arc::new(bytes), blocks: 1 }
+    }
+}
 
 /// The thread, and the way to it.
 pub(crate) struct Sending {
@@ -94,22 +117,18 @@ impl Mark {
 }
 
 impl Sending {
-    /// Begins an upload to `path`. In stream mode the blocks follow each other, from `offset` on.
-    pub(crate) fn begin(ftp: &Ftp, path: Vec<u8>, offset: u64, connections: u32) -> Self {
+    /// Begins an upload to `path`, over at most this number of data connections. In stream mode the blocks follow each other,
+    /// from `offset` on.
+    pub(crate) fn begin(ftp: &Ftp, path: Vec<u8>, offset: u64, connections_max: u32) -> Self {
         let (blocks, from) = sync_channel(WAITING_MAX);
         let (ftp, confirmed) = (ftp.clone(), Arc::<Confirmed>::default());
         let told = Arc::clone(&confirmed);
         let thread = thread::spawn(move || {
-            let counted = AtomicU64::new(0);
-            let sent = ftp.with(|channel| match channel.mode() {
-                Mode::Stream => channel.put_blocks((&path, offset), &counted, &mut || {
-                    Ok(from.recv().ok().map(|(_, bytes)| bytes))
-                }),
-                Mode::Extended => {
-                    let mut blocks = Blocks::new((&path, connections), from, &told);
-                    channel.upload(&mut blocks, &counted)
-                }
-            });
+            let _slot = ftp.slot();
+            let sent = match ftp.traits().mode {
+                Mode::Stream => InOrder::new(from, offset).send(&ftp, &path),
+                Mode::Extended => Blocks::new(&ftp, (&path, connections_max), from, &told).send(),
+            };
             told.end();
             sent
         });
@@ -134,84 +153,7 @@ impl Sending {
     }
 }
 
-/// Blocks in any order. Those that wait and follow each other are one part.
-struct Blocks<'p> {
-    path: &'p [u8],
-    connections: u32,
-    from: Receiver<Block>,
-    /// A block that was received and does not follow the last one.
-    next: Option<Block>,
-    /// The number of blocks in each part that is not confirmed.
-    under_way: VecDeque<u64>,
-    confirmed: &'p Confirmed,
-}
-
-impl<'p> Blocks<'p> {
-    const fn new(
-        (path, connections): (&'p [u8], u32),
-        from: Receiver<Block>,
-        confirmed: &'p Confirmed,
-    ) -> Self {
-        Self { path, connections, from, next: None, under_way: VecDeque::new(), confirmed }
-    }
-}
-
-impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
-    fn next(&mut self, under_way: Option<&Progress>) -> Option<Wanted<'p, Upload<'p>>> {
-        if under_way.is_some() && self.under_way.len() >= UNDER_WAY_MAX {
-            return None;
-        }
-        let block = self.next.take().or_else(|| match under_way {
-            None => self.from.recv().ok(),
-            Some(_) => self.from.try_recv().ok(),
-        });
-        let ((offset, mut bytes), mut blocks) = (block?, 1);
-        while bytes.len() < PART_BYTES_MAX
-            && let Ok((at, more)) = self.from.try_recv()
-        {
-            if at != offset + bytes.len() as u64 {
-                self.next = Some((at, more));
-                break;
-            }
-            bytes.extend_from_slice(&more);
-            blocks += 1;
-        }
-        self.under_way.push_back(blocks);
-        let part = Part { path: self.path, offset, length: bytes.len() as u64 };
-        let supply = move |at: u64, into: &mut [u8]| {
-            let start = usize::try_from(at - offset).map_err(io::Error::other)?;
-            into.copy_from_slice(&bytes[start..start + into.len()]);
-            Ok(())
-        };
-        Some(Wanted { part, connections: self.connections, with: Arc::new(supply) })
-    }
-
-    fn done(&mut self, _: &Transferred) {
-        self.confirmed.add(self.under_way.pop_front().unwrap_or_default());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_blocks_that_follow_each_other_are_one_part() {
-        const BLOCK: usize = PART_BYTES_MAX / 4;
-        let (blocks, from) = sync_channel(16);
-        for number in [0, 1, 2, 3, 4, 5, 9, 7] {
-            blocks.send((number * BLOCK as u64, vec![number as u8; BLOCK])).unwrap();
-        }
-        drop(blocks);
-        let confirmed = Confirmed::default();
-        let mut plan = Blocks::new((b"/f", 4), from, &confirmed);
-        let mut parts = Vec::new();
-        while let Some(Wanted { part, with, .. }) = plan.next(None) {
-            let mut last = [0];
-            with(part.offset + part.length - 1, &mut last).unwrap();
-            assert_eq!(u64::from(last[0]), (part.offset + part.length - 1) / BLOCK as u64);
-            parts.push((part.offset / BLOCK as u64, part.length / BLOCK as u64));
-        }
-        assert_eq!(parts, [(0, 4), (4, 2), (9, 1), (7, 1)]);
-    }
+/// The next block; `None` behind the last one.
+fn next_of(from: &Receiver<Block>) -> Option<Piece> {
+    from.recv().ok().map(Piece::from)
 }

@@ -1,5 +1,6 @@
 //! The server as a store.
 
+use crate::at_once::SMALL_BYTES;
 use crate::convert::{found, is_unknown, kind, reason};
 use crate::draft::FtpDraft;
 use crate::ftp::{Ftp, Modes, Times};
@@ -7,20 +8,27 @@ use crate::held::WINDOW_BYTES;
 use crate::open::FtpOpen;
 use crate::reading::Reading;
 use crate::visit::{Next, Visited};
+use crate::writing::{Names, NewModes};
 use hikyaku_fs::Token as Partial;
 use hikyaku_gridftp::{Facts, Mode, Rename};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
-    Fetcher, Found, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result, Space,
-    Store, StorePath, Token, Versions, Writes, doing, runs,
+    Fetcher, Found, Growing, Kind, Latency, Make, Op, Open, Page, Place, Replace, Reply, Result,
+    Space, Store, StorePath, Token, Umask, Versions, Writes, doing, runs,
 };
 use hikyaku_transfer::Links;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 impl Ftp {
     /// The metadata of a path.
     pub(crate) fn found(&self, facts: &Facts, path: &StorePath) -> Found {
+        let is_link = self.writing().links == Links::Kept;
+        let facts = &match is_link {
+            true => Cow::Borrowed(facts),
+            false => Cow::Owned(Facts { link: None, ..facts.clone() }),
+        };
         match *path == StorePath::ROOT {
             true => Found { kind: Kind::Dir, ..found(facts, path) },
             false => found(facts, path),
@@ -49,6 +57,14 @@ impl Ftp {
                 Kind::File => doing.fail(ErrorKind::NotDir),
                 Kind::Link | Kind::Special => doing.fail(ErrorKind::Link),
             },
+        }
+    }
+
+    /// Whether new entries get permission bits that the caller names.
+    pub(crate) fn new_modes(&self) -> Modes {
+        match self.writing().modes {
+            NewModes::Named => self.traits().modes,
+            NewModes::OfServer => Modes::Unknown,
         }
     }
 
@@ -93,10 +109,17 @@ impl Store for Ftp {
                 Mode::Extended => Writes::Anywhere,
                 Mode::Stream => Writes::Window { bytes: WINDOW_BYTES },
             },
-            // In stream mode a file is stored in order, and its last bytes are lost with the connection.
-            take_up: traits.mode == Mode::Extended,
+            take_up: true,
             versions: Versions::SizeAndTime,
             latency: Latency::RoundTrip,
+            umask: match self.writing().modes {
+                NewModes::Named => Umask::Caller,
+                NewModes::OfServer => Umask::Store,
+            },
+            put_bytes: match traits.mode {
+                Mode::Extended => SMALL_BYTES as u64,
+                Mode::Stream => 0,
+            },
             ..Abilities::default()
         }
     }
@@ -124,15 +147,21 @@ impl Store for Ftp {
 
     fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>> {
         let doing = doing("create", path);
-        self.spot(doing)?;
+        if self.writing().names == Names::Unknown {
+            self.spot(doing)?;
+        }
         Ok(Box::new(FtpDraft::new(self, doing, make)?))
     }
 
-    fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
-        match self.abilities().take_up {
-            true => Ok(Box::new(FtpDraft::take_up(self, doing("resume", path), token)?)),
-            false => self.lacks("resume", path, Ability::TakeUp),
+    fn grow(&self, path: &StorePath, make: &Make, growing: Growing) -> Result<Box<dyn Draft>> {
+        match growing {
+            Growing::Anew => Ok(Box::new(FtpDraft::anew(self, doing("write", path), make)?)),
+            Growing::Behind(_) => self.lacks("append to", path, Ability::Update),
         }
+    }
+
+    fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
+        Ok(Box::new(FtpDraft::take_up(self, doing("resume", path), token)?))
     }
 
     fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {
@@ -150,7 +179,7 @@ impl Store for Ftp {
                 kind => kind,
             });
         }
-        match self.traits().modes {
+        match self.new_modes() {
             Modes::Shown => self.set_mode(doing, &full, mode),
             Modes::Unknown => Ok(()),
         }
@@ -283,6 +312,9 @@ impl Store for Ftp {
 
     /// FTP has no command for it: a server has stored what it has confirmed.
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {
+        if self.writing().names == Names::Looked {
+            return Ok(());
+        }
         dirs.iter().try_for_each(|dir| self.facts(doing("sync", dir)).map(drop))
     }
 

@@ -4,16 +4,19 @@
 use hikyaku_gridftp::{Login, Server, Settings};
 use hikyaku_store::testing::{self, Rig};
 use hikyaku_store::{
-    Access, Cut, Entry, FetchError, Finish, Kind, Make, Naming, Op, Store, StorePath, Wanted,
-    Writes,
+    Access, Cut, Entry, FetchError, Finish, Growing, Kind, Make, Naming, Op, Store, StorePath,
+    Wanted, Writes,
 };
-use hikyaku_store_ftp::{Ftp, OpenError};
+use hikyaku_store_ftp::{Ftp, OpenError, Retry, Writing};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 use xtask::servers::ftp::{PlainFtp, Style};
 use xtask::servers::gridftp::{self, GridFtp};
@@ -282,6 +285,138 @@ fn a_draft_that_the_server_cuts_fails() {
     assert_eq!(failed.unwrap_err().kind, hikyaku_store::ErrorKind::Unreachable);
     assert!(draft.name(Naming::Replace, &Finish::default()).is_err());
     assert_eq!(fs::read_dir(&plain.0.data).unwrap().count(), 0);
+}
+
+/// Attempts that follow at once.
+fn persistent(store: Ftp) -> Ftp {
+    let retry = Retry { attempts: 2, interval: Duration::from_millis(1) };
+    store.with_writing(Writing { retry, ..Writing::default() })
+}
+
+#[test]
+fn a_draft_that_the_server_cuts_goes_on_at_what_is_stored() {
+    for style in STYLES {
+        let plain = Plain::new(style);
+        let store = persistent(plain.ftp("/").unwrap());
+        let (bytes, cut) = (content(30 * MIB + 5), 10 * MIB as u64 + 7);
+        plain.0.cut_next(cut);
+        let make = Make { size: Some(bytes.len() as u64), ..Make::default() };
+        let draft = store.create(&path("f"), &make).unwrap();
+        for (number, block) in bytes.chunks(MIB).enumerate() {
+            draft.write_at((number * MIB) as u64, block).unwrap();
+        }
+        draft.name(Naming::Replace, &Finish::default()).unwrap();
+        assert!(fs::read(plain.there("f")).unwrap() == bytes, "{style:?}");
+        let commands = plain.0.commands();
+        assert!(commands.contains(&format!("REST {cut}")), "{style:?}: {commands:?}");
+    }
+}
+
+#[test]
+fn a_draft_in_stream_mode_is_resumed_at_what_is_stored() {
+    let plain = Plain::new(Style::Bare);
+    let (bytes, cut) = (content(30 * MIB + 5), 20 * MIB + 7);
+    plain.0.cut_next(cut as u64);
+    let store = plain.ftp("/").unwrap();
+    let make = Make { size: Some(bytes.len() as u64), ..Make::default() };
+    let draft = store.create(&path("f"), &make).unwrap();
+    let token = draft.token();
+    draft.keep();
+    let write = |(number, block): (usize, &[u8])| draft.write_at((number * MIB) as u64, block);
+    let written = bytes.chunks(MIB).enumerate().try_for_each(write);
+    assert!(written.and_then(|()| draft.sync()).is_err());
+    drop(draft);
+    let store = plain.ftp("/").unwrap();
+    let draft = store.take_up(&path("f"), &token).unwrap();
+    assert_eq!(draft.stored().unwrap(), Some(cut as u64));
+    // It is read, and goes on before its end.
+    let mut back = [0; 10];
+    assert_eq!(draft.read_at(MIB as u64, &mut back).unwrap(), 10);
+    assert_eq!(back, bytes[MIB..][..10]);
+    let at = 19 * MIB;
+    draft.write_at(at as u64, &bytes[at..at + MIB]).unwrap();
+    draft.write_at((at + MIB) as u64, &bytes[at + MIB..]).unwrap();
+    draft.name(Naming::Replace, &Finish::default()).unwrap();
+    assert!(fs::read(plain.there("f")).unwrap() == bytes);
+}
+
+/// A way to a server whose control connection ends behind this number of complete parts, once.
+fn cut_behind(server: &GridFtp, parts: usize) -> u16 {
+    let address = server.url.strip_prefix("ftp://").unwrap();
+    let address = address[..address.find('/').unwrap()].to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let left = Arc::new(AtomicUsize::new(parts));
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let (far, left) = (TcpStream::connect(&address).unwrap(), Arc::clone(&left));
+            let (mut from, mut to) = (client.try_clone().unwrap(), far.try_clone().unwrap());
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+            });
+            thread::spawn(move || {
+                let (mut replies, mut line) = (BufReader::new(far), Vec::new());
+                while replies.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+                    let is_done = line.starts_with(b"226 ");
+                    if is_done && left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        let _ = client.shutdown(Shutdown::Both);
+                        return;
+                    }
+                    if (&client).write_all(&std::mem::take(&mut line)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn blocks_that_were_not_confirmed_are_sent_again_in_extended_block_mode() {
+    with_extended("again", |server| {
+        let rig = Extended::new(server);
+        let (host, login) = ("127.0.0.1".to_owned(), Login::Anonymous);
+        let far = Server { host, port: cut_behind(server, 3), login };
+        let root = rig.root.to_str().unwrap().as_bytes();
+        let store = persistent(Ftp::open(&far, &Settings::default(), root).unwrap());
+        let bytes = content(60 * MIB + 5);
+        let make = Make { size: Some(bytes.len() as u64), ..Make::default() };
+        let draft = store.create(&path("f"), &make).unwrap();
+        for (number, block) in bytes.chunks(MIB).enumerate() {
+            draft.write_at((number * MIB) as u64, block).unwrap();
+        }
+        draft.sync().unwrap();
+        draft.name(Naming::Replace, &Finish::default()).unwrap();
+        assert!(fs::read(rig.root.join("f")).unwrap() == bytes);
+    });
+}
+
+#[test]
+fn a_file_that_grows_under_its_own_name_is_the_same_file() {
+    for style in STYLES {
+        let plain = Plain::new(style);
+        let store = plain.ftp("/").unwrap();
+        for size in [0, 5, 9 * MIB] {
+            fs::write(plain.there("f"), content(MIB)).unwrap();
+            let before = fs::metadata(plain.there("f")).unwrap().ino();
+            let make = Make { size: Some(size as u64), ..Make::default() };
+            let draft = store.grow(&path("f"), &make, Growing::Anew).unwrap();
+            if size > 0 {
+                draft.write_at(0, &content(size)).unwrap();
+            }
+            draft.name(Naming::Replace, &Finish::default()).unwrap();
+            assert!(fs::read(plain.there("f")).unwrap() == content(size), "{style:?} {size}");
+            assert_eq!(fs::metadata(plain.there("f")).unwrap().ino(), before);
+        }
+        // What was written stays.
+        let make = Make { size: Some(100), ..Make::default() };
+        let draft = store.grow(&path("f"), &make, Growing::Anew).unwrap();
+        draft.write_at(0, b"12345").unwrap();
+        draft.sync().unwrap();
+        draft.discard();
+        assert_eq!(fs::read(plain.there("f")).unwrap(), b"12345");
+    }
 }
 
 #[test]

@@ -311,6 +311,7 @@ impl Store for Sftp {
             versions: Versions::SizeAndTime,
             latency: Latency::RoundTrip,
             umask: Umask::Store,
+            put_bytes: 0,
         }
     }
 

@@ -42,6 +42,9 @@ pub struct Abilities {
     pub latency: Latency,
     /// Whose umask new entries have.
     pub umask: Umask,
+    /// Bytes up to which a file costs least if it is put whole, with others ([`Op::Put`](crate::Op::Put)). 0: the caller
+    /// chooses.
+    pub put_bytes: u64,
 }
 
 /// Whose umask new entries have: the permission bits that they get if their user does not keep those of the source.

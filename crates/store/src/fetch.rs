@@ -6,7 +6,7 @@ mod stored;
 
 pub use paced::Paced;
 pub use segments::Segments;
-pub use stored::{fetcher, fetcher_by_file, fetchers};
+pub use stored::{fetcher, fetcher_by_file, fetcher_of_files, fetchers};
 
 use crate::abilities::Latency;
 use crate::error::ErrorKind;

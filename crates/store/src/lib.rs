@@ -61,7 +61,7 @@ pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use fetch::{
     ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
-    Wanted, fetcher, fetcher_by_file, fetchers,
+    Wanted, fetcher, fetcher_by_file, fetcher_of_files, fetchers,
 };
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, follow_by_names, lead};

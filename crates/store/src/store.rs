@@ -262,6 +262,12 @@ pub trait Draft: Send + Sync {
         Ok(None)
     }
 
+    /// The length that the store has of a draft that was resumed, if bytes at its end may be lost that a call had taken.
+    /// `None`: only bytes of calls after the last [`Draft::sync`] may be lost.
+    fn stored(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Lets later reads come from the storage and not from a cache of this machine, as far as that is possible.
     fn forget_cache(&self) -> Result<()> {
         Ok(())

@@ -44,9 +44,18 @@ pub fn fetcher_by_file(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher
     Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::None)))
 }
 
+/// One channel that reads up to `files` files of a store at once, each from its first byte to its last: for a target that
+/// carries this number of files at once.
+pub fn fetcher_of_files(store: &Arc<dyn Store>, files: u32) -> Arc<dyn Fetcher> {
+    let fetcher = StoreFetcher::new(Shared::new(store), (files, Batches::Small));
+    Arc::new(StoreFetcher { piece_bytes: u64::MAX, ..fetcher })
+}
+
 /// One channel.
 struct StoreFetcher {
     shared: Arc<Shared>,
+    /// Bytes of a request.
+    piece_bytes: u64,
     paced: Paced,
     /// Requests that may be under way at once.
     requests: u32,
@@ -96,7 +105,7 @@ impl Fetcher for StoreFetcher {
         };
         FetcherTraits {
             requests_max: self.requests,
-            request_bytes: Some(PIECE_BYTES),
+            request_bytes: Some(self.piece_bytes),
             small_bytes,
             // The protocol has no message that cancels a request: the service completes it, and its owner pays for it.
             cutting: Cutting::Never,
@@ -203,7 +212,8 @@ impl Fetcher for StoreFetcher {
 
 impl StoreFetcher {
     fn new(shared: Arc<Shared>, (requests, batches): (u32, Batches)) -> Self {
-        Self { shared, paced: Paced::default(), requests, batches }
+        let (piece_bytes, paced) = (PIECE_BYTES, Paced::default());
+        Self { shared, piece_bytes, paced, requests, batches }
     }
 
     /// Reads a range until its end, or until nothing more of the request is wanted.

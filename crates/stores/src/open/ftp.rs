@@ -5,9 +5,13 @@ use crate::location::{FtpPath, FtpScheme};
 use hikyaku_gridftp::{Credentials, Guard, Login, Privacy, Server, Settings};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::Root;
-use hikyaku_store_ftp::Ftp;
+use hikyaku_store_ftp::{Ftp, Retry, Writing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Blocks of an upload that a lost connection has not confirmed are sent again so often.
+const RETRY: Retry = Retry { attempts: 5, interval: Duration::from_secs(2) };
 
 /// A server that is connected.
 #[derive(Clone)]
@@ -31,7 +35,8 @@ impl FtpServer {
             settings.guard = Some(Guard::new(Privacy::Clear)?);
         }
         let store = Ftp::open(&at.server, &settings, &at.root)
-            .map_err(|error| OpenError::Ftp { location: at.to_string(), error: Box::new(error) })?;
+            .map_err(|error| OpenError::Ftp { location: at.to_string(), error: Box::new(error) })?
+            .with_writing(Writing { retry: RETRY, ..Writing::default() });
         let store = match opening.hosts.way.pipes {
             Pipes::Fixed(count) => store.with_sessions(count as usize),
             Pipes::Auto => store,
