@@ -15,7 +15,6 @@ mod tests;
 mod threads;
 mod work;
 
-use crate::blocked::Blocked;
 use crate::census::{File, ServerId};
 use crate::choice::{Action, InTheWay, Same, action};
 use crate::dress::{Dress, Times};
@@ -25,7 +24,8 @@ use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::session::{Modes, Parameters};
-use crate::target::{Growth, RESUME, Target};
+use crate::target::{Growth, RESUME, Target, is_away};
+use dirs::Made;
 use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
 use hikyaku_remote::RemoteError;
@@ -80,6 +80,8 @@ pub struct Job<'a> {
     pub expected: Option<&'a dyn Expected>,
     /// The effect of a failed file on the other files.
     pub after_failure: AfterFailure,
+    /// A file whose place is lost, such as the machine that got it, is begun so many times in all.
+    pub tries: u32,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
     /// How far it is.
@@ -87,6 +89,9 @@ pub struct Job<'a> {
     /// Ends the transfer early when it is set.
     pub stop: &'a AtomicBool,
 }
+
+/// A file is begun so many times if its place is lost each time.
+const TRIES: u32 = 3;
 
 impl<'a> Job<'a> {
     /// Fetches the files of a plan as new ones: with the bits of the source less those of the umask, with the time of the
@@ -116,6 +121,7 @@ impl<'a> Job<'a> {
             hashes: Hashes::Dropped,
             expected: None,
             after_failure: AfterFailure::GoOn,
+            tries: TRIES,
             parameters: Parameters::default(),
             meter,
             stop,
@@ -253,7 +259,11 @@ pub enum FetchError {
 impl FetchError {
     /// Whether the next run of the same command continues the file.
     const fn leaves_the_file(&self) -> bool {
-        matches!(self, Self::Stopped | Self::OutOfReach | Self::Unexpected)
+        match self {
+            Self::Stopped | Self::OutOfReach | Self::Unexpected => true,
+            Self::Target(error) => is_away(error),
+            _ => false,
+        }
     }
 }
 
@@ -288,7 +298,7 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
         Pass::Copy => dirs::make(job, &mut fetched),
         Pass::DryRun => dirs::rehearse(job, &mut fetched),
     };
-    let (targets, same) = targets(job, &made.blocked, &mut fetched);
+    let (targets, same) = targets(job, &made, &mut fetched);
     if job.pass == Pass::DryRun {
         return Ok(fetched);
     }
@@ -319,20 +329,28 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
 /// Where each file is written, `None` for one that is not; and the numbers of those that were copied before.
 fn targets<'a>(
     job: &Job<'a>,
-    blocked: &Blocked,
+    made: &Made,
     fetched: &mut Fetched,
 ) -> (Vec<Option<Target<'a>>>, Vec<usize>) {
     let files = &job.plan.files;
-    let is_wanted = |file: &&File| !blocked.is_above(&file.to);
+    let is_wanted = |file: &&File| !made.blocked.is_above(&file.to);
+    // Nothing is in a directory that this transfer has made.
+    let new = made.new_dirs(job);
+    let is_free = |file: &File| file.to.split().is_some_and(|(dir, _)| new.contains(&dir));
     let found = match job.taking {
         Taking::InOrder => files.iter().map(|_| Ok(None)).collect(),
         Taking::AnyOrder => {
-            many::look(&*job.store, files.iter().filter(is_wanted).map(|file| &file.to))
+            let asked = files.iter().filter(is_wanted).filter(|file| !is_free(file));
+            many::look(&*job.store, asked.map(|file| &file.to))
         }
     };
     let (mut found, mut changes, mut same) = (found.into_iter(), Vec::new(), Vec::new());
     let target = |(number, file): (usize, &File)| {
-        let found = if is_wanted(&file) { found.next()? } else { return None };
+        let found = match (is_wanted(&file), job.taking) {
+            (false, _) => return None,
+            (true, Taking::AnyOrder) if is_free(file) => Ok(None),
+            (true, _) => found.next()?,
+        };
         match decide(job, file, found, &mut changes) {
             Ok(Fate::Written(target)) => {
                 if job.times == Times::Kept && !target.keeps_time() {

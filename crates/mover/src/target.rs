@@ -20,7 +20,8 @@ use hikyaku_store::{
     StorePath, Writes,
 };
 use hikyaku_transfer::{
-    Durable, Existing, FileHash, Geometry, Proven, SegmentHash, SegmentIndex, Verify, Write,
+    Durable, Existing, FileHash, Geometry, Proven, SEGMENT, SegmentHash, SegmentIndex, Verify,
+    Write,
 };
 use hikyaku_units::DataSize;
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub(crate) struct Target<'a> {
     is_unsynced: AtomicBool,
     /// Whether the draft stays for the next run.
     is_left: AtomicBool,
+    /// The number of the first segments of a file in order that were recorded.
+    recorded: Mutex<u32>,
 }
 
 /// How the store takes the bytes.
@@ -69,10 +72,9 @@ enum Manner {
     Whole(Mutex<Vec<u8>>),
 }
 
-/// A file of at most this size goes whole into the store, with others by one call.
+/// A file of at most this size goes whole into the store, with others by one call, unless the store has a larger size for
+/// that.
 const WHOLE_BYTES: u64 = 64 << 10;
-/// A file whose place is lost, such as the machine that got it, is begun so many times in all.
-const TRIES: u32 = 3;
 
 /// How far the file has come.
 enum Stage {
@@ -116,7 +118,7 @@ impl<'a> Target<'a> {
         let finish = Finish { mode, made, modified, ..Finish::default() };
         let manner = match (taking, abilities.writes) {
             (Taking::AnyOrder, _)
-                if seen.size <= WHOLE_BYTES
+                if seen.size <= abilities.put_bytes.clamp(WHOLE_BYTES, SEGMENT)
                     && writing == Writing { durable: writing.durable, ..Writing::default() } =>
             {
                 Manner::Whole(Mutex::default())
@@ -145,6 +147,7 @@ impl<'a> Target<'a> {
             compared: Mutex::default(),
             is_unsynced: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
+            recorded: Mutex::default(),
         })
     }
 
@@ -270,7 +273,9 @@ impl<'a> Target<'a> {
             }
             order.write(&**draft, range.start, bytes)?;
             self.count(bytes);
-            let is_written = order.progress().0 == self.geometry.size();
+            let taken = order.progress().0;
+            self.record_taken(taken);
+            let is_written = taken == self.geometry.size();
             return Ok(if is_written { Next::Whole } else { Next::GoOn });
         }
         if self.proven().lacks(index) {
@@ -389,11 +394,10 @@ impl<'a> Target<'a> {
 
     /// Whether the file begins anew after this error of the present try: its place is lost, and it may get another one.
     /// Nothing of it is proven then. Returns the bytes of the lost try.
-    pub(crate) fn begins_anew(&self, error: &StoreError) -> Option<u64> {
-        let is_lost =
-            matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Gone);
+    pub(crate) fn begins_anew(&self, error: &StoreError, tries_max: u32) -> Option<u64> {
+        let is_lost = is_away(error) || error.kind == ErrorKind::Gone;
         let is_stream = self.taking == Taking::InOrder || self.growing.is_some();
-        if !is_lost || is_stream || self.tries() >= TRIES {
+        if !is_lost || is_stream || self.tries() >= tries_max {
             return None;
         }
         Some(self.anew())
@@ -409,6 +413,7 @@ impl<'a> Target<'a> {
         if let Manner::InOrder(order) = &self.manner {
             order.reset();
         }
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = 0;
         // No thread writes while the stage is locked: these are the bytes of the lost attempt.
         let bytes = self.take_back();
         drop(stage);
@@ -445,4 +450,9 @@ impl<'a> Target<'a> {
             Stage::Awaited | Stage::Over => None,
         }
     }
+}
+
+/// Whether the store cannot be reached. What it has stored stays there.
+pub(crate) const fn is_away(error: &StoreError) -> bool {
+    matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut)
 }

@@ -8,6 +8,7 @@ use crate::links::LinkTimes;
 use crate::{links, many};
 use hikyaku_store::{Change, ErrorKind, Found, Kind, Op, Result as StoreResult, StorePath};
 use hikyaku_transfer::{Durable, Pass};
+use std::collections::HashSet;
 
 /// What became of the directories.
 #[derive(Default)]
@@ -16,6 +17,14 @@ pub(super) struct Made {
     states: Vec<Option<DirState>>,
     /// Those that could not be made.
     pub(super) blocked: Blocked,
+}
+
+impl Made {
+    /// The directories that were made, and not found there.
+    pub(super) fn new_dirs<'j>(&self, job: &'j Job<'_>) -> HashSet<&'j StorePath> {
+        let dirs = job.plan.dirs.iter().zip(&self.states);
+        dirs.filter(|(_, state)| **state == Some(DirState::Made)).map(|((dir, _), _)| dir).collect()
+    }
 }
 
 /// Creates the directories, and the links, which need no bytes.

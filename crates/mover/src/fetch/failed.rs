@@ -20,7 +20,8 @@ impl Run<'_> {
             return;
         }
         let may_begin = !state.is_over && self.job.store.lost().is_none();
-        let anew = target.filter(|_| may_begin).and_then(|target| target.begins_anew(&error));
+        let anew = target.filter(|_| may_begin);
+        let anew = anew.and_then(|target| target.begins_anew(&error, self.job.tries));
         match anew {
             Some(bytes) => self.begins_anew(state, number, bytes),
             None => self.give_up(state, number, error.into()),

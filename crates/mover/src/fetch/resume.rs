@@ -68,7 +68,9 @@ pub(super) fn is_whole(job: &Job<'_>, file: &File, found: Option<&Found>) -> boo
 pub(super) fn end(job: &Job<'_>, fetched: &Fetched) {
     let Some(Opened { journal, remains, .. }) = job.journal else { return };
     let is_stopped = job.stop.load(Ordering::Relaxed) || job.store.lost().is_some();
-    let knows_whole = job.same == Same::Never && !fetched.failed.is_empty();
+    let has_whole = || remains.values().any(|remains| matches!(remains, Remains::Whole(_)));
+    let has_some = fetched.files > 0 || fetched.kept > 0 || has_whole();
+    let knows_whole = job.same == Same::Never && !fetched.failed.is_empty() && has_some;
     let has_more = fetched.failed.iter().any(|(_, error)| error.leaves_the_file());
     if !is_stopped && !knows_whole && !has_more {
         discard_all(&*job.store, remains);
@@ -145,7 +147,9 @@ fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -
     let modified = draft.modified().ok()?.map(|time| (time.secs, time.nanos));
     let is_older = part.stamp.zip(modified).is_some_and(|(stamp, modified)| modified < stamp);
     let nothing = Proven::nothing(part.proven.file());
-    let ((mut proven, last), mut claimed) = (split(&part.proven), part.claimed.clone());
+    let stored = draft.stored().ok()?.unwrap_or(u64::MAX);
+    let ((mut proven, last), mut claimed) =
+        (split(&within(&part.proven, stored)), within(&part.claimed, stored));
     for (index, hash) in last {
         claimed.insert(index, hash);
     }
@@ -164,6 +168,17 @@ fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -
         Content::Alike => split(&proven),
     };
     Some(Left { draft, proven, compared })
+}
+
+/// Those of the segments that end within the first `length` bytes.
+fn within(of: &Proven, length: u64) -> Proven {
+    let file = of.file();
+    let mut within = Proven::nothing(file);
+    let is_within = |index| file.range(index).is_some_and(|range| range.end <= length);
+    for (index, hash) in segments(of).filter(|(index, _)| is_within(*index)) {
+        within.insert(index, hash);
+    }
+    within
 }
 
 fn add(to: &mut Proven, other: &Proven) {

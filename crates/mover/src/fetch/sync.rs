@@ -2,7 +2,7 @@
 //! run no more than the last step. Without a journal there is none.
 
 use super::run::Run;
-use crate::target::{Stamp, Target};
+use crate::target::{Stamp, Target, is_away};
 use hikyaku_transfer::Durable;
 use std::io;
 use std::sync::PoisonError;
@@ -58,7 +58,10 @@ impl Run<'_> {
                 None => {}
                 Some(Ok(stamp)) => stamps.push(stamp),
                 Some(Err((tried, error))) => {
-                    self.targets[*number].iter().for_each(Target::record_void);
+                    // A store that is away still has what it has stored. The next run reads it back.
+                    if !is_away(&error) {
+                        self.targets[*number].iter().for_each(Target::record_void);
+                    }
                     self.fail(&mut self.state(), (*number, tried), error);
                 }
             }

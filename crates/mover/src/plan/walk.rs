@@ -117,7 +117,7 @@ impl Walk<'_, '_> {
         let selection = self.selection;
         let wanted = |entry: &Entry| selection.of(&entry.below, entry.found.kind == Kind::Dir);
         let mut above = above.clone();
-        let is_link = self.is_followed(&entry.found);
+        let (is_link, named) = (self.is_followed(&entry.found), entry.from.clone());
         if is_link {
             // A pattern that leaves out a file leaves out a link of that name as well, wherever that leads.
             if wanted(&entry) == Wanted::LeftOut {
@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
         }
         if entry.found.kind == Kind::Dir {
             if above.has(dir, &entry.from) {
-                return self.plan.leave_out(&entry.from, Why::Circle);
+                return self.plan.leave_out(&named, Why::Circle);
             }
             if is_link {
                 above = above.behind_link(dir, &entry.from);

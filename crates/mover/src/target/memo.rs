@@ -2,10 +2,13 @@
 
 use super::in_place::{self, InPlace};
 use super::{Manner, Stage, Target};
+use crate::fetch::Taking;
+use crate::in_order::InOrder;
 use hikyaku_job::{JournalFile, Remembered};
 use hikyaku_store::{Draft, Found, Store, StorePath, Time, Token};
 use hikyaku_transfer::{
-    Done, Durable, FileRecord, Proven, Reached, Record, SegmentHash, SegmentIndex, Version, Write,
+    Done, Durable, FileRecord, Proven, Reached, Record, SEGMENT, SegmentHash, SegmentIndex,
+    Version, Write,
 };
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -34,8 +37,8 @@ pub(crate) struct Left {
 }
 
 impl<'a> Target<'a> {
-    /// The file, recorded in a journal. Small files, files of a store whose drafts end with this process, and files that
-    /// take their bytes in order are recorded when they are complete.
+    /// The file, recorded in a journal. Small files, files of a store whose drafts end with this process, and streams are
+    /// recorded when they are complete.
     pub(crate) fn recorded(self, memo: Memo<'a>) -> Self {
         Self { memo: Some(memo), ..self }
     }
@@ -43,7 +46,9 @@ impl<'a> Target<'a> {
     /// Whether the next run can continue it.
     pub(crate) fn is_continued(&self) -> bool {
         self.memo.is_some()
-            && matches!(self.manner, Manner::Anywhere)
+            && matches!(self.manner, Manner::Anywhere | Manner::InOrder(_))
+            && self.taking == Taking::AnyOrder
+            && self.growing.is_none()
             && can_be_continued(&*self.store, self.writing.write)
             && self.geometry.size() > CONTINUED_BYTES
     }
@@ -65,7 +70,25 @@ impl<'a> Target<'a> {
 
     /// The file with the part that an earlier run has left.
     pub(crate) fn continuing(self, left: Left) -> Self {
-        let Left { draft, proven, compared } = left;
+        let Left { draft, mut proven, compared } = left;
+        let manner = match self.manner {
+            Manner::InOrder(_) => {
+                let first = first_segments(&proven);
+                proven = first.clone();
+                Manner::InOrder(InOrder::from(first.bytes()))
+            }
+            manner => manner,
+        };
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) =
+            u32::try_from(proven.bytes() / SEGMENT).unwrap_or(u32::MAX);
+        let this = Self { manner, ..self };
+        this.continuing_with((draft, proven, compared))
+    }
+
+    fn continuing_with(
+        self,
+        (draft, proven, compared): (Box<dyn Draft>, Proven, BTreeMap<SegmentIndex, SegmentHash>),
+    ) -> Self {
         self.record_left(&*draft, (&proven, &compared));
         self.kept.store(proven.bytes(), Ordering::Relaxed);
         Self {
@@ -111,6 +134,24 @@ impl<'a> Target<'a> {
             let (path, hashes) = (self.path_bytes(), vec![hash]);
             memo.journal.append(&[Record::Segments { path, first, hashes }]);
             self.is_unsynced.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Records the segments of a file in order of which the draft has taken this number of bytes.
+    pub(super) fn record_taken(&self, taken: u64) {
+        if !self.is_continued() {
+            return;
+        }
+        let whole = if taken == self.geometry.size() { u64::MAX } else { taken / SEGMENT };
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        while u64::from(*recorded) < whole {
+            let index = SegmentIndex(*recorded);
+            let Some(hash) = self.geometry.range(index).and_then(|_| self.proven().get(index))
+            else {
+                break;
+            };
+            self.record_segment((index, hash));
+            *recorded += 1;
         }
     }
 
@@ -197,6 +238,15 @@ impl<'a> Target<'a> {
             memo.journal.append(&[Record::Void { path: self.path_bytes() }]);
         }
     }
+}
+
+/// The segments at the beginning of a file, up to the first one that is missing.
+fn first_segments(proven: &Proven) -> Proven {
+    let mut first = Proven::nothing(proven.file());
+    if let Some((SegmentIndex(0), hashes)) = proven.runs().into_iter().next() {
+        first.insert_run(SegmentIndex(0), &hashes);
+    }
+    first
 }
 
 /// Whether other programs may have written to what an earlier run has left.

@@ -6,7 +6,7 @@ use crate::{Dress, FetchError, Fetched, Job, Meter, Same, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
     Access, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
-    Operation, Segment, Store, StorePath, Versions, Wanted, fetchers,
+    Operation, Segment, Store, StorePath, Versions, Wanted, Writes, fetchers,
 };
 use hikyaku_transfer::{Remains, SEGMENT, Write};
 use hikyaku_units::Rate;
@@ -194,6 +194,22 @@ fn the_second_run_fetches_what_the_first_one_has_not_brought() {
 }
 
 #[test]
+fn a_file_that_is_written_in_order_goes_on_behind_its_first_bytes() {
+    for (known, compared) in [(Known::Strong, 0), (Known::SizeAndTime, 4)] {
+        let scene = Scene::new(&format!("continued-in-order-{known:?}"), known);
+        let target = || Arc::new(Faulty::new((*scene.target).clone()).far(Writes::Runs));
+        let (stopped, first, meter) = scene.run_onto(target(), 20 * SEGMENT);
+        assert_eq!((first, stopped.failed.len()), (20 * SEGMENT, 1), "{known:?}: {stopped:?}");
+        assert!(meter.is_continued() && scene.journals() == 1, "{known:?}");
+        let (done, second, _) = scene.run_onto(target(), u64::MAX);
+        assert!(done.failed.is_empty(), "{known:?}: {done:?}");
+        assert_eq!(second, LARGE as u64 - (20 - compared) * SEGMENT, "{known:?}");
+        assert!(get(&scene.target, "large") == Some(random(7, LARGE)), "{known:?}");
+        assert_eq!(scene.journals(), 0, "{known:?}");
+    }
+}
+
+#[test]
 fn a_file_that_is_written_in_place_goes_on_where_it_has_the_bytes_of_the_first_run() {
     let path = StorePath::new(b"large").unwrap();
     for (changed, again) in [(None, 0), (Some(3 * SEGMENT + 5), 1)] {
@@ -242,6 +258,11 @@ fn a_copy_that_compares_no_files_leaves_out_those_of_a_run_with_a_failure() {
     let (failed, first, _) = run();
     assert_eq!((failed.failed.len(), first), (1, LARGE as u64), "{failed:?}");
     assert_eq!(scene.journals(), 1);
+    // Without a complete file it knows nothing.
+    let other = Scene::new("continued-nothing", Known::SizeAndTime);
+    other.target.make_dir(&StorePath::new(b"large").unwrap(), 0o755).unwrap();
+    let (failed, ..) = other.run_with(other.target.clone(), u64::MAX, Same::Never);
+    assert_eq!((failed.failed.len(), other.journals()), (1, 0), "{failed:?}");
     scene.target.remove(&blocked, hikyaku_store::Kind::Dir).unwrap();
     // A small file is asked for with others, and only ranges are counted.
     let (done, second, _) = run();

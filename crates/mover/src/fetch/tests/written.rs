@@ -3,8 +3,8 @@
 use super::{filled, get, put, random, same_names};
 use crate::census::store_census;
 use crate::{
-    AfterFailure, Dress, Expected, FetchError, Fetched, File, Hashes, Job, Meter, ReadAt, Writing,
-    fetch,
+    AfterFailure, DirMeta, Dress, Expected, FetchError, Fetched, File, Hashes, Job, Meter, ReadAt,
+    Writing, fetch,
 };
 use hikyaku_store::{
     ErrorKind, Fault, Faulty, Memory, Operation, Store, StoreError, StorePath, When, fetchers,
@@ -45,6 +45,31 @@ fn run_checked(
         )
     });
     fetched.unwrap()
+}
+
+#[test]
+fn names_in_a_new_directory_are_not_looked_at() {
+    let (source, files, all) = filled();
+    let source: Arc<dyn Store> = Arc::new(source);
+    let servers = fetchers(&source, 2).unwrap();
+    let mut plan = same_names(store_census(&all, 2));
+    let meta = DirMeta { mode: 0o755, modified: None };
+    plan.dirs.push((StorePath::new(b"d").unwrap(), meta));
+    for file in &mut plan.files {
+        file.to = StorePath::new(&[b"d/", file.path.as_bytes()].concat()).unwrap();
+    }
+    let (target, looks) = (Faulty::new(Memory::default()), Arc::new(AtomicU32::new(0)));
+    let counted = looks.clone();
+    target.on_call(move |operation| {
+        counted.fetch_add(u32::from(operation == Operation::Look), Ordering::Relaxed);
+    });
+    for (run, least) in [(0, 0), (1, files.len())] {
+        let ends = (&Meter::new(2), &AtomicBool::new(false));
+        let fetched = fetch(&Job::new(&servers, &plan, Arc::new(target.clone()), ends)).unwrap();
+        assert!(fetched.failed.is_empty(), "{fetched:?}");
+        let looks = looks.swap(0, Ordering::Relaxed) as usize;
+        assert!(looks >= least && (run == 1 || looks == 0), "{run}: {looks}");
+    }
 }
 
 #[test]
