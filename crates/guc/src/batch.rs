@@ -1,4 +1,4 @@
-//! Small files of a tree, asked for several at once over the same data connection.
+//! Small files of a tree between two servers, asked for several at once over the same data connection.
 //!
 //! A file by itself costs a few round trips, however small it is. In a batch the commands of the next files are at the server
 //! while it sends or stores the one before. Those that have come get their names together at its end, when it is known that
@@ -6,12 +6,12 @@
 //! batch does not try again and has no journal.
 
 mod between;
-mod up;
 
+pub(crate) use between::relay_all;
+
+use crate::paths::partial_name;
 use crate::session::Session;
-use crate::several::File;
-use crate::third::Sink;
-use crate::upload::partial_name;
+use crate::several::Between;
 use anyhow::{Error, Result};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,26 +24,6 @@ const FILES_MAX_OF_HELPER: usize = 64;
 /// Bytes of a batch: so much is lost if it is interrupted.
 const BYTES_MAX: u64 = 32 << 20;
 
-/// Copies small files, all of the same kind. Returns all failures.
-pub(crate) fn carry_out(
-    files: Vec<File>,
-    session: &mut Session<'_>,
-    sink: Option<&Sink<'_>>,
-) -> Vec<Error> {
-    let (mut ups, mut betweens) = (Vec::new(), Vec::new());
-    for file in files {
-        match file {
-            File::Up(up) => ups.push(up),
-            File::Between(between) => betweens.push(between),
-        }
-    }
-    let mut failures = up::upload_all(session, ups);
-    if let Some(sink) = sink {
-        failures.extend(between::relay_all(session, sink, betweens));
-    }
-    failures
-}
-
 /// A temporary name beside each path.
 fn partials<'f>(paths: impl Iterator<Item = &'f [u8]>) -> Result<Vec<Vec<u8>>> {
     paths.map(partial_name).collect()
@@ -51,7 +31,7 @@ fn partials<'f>(paths: impl Iterator<Item = &'f [u8]>) -> Result<Vec<Vec<u8>>> {
 
 /// Small files that wait until there are enough of them.
 pub(crate) struct Waiting {
-    files: Vec<File>,
+    files: Vec<Between>,
     bytes: u64,
     enough: usize,
 }
@@ -64,14 +44,14 @@ impl Waiting {
     }
 
     /// Adds a file. Returns all of them if there are enough.
-    pub(crate) fn add(&mut self, file: File) -> Option<Vec<File>> {
+    pub(crate) fn add(&mut self, file: Between) -> Option<Vec<Between>> {
         self.bytes += file.bytes_of_whole().unwrap_or(0);
         self.files.push(file);
         (self.files.len() >= self.enough || self.bytes >= BYTES_MAX).then(|| self.take())
     }
 
     /// All that wait.
-    pub(crate) fn take(&mut self) -> Vec<File> {
+    pub(crate) fn take(&mut self) -> Vec<Between> {
         self.bytes = 0;
         std::mem::take(&mut self.files)
     }

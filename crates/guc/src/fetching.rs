@@ -7,10 +7,10 @@ use crate::show::{chunk, retries};
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{ExitCode, Kept, Scope, Totals};
 use hikyaku_gridftp::{Facts, FtpError, Server, Transferred};
-use hikyaku_job::exit_code_of;
+use hikyaku_job::{Opened, exit_code_of};
 use hikyaku_mover::{
-    AfterFailure, DirMeta, Expected, FetchError, File, Job, Kind, Meter, Origin, Plan, ReadAt,
-    Seen, Writing, fetch, local_target,
+    AfterFailure, DirMeta, Expected, FetchError, Fetched, File, Job, Kind, Meter, Origin, Plan,
+    ReadAt, Seen, Writing, fetch, local_target,
 };
 use hikyaku_store::{ErrorKind, StoreError, StorePath, Time, Versions};
 use hikyaku_store_ftp::{Ftp, Observer, Parts, Reading};
@@ -51,10 +51,12 @@ pub(crate) struct Fetching<'a> {
 pub(crate) struct Ended {
     /// Whether complete files are recorded for the next run.
     pub(crate) record: Record,
-    /// The failure of each file, by its path; of all that is left, if there is no path. Only [`Kept`], if the user has stopped
-    /// it.
-    pub(crate) failed: Vec<(Option<Vec<u8>>, Error)>,
+    /// What the next run uses, if the user has stopped it.
+    pub(crate) stopped: Option<Kept>,
 }
+
+/// The failure of each file, by its path; of all that is left, if there is no path.
+pub(crate) type Failures = Vec<(Option<Vec<u8>>, Error)>;
 
 /// Adds a file of the server to a plan.
 pub(crate) fn add_file(
@@ -86,7 +88,7 @@ impl Fetching<'_> {
     ///
     /// # Errors
     /// The directory of the target cannot be used.
-    pub(crate) fn run(&self) -> Result<Ended> {
+    pub(crate) fn run(&self) -> Result<(Ended, Failures)> {
         // The data nodes of a striped server send whole files only.
         let origin = Origin { name: self.source, resume: Resume::Journal };
         let origin = Some(origin).filter(|_| self.parts != Parts::Whole);
@@ -94,13 +96,7 @@ impl Fetching<'_> {
             exit_code_of(error.kind().map_or(hikyaku_transfer::FailureKind::Io, Kind::as_file))
                 .error(error.to_string())
         })?;
-        let told = Arc::new(Told {
-            server: self.server.clone(),
-            parts: self.parts,
-            show: Arc::clone(self.show),
-            files: Mutex::default(),
-            lost: Mutex::default(),
-        });
+        let told = Arc::new(Told::new((self.server, self.parts), self.show));
         let observer: Arc<dyn Observer> = told.clone();
         let sessions = if self.parts == Parts::Whole { 1 } else { self.args.cc as usize };
         let servers = self.ftp.readers(
@@ -126,22 +122,35 @@ impl Fetching<'_> {
             },
             ..Job::new(&servers, self.plan, store, (&meter, &self.stop))
         };
-        let fetched = shown(self.show, &meter, || fetch(&job)).context("cannot start a thread")?;
-        // Complete files of an earlier run.
-        self.show.count(|counts| counts.files += fetched.kept);
-        let record = if journal.is_some() { Record::Kept } else { Record::None };
-        if self.scope.stop_cause().is_some() {
-            let has_part = meter.is_continued() && meter.written() > 0;
-            let kept = if has_part { Kept::Everything } else { Kept::Nothing };
-            return Ok(Ended { record, failed: vec![(None, kept.into())] });
-        }
-        let is_wanted = |(_, error): &(Vec<u8>, FetchError)| *error != FetchError::Stopped;
-        let failed = fetched.failed.into_iter().filter(is_wanted);
+        let fetched = shown(self.show, (&meter, &|| meter.written()), || fetch(&job))
+            .context("cannot start a thread")?;
+        let (ended, failed) = ended((self.scope, self.show), (&meter, journal.as_ref()), fetched);
         let mut failed: Vec<_> =
-            failed.filter_map(|(path, error)| told.error(path, error)).collect();
-        failed.extend(told.lost().take().map(|error| (None, error)));
-        Ok(Ended { record, failed })
+            failed.into_iter().filter_map(|(path, error)| told.error(path, error)).collect();
+        if ended.stopped.is_none() {
+            failed.extend(told.lost().take().map(|error| (None, error)));
+        }
+        Ok((ended, failed))
     }
+}
+
+/// The result of a transfer, and the failures of files that are not due to a stop.
+pub(crate) fn ended(
+    (scope, show): (&Scope, &Totals),
+    (meter, journal): (&Meter, Option<&Opened>),
+    fetched: Fetched,
+) -> (Ended, Vec<(Vec<u8>, FetchError)>) {
+    // Complete files of an earlier run.
+    show.count(|counts| counts.files += fetched.kept);
+    let record = if journal.is_some() { Record::Kept } else { Record::None };
+    if scope.stop_cause().is_some() {
+        let has_part = meter.is_continued() && meter.written() > 0;
+        let kept = if has_part { Kept::Everything } else { Kept::Nothing };
+        return (Ended { record, stopped: Some(kept) }, Vec::new());
+    }
+    let is_wanted = |(_, error): &(Vec<u8>, FetchError)| *error != FetchError::Stopped;
+    let failed = fetched.failed.into_iter().filter(is_wanted).collect();
+    (Ended { record, stopped: None }, failed)
 }
 
 /// Compares files with their sources by a checksum that the server computes.
@@ -184,12 +193,16 @@ impl Compared<'_> {
     }
 }
 
-/// Does work, and shows meanwhile how far it is.
-fn shown<T: Send>(show: &Totals, meter: &Meter, work: impl FnOnce() -> T + Send) -> T {
+/// Does work, and shows meanwhile how far it is: the number of bytes that `moved` returns.
+pub(crate) fn shown<T: Send>(
+    show: &Totals,
+    (meter, moved): (&Meter, &dyn Fn() -> u64),
+    work: impl FnOnce() -> T + Send,
+) -> T {
     let (before, counted) = (show.counts(), show.counted(0));
     let bytes = counted.load(Ordering::Relaxed);
-    let update = || {
-        counted.store(bytes + meter.written(), Ordering::Relaxed);
+    let update = |moved: u64| {
+        counted.store(bytes + moved, Ordering::Relaxed);
         show.count(|counts| {
             counts.files = before.files + meter.files();
             counts.kept_bytes = before.kept_bytes + meter.kept();
@@ -204,18 +217,18 @@ fn shown<T: Send>(show: &Totals, meter: &Meter, work: impl FnOnce() -> T + Send)
         });
         while !work.is_finished() {
             thread::park_timeout(SHOWN_EVERY);
-            update();
+            update(moved());
         }
         work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    update();
+    update(meter.written());
     done
 }
 
 /// The errors of the server, which say more than those of a store.
-struct Told {
-    server: Server,
-    parts: Parts,
+pub(crate) struct Told {
+    pub(crate) server: Server,
+    pub(crate) parts: Parts,
     show: Arc<Totals>,
     /// By the path of the file.
     files: Mutex<HashMap<Vec<u8>, Error>>,
@@ -224,7 +237,13 @@ struct Told {
 }
 
 impl Told {
-    fn files(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Error>> {
+    /// Of a server that is asked for files in these parts.
+    pub(crate) fn new((server, parts): (&Server, Parts), show: &Arc<Totals>) -> Self {
+        let (server, show) = (server.clone(), Arc::clone(show));
+        Self { server, parts, show, files: Mutex::default(), lost: Mutex::default() }
+    }
+
+    pub(crate) fn files(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Error>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,22 +253,32 @@ impl Told {
 
     /// The error of a file; `None` if it is that of a session that was lost.
     fn error(&self, path: Vec<u8>, error: FetchError) -> Option<(Option<Vec<u8>>, Error)> {
-        let told = self.files().remove(&path);
-        let kind = Kind::from(&error);
-        let error = match (told, error) {
-            (Some(told), _) => told,
-            (None, FetchError::OutOfReach) if self.lost().is_some() => return None,
-            (None, FetchError::Source(StoreError { kind: ErrorKind::Changed, .. })) => {
-                Changed::new(&path).into()
-            }
-            (None, FetchError::Source(error)) => code(kind).error(error.kind.to_string()),
-            (None, error) => code(kind).error(error.to_string()),
-        };
+        let is_told = self.files().contains_key(&path);
+        if !is_told && error == FetchError::OutOfReach && self.lost().is_some() {
+            return None;
+        }
+        let error = self.of_file(&path, &path, error);
         Some((Some(path), error))
+    }
+
+    /// The error of a file that is known to the store by `path`; `shown` is its source.
+    pub(crate) fn of_file(&self, path: &[u8], shown: &[u8], error: FetchError) -> Error {
+        let kind = Kind::from(&error);
+        match (self.files().remove(path), error) {
+            // It says more than what the server made of it.
+            (_, FetchError::Source(StoreError { kind: ErrorKind::Changed, .. })) => {
+                Changed::new(shown).into()
+            }
+            (Some(told), _) => told,
+            (None, FetchError::Source(error) | FetchError::Target(error)) => {
+                code(kind).error(error.kind.to_string())
+            }
+            (None, error) => code(kind).error(error.to_string()),
+        }
     }
 }
 
-fn code(kind: Kind) -> ExitCode {
+pub(crate) fn code(kind: Kind) -> ExitCode {
     exit_code_of(kind.as_file())
 }
 

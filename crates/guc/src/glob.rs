@@ -1,7 +1,7 @@
 //! Patterns in the last part of a source: `*`, `?`, `[a-z]`, `{a,b}`.
 
 use crate::outcome::lasting;
-use crate::upload::split;
+use crate::paths::split;
 use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
 use std::ffi::OsStr;

@@ -122,6 +122,9 @@ pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
         FtpError::Unguarded => {
             Some("-nodcau, if data connections may be neither authenticated nor encrypted")
         }
+        FtpError::Refused { command, .. } if command == "RNFR" || command == "RNTO" => {
+            Some("--inplace, if the server does not let files be renamed")
+        }
         FtpError::Refused { code: 530, .. } => {
             Some("another user name or password in the URL: ftp://USER:PASSWORD@HOST/PATH")
         }

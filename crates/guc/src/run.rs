@@ -9,28 +9,23 @@ mod up;
 
 use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
-use crate::begun::Notes;
-use crate::download::Wanted;
-use crate::finished::{Finished, When};
 use crate::glob::Pattern;
 use crate::outcome::{Record, exit_code, lasting, of_several, part_of_several};
+use crate::part::Wanted;
 use crate::session::{Session, Shared};
-use crate::several::{File, Task, queue};
+use crate::several::{Between, Task, queue};
 use crate::table::TABLE;
-use crate::third::Sink;
-use crate::upload::Manner;
+use crate::third::{Manner, Sink};
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, causes, misuse,
+    ExitCode, Failed, Interrupt, Kept, Message, Scope, Screen, Totals, Way, begun, causes, misuse,
     print_end, printed, with_remedy,
 };
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Credentials, FtpError, Guard, Kind, Login, Server};
-use hikyaku_store_ftp::{Enter, Item};
+use hikyaku_store_ftp::{Enter, Item, Notes};
 use hikyaku_units::DataSize;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -107,29 +102,26 @@ fn copy_pair(
     let notes = match target {
         Place::Local(_) => Notes::none(),
         Place::Remote(to) => {
-            Notes::there(&Remote { path: b"/".to_vec(), ..to.clone() }.to_string())
+            let server = Remote { path: b"/".to_vec(), ..to.clone() };
+            Notes::there(begun(), &server.to_string())
         }
     };
+    let notes = Arc::new(notes);
     let session = Session::new(args, server, keys, Shared { scope, show, notes: &notes, plain });
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let sink = other.map(|server| Sink::new(server, session.settings()));
     let small = batch::Waiting::new(args.cc);
-    let finished = finished(args, source, target)?.map(Arc::new);
-    let is_recorded = finished.as_ref().is_some_and(|finished| finished.is_open());
-    let record = if is_recorded { Record::Kept } else { Record::None };
     let mut copy = Copy {
         args,
         session,
         sink: sink.as_ref(),
         small,
-        above: Vec::new(),
         failed: None,
-        finished: finished.clone(),
         helpers: None,
         show: Arc::clone(show),
         scope,
-        record,
+        record: Record::None,
     };
     if matches!(target, Place::Remote(_)) {
         notes.remove_left(|path| match copy.sink {
@@ -151,37 +143,11 @@ fn copy_pair(
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
     let done = done.map_err(|error| of_several(error, &show.counts(), copy.record));
-    match (finished, &done) {
-        (Some(finished), Ok(())) => finished.forget(),
-        (Some(finished), Err(_)) => {
-            finished.record_noted(&mut copy.session, When::AtEnd);
-            finished.end();
-        }
-        (None, _) => {}
-    }
     copy.session.quit();
     if let Some(sink) = &sink {
         sink.quit();
     }
     done
-}
-
-/// The record of a copy of several files to a server.
-fn finished(args: &GucArgs, source: &Place, target: &Place) -> Result<Option<Finished>> {
-    let full = |path: &Path| {
-        std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-    };
-    let (path, names) = match (source, target) {
-        (Place::Local(from), Place::Remote(to)) => {
-            (from.as_os_str().as_bytes(), (full(from), to.to_string()))
-        }
-        _ => return Ok(None),
-    };
-    let is_several = Pattern::may_be(path) || path.ends_with(b"/");
-    if !is_several || args.off > DataSize::ZERO || args.len.is_some() {
-        return Ok(None);
-    }
-    Finished::of(&names.0, &names.1).map(Some)
 }
 
 /// What logs in to servers of `gsiftp://`, and what guards their data connections.
@@ -231,12 +197,8 @@ struct Copy<'a> {
     sink: Option<&'a Sink<'a>>,
     /// Small files that are not copied yet.
     small: batch::Waiting,
-    /// The directories within each other that are being walked, by what tells each from all others.
-    above: Vec<Option<String>>,
     /// The first failure that did not end the command.
     failed: Option<anyhow::Error>,
-    /// The files of a tree to a server that are complete.
-    finished: Option<Arc<Finished>>,
     /// Those who copy the files, if it is not this session.
     helpers: Option<Helpers>,
     show: Arc<Totals>,
@@ -269,14 +231,14 @@ struct Over;
 impl Copy<'_> {
     /// Does `work` with as many helpers as the user wants. They end before this returns.
     fn with_helpers(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        if self.args.cc < 2 {
+        if self.args.cc < 2 || self.sink.is_none() {
             return work(self);
         }
         let ((tasks, waiting), is_over) = (queue(), Arc::new(AtomicBool::new(false)));
         let failures = Mutex::new(Vec::new());
         let sessions = (1..=self.args.cc).map(|number| self.session.another(number));
         let sessions: Vec<_> =
-            sessions.map(|session| (session, self.sink.map(Sink::another))).collect();
+            sessions.filter_map(|session| Some((session, self.sink.map(Sink::another)?))).collect();
         let goes_on = self.args.continue_on_error;
         let done = thread::scope(|scope| {
             for (mut session, sink) in sessions {
@@ -287,14 +249,12 @@ impl Copy<'_> {
                         if is_over.load(Ordering::Relaxed) {
                             continue;
                         }
-                        let failed = task.carry_out(&mut session, sink.as_ref());
+                        let failed = task.carry_out(&mut session, &sink);
                         is_over.fetch_or(!goes_on && !failed.is_empty(), Ordering::Relaxed);
                         failures.lock().unwrap_or_else(PoisonError::into_inner).extend(failed);
                     }
                     session.quit();
-                    if let Some(sink) = &sink {
-                        sink.quit();
-                    }
+                    sink.quit();
                 });
             }
             self.helpers = Some(Helpers { tasks, is_over: Arc::clone(&is_over) });
@@ -309,9 +269,9 @@ impl Copy<'_> {
         done
     }
 
-    /// Copies a file, or hands it to a helper. A small one of several waits until there are more of them. One that the target
+    /// Copies a file to the other server, or hands it to a helper. A small one of several waits until there are more of them. One that the target
     /// has already is left out, if the user wants that.
-    fn carry_out(&mut self, file: File, of: Of) -> Result<()> {
+    fn carry_out(&mut self, file: Between, of: Of) -> Result<()> {
         if self.args.sync && self.is_current(&file, of)? {
             self.count_current(file.bytes());
             return Ok(());
@@ -335,7 +295,8 @@ impl Copy<'_> {
             Some(helpers) if helpers.is_over.load(Ordering::Relaxed) => Err(Over.into()),
             Some(helpers) => helpers.tasks.send(task).map_err(|_| Over.into()),
             None => {
-                for error in task.carry_out(&mut self.session, self.sink) {
+                let Some(sink) = self.sink else { return Ok(()) };
+                for error in task.carry_out(&mut self.session, sink) {
                     self.after(Err(error))?;
                 }
                 Ok(())
@@ -359,23 +320,6 @@ impl Copy<'_> {
             counts.total_bytes = counts.total_bytes.saturating_add(bytes);
         });
         meant
-    }
-
-    /// Walks a local directory, which `unique` identifies, if that is known.
-    fn within<T>(
-        &mut self,
-        unique: Option<String>,
-        walk: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.above.push(unique);
-        let walked = walk(self);
-        self.above.pop();
-        walked
-    }
-
-    /// Whether a directory that is being walked is this one.
-    fn is_above(&self, unique: Option<&String>) -> bool {
-        unique.is_some_and(|unique| self.above.iter().flatten().any(|above| above == unique))
     }
 
     /// Leaves out what is no file and no directory to be copied: the rest of its tree is copied.

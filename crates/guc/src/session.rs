@@ -1,7 +1,6 @@
 //! A session with a server: its channel, the tuner, and the chunks of a file.
 
 use crate::args::GucArgs;
-use crate::begun::Notes;
 use crate::checksum::Checksum;
 use crate::outcome::{explained, lasting};
 use crate::show::{chunk, retries};
@@ -13,12 +12,12 @@ use hikyaku_gridftp::{
     Stripes, Trace, Transferred,
 };
 use hikyaku_store_ftp::{
-    Attempt, Batch, Chunker, Counters, Foresight, Ftp, Missing, Move, Moving, Parts, parts_from,
+    Attempt, Batch, Chunker, Counters, Foresight, Ftp, Missing, Move, Moving, Notes, Parts,
+    parts_from,
 };
 use hikyaku_tcp::Options;
 use hikyaku_tuner::Decision;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ pub(crate) struct Session<'a> {
     chunker: Chunker,
     scope: &'a Scope,
     pub(crate) show: &'a Totals,
-    pub(crate) notes: &'a Notes,
+    pub(crate) notes: &'a Arc<Notes>,
     /// Its number among the sessions of the command, from 0.
     number: u32,
     /// How data connections carry files, once the server has been reached.
@@ -46,7 +45,7 @@ pub(crate) struct Session<'a> {
 pub(crate) struct Shared<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) show: &'a Totals,
-    pub(crate) notes: &'a Notes,
+    pub(crate) notes: &'a Arc<Notes>,
     /// Done when the user knows of a server in stream mode.
     pub(crate) plain: &'a Once,
 }
@@ -73,17 +72,6 @@ pub(crate) struct Way<'w, 'p, F> {
     pub(crate) foresight: Foresight,
     /// Who sends them.
     pub(crate) sender: Sender,
-    /// The stored bytes of the file that are known after a failure.
-    pub(crate) known: Known,
-}
-
-/// The stored bytes of a file that are known after a failed attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Known {
-    /// The chunks that were completed.
-    Chunks,
-    /// In stream mode also those of an upload, up to the length of the unfinished file: no other program writes to it.
-    Length,
 }
 
 /// Who sends a file.
@@ -220,31 +208,11 @@ impl<'a> Session<'a> {
             if missing.bytes() < before {
                 left = self.retries();
             }
-            let Err(error) = moved else { continue };
-            if way.known == Known::Length && is_restart(&error, missing) {
-                // It takes whole files only.
-                missing.all_again();
-                continue;
-            }
-            self.after(error, &mut left)?;
-            if way.known == Known::Length && self.mode == Some(Mode::Stream) {
-                let ahead = self.stored(path)?.saturating_sub(missing.begin());
-                if let Some(stored) = missing.next(ahead).filter(|_| ahead > 0) {
-                    left = self.retries();
-                    let counted = self.show.counted(self.number as usize);
-                    counted.fetch_add(stored.end - stored.start, Ordering::Relaxed);
-                    missing.remove(&stored);
-                    done(&stored);
-                }
+            if let Err(error) = moved {
+                self.after(error, &mut left)?;
             }
         }
         Ok(())
-    }
-
-    /// The bytes that the server has stored of an upload in stream mode, which is stored in order.
-    pub(crate) fn stored(&mut self, path: &[u8]) -> Result<u64> {
-        let facts = self.ask(|channel| channel.facts(path))?;
-        Ok(facts.and_then(|facts| facts.size).unwrap_or(0))
     }
 
     /// How data connections carry files.
@@ -409,12 +377,6 @@ impl<'a> Session<'a> {
             channel.quit();
         }
     }
-}
-
-/// Whether the server refuses to go on with a file that it has begun to store.
-fn is_restart(error: &FtpError, missing: &Missing) -> bool {
-    missing.begin() > 0
-        && matches!(error, FtpError::Refused { command, .. } if command == "REST" || command == "STOR")
 }
 
 fn in_stream_mode(server: &Server) -> String {

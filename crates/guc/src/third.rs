@@ -1,20 +1,31 @@
 //! A file from one server to another.
 
+mod remains;
+
 use crate::checksum::Differs;
-use crate::download::{Wanted, check_unchanged, version};
-use crate::journal::{Earlier, Journal, Recorder};
 use crate::outcome::{Changed, of_unfinished, remedy};
-use crate::session::{Known, Sender, Session, Way};
-use crate::upload::{Begun, Left, Manner, earlier};
+use crate::part::{Wanted, check_unchanged, version};
+use crate::paths::{partial_name, split};
+use crate::session::{Sender, Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::{Kept, with_remedy};
 use hikyaku_gridftp::{
     Channel, Facts, FtpError, Kind, Mode, Part, Plan, Rename, Server, Settings, Target,
 };
 use hikyaku_store_ftp::{Foresight, Missing, Parts};
+use remains::{Begun, Journal, Left, Recorder};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where a copy is written until it is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    /// Under a temporary name, which is renamed at the end.
+    Renamed,
+    /// Under its final name.
+    InPlace,
+}
 
 /// The server that receives.
 pub(crate) struct Sink<'a> {
@@ -99,19 +110,20 @@ pub(crate) fn relay(
     sink.ask(|channel| channel.check_name(to))?;
     let all = wanted.range(size);
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
-    let journal = Journal::of(&names.0, &names.1)?;
-    let version = version(size, facts);
+    let folder = split(to).0;
+    let journal = Journal::of((&names.0, &names.1), (to, &version(size, facts)))?;
+    let new = || Ok::<_, anyhow::Error>(Begun { partial: partial_name(to)?, have: Vec::new() });
     let Begun { partial: target, have } = match manner {
         Manner::Renamed => {
             let ask = |path: &[u8]| Ok(sink.ask(|channel| channel.facts(path))?);
-            match earlier(&journal, &version, ask)? {
+            match journal.left((folder, size), ask)? {
                 Left::Usable(begun) => begun,
                 Left::Stale(old) => {
                     // It may be gone.
                     let _ = sink.ask(|channel| channel.remove(&old));
-                    Begun::new(to)?
+                    new()?
                 }
-                Left::Nothing => Begun::new(to)?,
+                Left::Nothing => new()?,
             }
         }
         Manner::InPlace => {
@@ -129,13 +141,20 @@ pub(crate) fn relay(
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
-    let recorder = journal.begin(&Earlier { version, partial: target.clone(), have })?;
+    let recorded = match manner {
+        Manner::Renamed => Some(split(&target).1),
+        // Nothing of it is used by the next attempt.
+        Manner::InPlace => None,
+    };
+    let recorder = recorded.and_then(|partial| journal.begin((partial, size), &have));
     let sent = send(session, from, (sink, &target), (&all, &mut missing), recorder);
     sent.and_then(|()| check_unchanged(session, from, facts)).map_err(|error| {
         let has_part = missing.bytes() < all.end - all.start && !error.is::<Changed>();
         let is_kept = manner == Manner::Renamed && has_part;
-        if !is_kept && Kept::of(&error).is_none() {
-            journal.forget();
+        if manner == Manner::InPlace {
+            journal.remove();
+        } else if !is_kept && Kept::of(&error).is_none() {
+            journal.remove();
             if manner == Manner::Renamed {
                 // If that fails too, the first failure is the one to tell.
                 let _ = sink.ask(|channel| channel.remove(&target));
@@ -145,7 +164,7 @@ pub(crate) fn relay(
     })?;
     if let Err(error) = session.compare_with(from, (sink, &target), all) {
         if error.is::<Differs>() {
-            journal.remove()?;
+            journal.remove();
             if manner == Manner::Renamed {
                 sink.ask(|channel| channel.remove(&target))?;
             }
@@ -156,7 +175,8 @@ pub(crate) fn relay(
         sink.ask(|channel| channel.rename(&Rename { from: &target, to, mode, modified: None }))
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
-    journal.remove()
+    journal.remove();
+    Ok(())
 }
 
 /// Lets the session's server send what is missing of the range `all`, and records each chunk that the other one has stored.
@@ -165,7 +185,7 @@ fn send(
     from: &[u8],
     (sink, target): (&Sink<'_>, &[u8]),
     (all, missing): (&Range<u64>, &mut Missing),
-    mut recorder: Recorder,
+    mut recorder: Option<Recorder<'_>>,
 ) -> Result<()> {
     if all.is_empty() {
         let part = Part { path: target, offset: all.start, length: 0 };
@@ -174,13 +194,10 @@ fn send(
     }
     let by = to_sink(sink);
     let with: Target<'_> = target;
-    let (foresight, sender, known) = (Foresight::Final, Sender::Server, Known::Chunks);
-    let way = Way { with, by: &by, foresight, sender, known };
-    let mut recorded = Ok(());
+    let way = Way { with, by: &by, foresight: Foresight::Final, sender: Sender::Server };
     session.transfer(from, missing, &way, |chunk| {
-        if recorded.is_ok() {
-            recorded = recorder.record(chunk);
+        if let Some(recorder) = &mut recorder {
+            recorder.record(chunk);
         }
-    })?;
-    recorded
+    })
 }

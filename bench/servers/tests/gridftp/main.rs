@@ -12,7 +12,6 @@ use serde_json::Value;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,8 +20,9 @@ use xtask::servers::gridftp::{self, GridFtp};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The length of an unfinished file when its download is ended. The next run compares the last 4 MiB and keeps the others.
-const DRAFT_BYTES: u64 = 64_000_000;
+/// The length of the journal when a copy is ended: that of some hundred segments. The next run compares the last 4 MiB and
+/// keeps the others.
+const JOURNAL_BYTES: u64 = 4_000;
 
 /// A server, and a folder for its client. Both end with it.
 struct Stage {
@@ -271,18 +271,11 @@ fn interrupted(stage: &Stage, words: [&str; 2], signal: Signal) -> (Value, Optio
     let mut command = stage.scene.hikyaku();
     command.args(options).args(words).stdout(Stdio::null()).stderr(Stdio::null());
     let mut first = command.spawn().unwrap();
-    let journals = stage.here("state/hikyaku/guc");
-    // A download has written enough of its unfinished file, and the journal of an upload names some chunks.
+    let journals = stage.here("state/hikyaku/copies");
+    // A journal names many segments.
     let is_recorded = || {
         let journals = fs::read_dir(&journals).into_iter().flatten().flatten();
-        let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-        let is_draft = |name: &str| name.starts_with(".got.") && name.ends_with(".hikyaku");
-        let drafts = fs::read_dir(stage.here(".")).into_iter().flatten().flatten();
-        journals.map(|entry| text(&entry.path())).any(|text| text.lines().count() > 6)
-            || drafts
-                .filter(|entry| entry.file_name().to_str().is_some_and(is_draft))
-                .filter_map(|entry| entry.metadata().ok())
-                .any(|draft| draft.len() > DRAFT_BYTES)
+        journals.filter_map(|entry| entry.metadata().ok()).any(|meta| meta.len() > JOURNAL_BYTES)
     };
     let until = Instant::now() + PATIENCE;
     while !is_recorded() {
@@ -311,7 +304,7 @@ fn the_same_command_goes_on_after_an_interruption() {
         assert!(is_same(&stage.here("got"), &stage.there("up")));
         fs::remove_file(stage.here("got")).unwrap();
     }
-    let left = fs::read_dir(stage.here("state/hikyaku/guc")).unwrap().count();
+    let left = fs::read_dir(stage.here("state/hikyaku/copies")).unwrap().count();
     assert_eq!(left, 0, "journals of complete files are removed");
     let left = fs::read_dir(&stage.server.data).unwrap().count();
     assert_eq!(left, 2, "no temporary file is left at the server");

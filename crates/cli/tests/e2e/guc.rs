@@ -288,20 +288,18 @@ fn a_tree_to_a_server_goes_on_with_the_files_that_are_missing() {
     }
 }
 
-/// The folders of journals: of files that go to a server, and of files that come here.
-const JOURNALS: [&str; 2] = ["state/hikyaku/guc", "state/hikyaku/copies"];
+/// The folder of the journals.
+const JOURNALS: &str = "state/hikyaku/copies";
 
 fn names_of_state(stage: &Stage) -> Vec<String> {
-    JOURNALS.iter().flat_map(|folder| names(&stage.folder.join(folder))).collect()
+    names(&stage.folder.join(JOURNALS))
 }
 
-/// Whether a journal records several complete chunks or segments.
+/// Whether a journal records several complete segments.
 fn has_chunks(stage: &Stage) -> bool {
-    let [up, down] = JOURNALS.map(|folder| stage.folder.join(folder));
-    let text = |name: &String| fs::read_to_string(up.join(name)).unwrap_or_default();
-    let length = |name: &String| fs::metadata(down.join(name)).map_or(0, |meta| meta.len());
-    names(&up).iter().any(|name| text(name).lines().count() > 4)
-        || names(&down).iter().any(|name| length(name) > 4_000)
+    let folder = stage.folder.join(JOURNALS);
+    let length = |name: &String| fs::metadata(folder.join(name)).map_or(0, |meta| meta.len());
+    names(&folder).iter().any(|name| length(name) > 4_000)
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn files_of_a_gridftp_server() {
         command.arg("guc").args(words).env("XDG_STATE_HOME", &state).current_dir(&got);
         command
     };
-    let left = ["hikyaku/guc", "hikyaku/begun"].map(|name| state.join(name));
+    let left = ["hikyaku/copies", "hikyaku/begun"].map(|name| state.join(name));
     let url = format!("{}/t/", server.url);
     let wanted = Wanted { got: &got, files: &contents(), state: &left };
     judge(|| guc(&["-r", &url, "./"]), &wanted);

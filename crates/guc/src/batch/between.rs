@@ -9,7 +9,7 @@ use anyhow::Error;
 use hikyaku_gridftp::{Part, Rename, Wanted};
 use hikyaku_store_ftp::{Batch, Steps};
 
-pub(super) fn relay_all(
+pub(crate) fn relay_all(
     session: &mut Session<'_>,
     sink: &Sink<'_>,
     files: Vec<Between>,

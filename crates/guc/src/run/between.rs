@@ -1,13 +1,13 @@
 //! Copies between two servers.
 
 use super::{CIRCLE, Copy, ODD, Of};
-use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
-use crate::several::{Between, File};
+use crate::part::Wanted;
+use crate::paths::split;
+use crate::several::Between;
 use crate::there::{GROUP, check_file, meant, mode_of};
 use crate::third::Sink;
-use crate::upload::split;
 use crate::url::Remote;
 use crate::walk::{Seen, walk};
 use anyhow::{Result, bail};
@@ -195,6 +195,6 @@ impl Copy<'_> {
         let names = (name(self.session.server(), from), name(sink.server(), to));
         let (from, to, before) = (from.to_owned(), to.to_owned(), before.cloned());
         let file = Between { from, facts, to, mode, before, names, wanted, manner };
-        self.carry_out(File::Between(file), of)
+        self.carry_out(file, of)
     }
 }

@@ -1,11 +1,11 @@
 //! Copies from a server.
 
 use super::{CIRCLE, Copy, ODD};
-use crate::download::{Wanted, discard, part};
 use crate::fetching::{Ended, Fetching, add_dir, add_file, new_plan};
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
-use crate::upload::split;
+use crate::part::{Wanted, discard, part};
+use crate::paths::split;
 use crate::url::Remote;
 use crate::walk::{Seen, walk};
 use anyhow::{Context, Result, bail};
@@ -203,8 +203,11 @@ impl Copy<'_> {
         };
         let ended = fetching.run();
         self.session.borrow_from(ftp);
-        let Ended { record, failed } = ended?;
+        let (Ended { record, stopped }, failed) = ended?;
         self.record = record;
+        if let Some(kept) = stopped {
+            return Err(kept.into());
+        }
         for (path, error) in failed {
             let error = match path {
                 Some(path) => {

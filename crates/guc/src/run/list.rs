@@ -3,7 +3,6 @@
 use super::pairs::mistake;
 use super::{keys, warn_of_passwords};
 use crate::args::GucArgs;
-use crate::begun::Notes;
 use crate::session::{Session, Shared};
 use crate::table::{TABLE, way_from};
 use crate::url::Place;
@@ -12,7 +11,7 @@ use anyhow::Result;
 use hikyaku_console::{Audience, Scope, Totals, misuse, print_event, printed};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Facts, Kind};
-use hikyaku_store_ftp::{Enter, Item};
+use hikyaku_store_ftp::{Enter, Item, Notes};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -31,7 +30,7 @@ pub(super) fn list(
     for note in TABLE.check(&args.given, &[way_from(&remote.server)])? {
         show.remark(note);
     }
-    let (server, notes, plain) = (&remote.server, Notes::none(), Once::new());
+    let (server, notes, plain) = (&remote.server, Arc::new(Notes::none()), Once::new());
     let keys = keys(args, std::iter::once(server))?;
     warn_of_passwords(show, std::iter::once(server));
     let shared = Shared { scope, show, notes: &notes, plain: &plain };

@@ -2,13 +2,17 @@
 
 use super::{Copy, Of};
 use crate::checksum::{Checksum, Differs};
-use crate::several::File;
+use crate::several::Between;
+use crate::there::GROUP;
 use anyhow::{Context, Result};
 use hikyaku_console::At;
 use hikyaku_fs::{Kind, Meta};
 use hikyaku_gridftp::{Facts, Kind as Theirs};
+use hikyaku_mover::File;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// How the file of the target is compared with its source.
@@ -73,25 +77,15 @@ impl Copy<'_> {
     ///
     /// # Errors
     /// A server cannot be asked, or computes no checksum.
-    pub(super) fn is_current(&mut self, file: &File, of: Of) -> Result<bool> {
-        let (source, target) = match file {
-            File::Up(up) => {
-                let source = Meta::from(&fs::metadata(&up.from).at(up.from.display())?);
-                let before = match of {
-                    Of::Several => up.before.clone(),
-                    Of::One => self.session.ask(|channel| channel.facts(&up.path))?,
-                };
-                (Stamp::here(&source), before.as_ref().and_then(Stamp::there))
-            }
-            File::Between(between) => {
-                let before = match (of, self.sink) {
-                    (Of::One, Some(sink)) => sink.ask(|channel| channel.facts(&between.to))?,
-                    _ => between.before.clone(),
-                };
-                (Stamp::there(&between.facts), before.as_ref().and_then(Stamp::there))
-            }
+    pub(super) fn is_current(&mut self, file: &Between, of: Of) -> Result<bool> {
+        let before = match (of, self.sink) {
+            (Of::One, Some(sink)) => sink.ask(|channel| channel.facts(&file.to))?,
+            _ => file.before.clone(),
         };
-        let (Some(source), Some(target)) = (source, target) else { return Ok(false) };
+        let target = before.as_ref().and_then(Stamp::there);
+        let Some((source, target)) = Stamp::there(&file.facts).zip(target) else {
+            return Ok(false);
+        };
         match self.level().is_current(source, target) {
             Some(is_current) => Ok(is_current),
             None => self.has_same_sum(file, source.size).with_context(|| file.failure()),
@@ -99,20 +93,58 @@ impl Copy<'_> {
     }
 
     /// Whether the file of the target has the checksum of its source.
-    fn has_same_sum(&mut self, file: &File, size: u64) -> Result<bool> {
+    fn has_same_sum(&mut self, file: &Between, size: u64) -> Result<bool> {
         let how = self.args.cksm.unwrap_or(Checksum::Sha256);
-        let range = 0..size;
-        let session = &mut self.session;
-        let compared = match file {
-            File::Up(up) => session.compare_here_by(how, &up.path, range, &up.from),
-            File::Between(between) => match self.sink {
-                Some(sink) => {
-                    session.compare_with_by(how, &between.from, (sink, &between.to), range)
+        let Some(sink) = self.sink else { return Ok(false) };
+        is_same(self.session.compare_with_by(how, &file.from, (sink, &file.to), 0..size))
+    }
+
+    /// Leaves out the files of this machine that the server has already. The paths of the files are below the first directory,
+    /// and those of their targets below the second one.
+    ///
+    /// # Errors
+    /// The server cannot be asked, or computes no checksum.
+    pub(super) fn others_of(
+        &mut self,
+        files: &mut Vec<File>,
+        (here, there): (&[u8], &[u8]),
+    ) -> Result<()> {
+        let mut others = Vec::with_capacity(files.len());
+        let (all, at_once) = (std::mem::take(files), self.session.questions());
+        for some in all.chunks(GROUP) {
+            let path = |file: &File| [there, file.to.as_bytes()].concat();
+            let paths: Vec<_> = some.iter().map(path).collect();
+            let told = self.session.ask(|channel| channel.facts_of_each(&paths, at_once))?;
+            for ((file, path), facts) in some.iter().zip(&paths).zip(told) {
+                let source = [here, file.path.as_bytes()].concat();
+                let source = Path::new(OsStr::from_bytes(&source));
+                match self.is_current_there((source, file), (path, facts.as_ref()))? {
+                    true => self.count_current(file.seen.size),
+                    false => others.push(file.clone()),
                 }
-                None => return Ok(false),
-            },
-        };
-        is_same(compared)
+            }
+        }
+        *files = others;
+        Ok(())
+    }
+
+    /// Whether the server has a file of this machine at this path.
+    fn is_current_there(
+        &mut self,
+        (from, file): (&Path, &File),
+        (path, facts): (&[u8], Option<&Facts>),
+    ) -> Result<bool> {
+        let size = file.seen.size;
+        let source = Stamp { size, modified: Some(file.seen.modified.secs) };
+        let Some(target) = facts.and_then(Stamp::there) else { return Ok(false) };
+        match self.level().is_current(source, target) {
+            Some(is_current) => Ok(is_current),
+            None => {
+                let how = self.args.cksm.unwrap_or(Checksum::Sha256);
+                let compared = self.session.compare_here_by(how, path, 0..size, from);
+                is_same(compared).with_context(|| from.display().to_string())
+            }
+        }
     }
 
     /// Whether the file of this machine at `to` has the content of a server's file, so that it is not copied.

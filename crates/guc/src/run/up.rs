@@ -1,25 +1,59 @@
 //! Copies to a server.
 
-use super::{CIRCLE, Copy, ODD, Of};
-use crate::download::Wanted;
-use crate::finished::Finished;
+use super::{Copy, ODD};
+use crate::fetching::{Ended, Told, code};
 use crate::glob::Pattern;
 use crate::outcome::{lasting, part_of_several};
-use crate::several::{File, Up};
-use crate::there::{GROUP, check_file, meant, mode_of};
-use crate::upload::{split, version_here};
+use crate::part::{Wanted, part_up};
+use crate::paths::split;
+use crate::sending::{About, Compared, Sending, left_out, writing};
+use crate::there::meant;
 use crate::url::Remote;
-use anyhow::{Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use hikyaku_console::{At, ExitCode};
-use hikyaku_gridftp::{Facts, Kind, Made};
-use std::collections::HashSet;
+use hikyaku_fs::Shown;
+use hikyaku_gridftp::{Facts, Kind};
+use hikyaku_mover::{
+    Choice, Claims, Destination, Existing, Landed, Same, SessionError, Sources, Streams, Target,
+    Times, Together, Written,
+};
+use hikyaku_store::{End, Kind as Theirs, Led, Store, StorePath};
+use hikyaku_store_ftp::Ftp;
+use hikyaku_transfer::{Depth, FailureKind, Links, Resume};
 use std::ffi::OsStr;
-use std::fs::{DirEntry, File as Opened, Metadata};
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The place of the server that receives a copy.
+struct Place {
+    /// The root of the store: that of the server, or a directory if the path does not begin there. With a slash at its end.
+    root: Vec<u8>,
+    /// The path below the root.
+    at: StorePath,
+    /// The facts of what is there, or of the directory above it.
+    facts: Facts,
+    /// What has the path.
+    there: Option<Theirs>,
+}
+
+impl Place {
+    fn new(path: &[u8], facts: Facts, there: Option<Theirs>) -> Result<Self> {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        if let Some(at) = path.strip_prefix(b"/").and_then(|path| StorePath::new(path).ok()) {
+            return Ok(Self { root: b"/".to_vec(), at, facts, there });
+        }
+        let (folder, name) = split(path);
+        let (root, at) = match name {
+            b"" | b"." | b".." => ([path, b"/"].concat(), StorePath::ROOT),
+            name if folder.is_empty() => (b"./".to_vec(), StorePath::new(name)?),
+            name => (folder.to_vec(), StorePath::new(name)?),
+        };
+        Ok(Self { root, at, facts, there })
+    }
+}
 
 impl Copy<'_> {
     pub(super) fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
@@ -29,34 +63,39 @@ impl Copy<'_> {
         }
         if from.as_os_str().as_bytes().ends_with(b"/") {
             self.check_directory(to.path.ends_with(b"/"))?;
-            let made = self.make_target(to)?;
-            self.root_up(from, (to, made), None)?;
-            self.session.show.count(|counts| counts.is_counted = true);
-            return Ok(());
+            // A directory that is missing here makes none there.
+            from.metadata().at(from.display())?;
+            let place = self.directory(to)?;
+            return self.send(&[from.join(".")], to, place);
         }
-        let mut to = to.clone();
-        let folder = split(&to.path).0;
-        if self.args.cd && !folder.is_empty() {
-            self.session.ask(|channel| channel.make_dirs(folder))?;
-        }
-        let size = from.metadata().at(from.display())?;
-        if !size.is_file() && !size.is_dir() {
-            return Err(ExitCode::WillFail.error(format!(
-                "{} is a device or a pipe, and its size is not known",
-                from.display()
-            )));
-        }
-        let range = self.wanted().range(size.len());
-        self.session.show.count(|counts| {
-            counts.total_files = 1;
-            counts.total_bytes = range.end - range.start;
-            counts.is_counted = true;
-        });
+        let meta = from.metadata().at(from.display())?;
+        check_source(from, &meta)?;
         let source = split(from.as_os_str().as_bytes()).1;
-        let (path, mode) =
-            meant(&to.path, source, |path| self.session.ask(|channel| channel.facts(path)))?;
-        to.path = path;
-        self.file_up((from, &size), (&to, None, mode), self.wanted(), Of::One)
+        let mut there = None;
+        let (path, _) = meant(&to.path, source, |path| {
+            there = self.session.ask(|channel| channel.facts(path))?;
+            Ok(there.clone())
+        })?;
+        let to = Remote { path, ..to.clone() };
+        match self.wanted() {
+            Wanted::Whole => {
+                let place = self.place(&to.path, there)?;
+                self.send(&[from.to_owned()], &to, place)
+            }
+            wanted @ Wanted::Part { .. } => {
+                self.place(&to.path, there)?;
+                let range = wanted.range(meta.len());
+                self.session.show.count(|counts| {
+                    counts.total_files = 1;
+                    counts.total_bytes = range.end - range.start;
+                    counts.is_counted = true;
+                });
+                part_up(&mut self.session, from, &to.path, wanted)
+                    .with_context(|| from.display().to_string())?;
+                self.count_file();
+                Ok(())
+            }
+        }
     }
 
     /// Copies what a pattern means in a directory of this machine.
@@ -67,199 +106,193 @@ impl Copy<'_> {
         if self.wanted() != Wanted::Whole {
             bail!(part_of_several());
         }
-        let made = self.make_target(to)?;
         let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
-        let from_dir = Path::new(OsStr::from_bytes(folder));
-        if self.root_up(from_dir, (to, made), Some(pattern))? == 0 {
+        let folder = Path::new(OsStr::from_bytes(folder));
+        let names = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect();
+        let mut paths: Vec<PathBuf> = std::io::Result::at(names(), folder.display())?;
+        paths.retain(|path| {
+            let name = path.file_name().map(OsStr::as_bytes);
+            name.is_some_and(|name| pattern.matches(name)) && (self.args.recurse || !path.is_dir())
+        });
+        paths.sort();
+        if paths.is_empty() {
             bail!(lasting(format!("{}: no such file", from.display())));
         }
-        self.session.show.count(|counts| counts.is_counted = true);
-        Ok(())
+        // Several names need a directory that exists.
+        if self.args.cd {
+            self.session.ask(|channel| channel.make_dirs(&to.path))?;
+        }
+        let place = self.directory(to)?;
+        self.send(&paths, to, place)
     }
 
-    fn root_up(
-        &mut self,
-        from: &Path,
-        to: (&Remote, Made),
-        only: Option<&Pattern>,
-    ) -> Result<usize> {
-        let unique = from.metadata().ok().map(|meta| identity(&meta));
-        self.within(unique, |copy| copy.tree_up(from, to, only))
+    /// The directory that a user means by a path with a slash at its end. The mover makes it if it is missing, if the user wants
+    /// that.
+    fn directory(&mut self, to: &Remote) -> Result<Place> {
+        let facts = self.session.ask(|channel| channel.facts(&to.path))?;
+        let path = to.path.strip_suffix(b"/").unwrap_or(&to.path);
+        match facts {
+            Some(facts) if matches!(facts.kind, Kind::Directory | Kind::Listed) => {
+                Place::new(path, facts, Some(Theirs::Dir))
+            }
+            Some(_) => bail!(lasting(format!("{to}: not a directory"))),
+            None if self.args.cd => self.place(path, None),
+            None => bail!(lasting(format!("{to}: no such directory"))),
+        }
     }
 
-    /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number. `made` says whether the
-    /// directory at the server is new.
-    fn tree_up(
+    /// The place of a path, which `there` has the facts of. The directory above it is made if it is missing, if the user wants
+    /// that.
+    fn place(&mut self, path: &[u8], there: Option<Facts>) -> Result<Place> {
+        if let Some(facts) = there {
+            return Place::new(path, facts, Some(Theirs::File));
+        }
+        let folder = split(path).0;
+        let folder = if folder.is_empty() { b"./" } else { folder };
+        let mut facts = self.session.ask(|channel| channel.facts(folder))?;
+        if facts.is_none() && self.args.cd {
+            self.session.ask(|channel| channel.make_dirs(folder))?;
+            facts = self.session.ask(|channel| channel.facts(folder))?;
+        }
+        let missing = || lasting(format!("{}: no such directory", Shown::new(folder)));
+        Place::new(path, facts.ok_or_else(missing)?, None)
+    }
+
+    /// Sends files and directories of this machine to a place.
+    fn send(&mut self, paths: &[PathBuf], to: &Remote, place: Place) -> Result<()> {
+        let told = Arc::new(Told::new((&to.server, self.session.parts()), &self.show));
+        let (writing, compared) = writing(self.args, &told);
+        let ftp = self.session.store_of(&place.root, &place.facts)?;
+        let ftp = ftp.with_writing(writing).with_sessions(self.args.cc as usize);
+        let ftp = ftp.with_notes(Arc::clone(self.session.notes));
+        let sent = self.land(paths, &ftp, (to, &place)).and_then(|(sources, landed)| {
+            landed.into_iter().try_for_each(|landed| {
+                let (told, compared) = (&*told, compared.clone());
+                self.send_all((&sources, landed), &ftp, (to, &place.root), (told, compared))
+            })
+        });
+        self.session.borrow_from(&ftp);
+        sent
+    }
+
+    /// Looks through the sources, and finds the place of each file at the server.
+    fn land(
         &mut self,
-        from: &Path,
-        (to, made): (&Remote, Made),
-        only: Option<&Pattern>,
-    ) -> Result<usize> {
-        let is_recursive = self.args.recurse;
-        let is_meant = |entry: &DirEntry| {
-            let Some(pattern) = only else { return true };
-            pattern.matches(entry.file_name().as_bytes())
-                && (is_recursive || !entry.path().is_dir())
+        paths: &[PathBuf],
+        ftp: &Ftp,
+        (to, place): (&Remote, &Place),
+    ) -> Result<(Sources, Vec<Landed>)> {
+        let look = |path: &StorePath| {
+            Ok(vec![if *path == place.at { place.there } else { Some(Theirs::Dir) }])
         };
-        let read = || -> std::io::Result<Vec<_>> {
-            let mut entries = std::fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
-            entries.retain(is_meant);
-            entries.sort_by_key(DirEntry::file_name);
-            Ok(entries)
+        let is_dir = to.path.ends_with(b"/");
+        let written = if is_dir { Written::AsDirectory } else { Written::AsName };
+        let led = Led { path: place.at.clone(), end: End::There };
+        let target = Target::find(&look, &to.to_string(), (written, led)).map_err(of_session)?;
+        let choice = Choice {
+            depth: if self.args.recurse { Depth::Tree } else { Depth::File },
+            links: Links::Followed,
+            existing: Existing::Replaced,
+            same: Same::Never,
+            times: Times::New,
+            // A file that is written in place is begun anew.
+            resume: (!self.args.inplace).then_some(Resume::Journal),
+            ..Choice::FILES
         };
-        let entries = read().at(from.display())?;
-        let meant = entries.len();
-        for some in entries.chunks(GROUP) {
-            let at = |entry: &DirEntry| [&to.path[..], entry.file_name().as_bytes()].concat();
-            let paths: Vec<_> = some.iter().map(at).collect();
-            let before = match made {
-                Made::New => vec![None; paths.len()],
-                Made::Before => {
-                    let at_once = self.session.questions();
-                    self.session.ask(|channel| channel.facts_of_each(&paths, at_once))?
+        let (claims, mut failed) = (Mutex::new(Claims::default()), Vec::new());
+        let together = Together { others: 0, claims: &claims };
+        let sources = Sources::find(paths, &choice, &mut failed).map_err(of_session)?;
+        let store: Arc<dyn Store> = Arc::new(ftp.clone());
+        let destination = Destination::Store(store, &target);
+        let of = (&choice, together, &Streams::Refused);
+        let mut landed = sources.land(&destination, of, &mut failed).map_err(of_session)?;
+        for one in failed {
+            let shown = Shown::new(&one.path);
+            self.after(Err(code(one.kind).error(format!("{shown}: {}", one.text))))?;
+        }
+        for one in &mut landed {
+            // The server chooses the bits of directories.
+            one.plan.dirs.iter_mut().for_each(|(_, meta)| meta.mode |= 0o700);
+            for left in std::mem::take(&mut one.plan.left_out) {
+                self.keep(left_out(&[&sources.root, &left.path[..]].concat(), left.why));
+            }
+        }
+        Ok((sources, landed))
+    }
+
+    /// Sends the files of a plan.
+    fn send_all(
+        &mut self,
+        (sources, mut landed): (&Sources, Landed),
+        ftp: &Ftp,
+        (to, root): (&Remote, &[u8]),
+        (told, compared): (&Told, Option<Arc<Compared>>),
+    ) -> Result<()> {
+        if self.args.sync {
+            self.session.borrow_from(ftp);
+            let left = self.others_of(&mut landed.plan.files, (&sources.root, root));
+            self.session.return_to(ftp);
+            left?;
+        }
+        let (files, bytes) = (landed.plan.files.len() as u64, landed.plan.bytes());
+        self.session.show.count(|counts| {
+            counts.total_files += files;
+            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
+            counts.is_counted = true;
+        });
+        let sending = Sending {
+            args: self.args,
+            ftp,
+            sources,
+            landed,
+            compared,
+            told,
+            show: &self.show,
+            scope: self.scope,
+            stop: self.session.stop(),
+        };
+        let (Ended { record, stopped }, failed) = sending.run()?;
+        self.record = record;
+        if let Some(kept) = stopped {
+            return Err(kept.into());
+        }
+        for (about, error) in failed {
+            let about = match about {
+                About::Source(path) => path.display().to_string(),
+                About::Target(path) => {
+                    let path = [root, &path].concat();
+                    Remote { path, ..to.clone() }.to_string()
                 }
             };
-            let new_dirs = self.make_dirs_of(some, &paths, &before);
-            for ((entry, path), before) in some.iter().zip(paths).zip(before) {
-                let made = match &before {
-                    _ if new_dirs.contains(&path) => Some(Made::New),
-                    Some(facts) if facts.kind == Kind::Directory => Some(Made::Before),
-                    _ => None,
-                };
-                let there = Remote { path, ..to.clone() };
-                let done = self.entry_up(&entry.path(), (there, made), before.as_ref());
-                self.after(done)?;
-            }
+            self.after(Err(error.context(about)))?;
         }
-        Ok(meant)
-    }
-
-    /// Makes the directories among entries, if nothing has their names at the server. Returns the paths of those that are made.
-    fn make_dirs_of(
-        &mut self,
-        entries: &[DirEntry],
-        paths: &[Vec<u8>],
-        before: &[Option<Facts>],
-    ) -> HashSet<Vec<u8>> {
-        let is_entered = |entry: &DirEntry| {
-            let meta = entry.path().metadata();
-            meta.is_ok_and(|meta| meta.is_dir() && !self.is_above(Some(&identity(&meta))))
-        };
-        let each = entries.iter().zip(paths).zip(before);
-        let new = each.filter(|((entry, _), before)| before.is_none() && is_entered(entry));
-        let mut new: Vec<_> = new.map(|((_, path), _)| path.clone()).collect();
-        let at_once = self.session.questions();
-        let made = self.session.try_each(|channel| channel.make_each(&new, at_once));
-        // A directory that fails is made again by itself, which reports the error.
-        let mut made = made.into_iter();
-        new.retain(|_| matches!(made.next(), Some(Ok(()))));
-        new.into_iter().collect()
-    }
-
-    /// The directory of the target, which is made if the user wants that.
-    fn make_target(&mut self, to: &Remote) -> Result<Made> {
-        match self.args.cd {
-            true => self.session.ask(|channel| channel.make_dirs(&to.path)),
-            false => Ok(Made::Before),
-        }
-    }
-
-    /// Copies an entry of a directory. `before` is what has its name at the server. A directory is there if it is `made`.
-    fn entry_up(
-        &mut self,
-        path: &Path,
-        (mut there, made): (Remote, Option<Made>),
-        before: Option<&Facts>,
-    ) -> Result<()> {
-        let shown = path.as_os_str().as_bytes();
-        let meta = match path.metadata() {
-            // As a link that leads nowhere or to itself.
-            Err(error) if path.is_symlink() => {
-                self.leave_out(shown, &format!("is a link that cannot be followed ({error})"));
-                return Ok(());
-            }
-            looked => looked.at(path.display())?,
-        };
-        let unique = identity(&meta);
-        if meta.is_dir() && self.is_above(Some(&unique)) {
-            self.leave_out(shown, CIRCLE);
-            return Ok(());
-        }
-        if meta.is_dir() {
-            let made = match made {
-                Some(made) => made,
-                None => self.session.ask(|channel| channel.make_dir(&there.path))?,
-            };
-            there.path.push(b'/');
-            let walk = |copy: &mut Self| copy.tree_up(path, (&there, made), None);
-            return self.within(Some(unique), walk).map(drop);
-        }
-        if !meta.is_file() {
-            self.leave_out(shown, ODD);
-            return Ok(());
-        }
-        check_file(&there.path, before)?;
-        self.session.show.count(|counts| {
-            counts.total_files += 1;
-            counts.total_bytes += meta.len();
-        });
-        let mode = before.and_then(mode_of);
-        self.file_up((path, &meta), (&there, before, mode), Wanted::Whole, Of::Several)
-    }
-
-    /// Copies a file. `before` is what the server has told of its target, and `mode` that of a file that is replaced.
-    fn file_up(
-        &mut self,
-        (from, meta): (&Path, &Metadata),
-        (to, before, mode): (&Remote, Option<&Facts>, Option<u32>),
-        wanted: Wanted,
-        of: Of,
-    ) -> Result<()> {
-        let bytes = meta.len();
-        if bytes == 0 && has_bytes(from) {
-            return Err(ExitCode::WillFail.error(format!(
-                "{} gives more bytes than its size says; copy what 'cat' makes of it",
-                from.display()
-            )));
-        }
-        let manner = self.manner();
-        let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
-        let names = (full.display().to_string(), to.to_string());
-        let version = version_here(&meta.into());
-        let (from, path, finished) = (from.to_owned(), to.path.clone(), self.finished.clone());
-        let before_it = before.cloned();
-        let up = Up {
-            from,
-            bytes,
-            version,
-            path,
-            mode,
-            before: before_it,
-            finished,
-            names,
-            wanted,
-            manner,
-        };
-        let is_there =
-            |finished: &Arc<Finished>| before.is_some_and(|before| finished.has_there(&up, before));
-        if self.finished.as_ref().is_some_and(is_there) {
-            self.session.show.count(|counts| {
-                counts.files += 1;
-                counts.kept_bytes += bytes;
-            });
-            return Ok(());
-        }
-        self.carry_out(File::Up(up), of)
+        Ok(())
     }
 }
 
-/// What tells a file of this machine from all others.
-fn identity(meta: &Metadata) -> String {
-    format!("{} {}", meta.dev(), meta.ino())
+/// Refuses a source whose bytes are not known before they are read.
+fn check_source(from: &Path, meta: &Metadata) -> Result<()> {
+    let shown = from.display();
+    let text = match () {
+        () if meta.is_dir() => {
+            format!("{shown}: is a directory; with a slash at its end it is copied")
+        }
+        () if !meta.is_file() => format!("{shown} {ODD}, and its size is not known"),
+        () if meta.len() == 0 && has_bytes(from) => {
+            format!("{shown} gives more bytes than its size says; copy what 'cat' makes of it")
+        }
+        () => return Ok(()),
+    };
+    Err(ExitCode::WillFail.error(text))
 }
 
 /// Whether reading a file gives bytes, as files of /proc do that are told to be empty. A file that cannot be read has none
 /// here: it is told when it is sent.
 fn has_bytes(path: &Path) -> bool {
-    Opened::open(path).is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|length| length > 0))
+    File::open(path).is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|length| length > 0))
+}
+
+fn of_session(error: SessionError) -> Error {
+    let kind = error.kind().map_or(FailureKind::Io, hikyaku_mover::Kind::as_file);
+    hikyaku_job::exit_code_of(kind).error(error.to_string())
 }

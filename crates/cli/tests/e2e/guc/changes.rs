@@ -114,23 +114,22 @@ fn a_source_that_changes_here_is_not_copied_whatever_time_it_gets() {
     let Some(mut stage) = Stage::new("guc-changes-up") else { return };
     let server = stage.server("one", LOOPBACK);
     let got = server.data.join("got");
-    for (name, bytes) in SIZES {
-        for change in [overwrite, overwrite_secretly] {
-            fs::create_dir_all(stage.here("t")).unwrap();
-            for file in [name, "quiet"] {
-                fs::write(stage.here("t").join(file), vec![7; bytes]).unwrap();
-            }
-            let path = stage.here("t").join(name);
-            let url = gated(&server, 0, move || change(&path));
-            let words = ["-r", "-cd", "-c", "t/", &format!("{url}/got/")];
-            let said = stage.fails(&words, 5);
-            assert!(said.contains(name) && said.contains("changed while it was read"), "{said}");
-            assert_eq!(names(&got), ["quiet"], "{words:?}");
-            stage.does(&words);
-            assert!(fs::read(got.join(name)).unwrap() == vec![9; bytes], "{words:?}");
-            assert_eq!(names_of_state(&stage), [""; 0]);
-            fs::remove_dir_all(stage.here("t")).unwrap();
-            fs::remove_dir_all(&got).unwrap();
-        }
+    // So large that it is still read when the server has stored the first parts of it.
+    let (name, bytes) = ("large", 200_000_000);
+    for change in [overwrite, overwrite_secretly] {
+        fs::create_dir_all(stage.here("t")).unwrap();
+        fs::write(stage.here("t").join(name), vec![7; bytes]).unwrap();
+        fs::write(stage.here("t/quiet"), vec![7; 2_000_000]).unwrap();
+        let path = stage.here("t").join(name);
+        let url = gated(&server, 2, move || change(&path));
+        let words = ["-r", "-cd", "-c", "t/", &format!("{url}/got/")];
+        let said = stage.fails(&words, 5);
+        assert!(said.contains(name) && said.contains("changed while it was read"), "{said}");
+        assert_eq!(names(&got), ["quiet"], "{words:?}");
+        stage.does(&words);
+        assert!(fs::read(got.join(name)).unwrap() == vec![9; bytes], "{words:?}");
+        assert_eq!(names_of_state(&stage), [""; 0]);
+        fs::remove_dir_all(stage.here("t")).unwrap();
+        fs::remove_dir_all(&got).unwrap();
     }
 }

@@ -151,10 +151,11 @@ fn a_transfer_that_plain_ftp_cuts_goes_on_where_it_ended() {
         let output = stage.guc(&["-rst-retries", "0", "f", &url]);
         assert_eq!(output.status.code(), Some(5), "{style:?}: {}", said(&output));
         let output = stage.does(&["-json", "f", &url]);
-        assert_eq!(end(&output)["kept_bytes"], many, "{style:?}");
+        let kept = end(&output)["kept_bytes"].as_u64().unwrap();
+        assert!(kept >= 8 << 20, "{style:?}: {kept}");
         assert!(fs::read(stage.there("up")).unwrap() == content(BYTES));
         assert_eq!(names(&stage.server.data), ["f", "up"], "{style:?}");
-        assert_eq!(names(&stage.folder.join("state/hikyaku/guc")), [""; 0], "{style:?}");
+        assert_eq!(names(&stage.folder.join("state/hikyaku/copies")), [""; 0], "{style:?}");
     }
 }
 

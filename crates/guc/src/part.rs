@@ -1,13 +1,19 @@
-//! A part of a file from a server.
+//! A part of a file from a server or to one.
 
 use crate::outcome::Changed;
-use crate::session::{Known, Sender, Session, Way};
-use anyhow::{Context, Result, ensure};
+use crate::outcome::lasting;
+use crate::session::{Sender, Session, Way};
+use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::{At, Kept, with_remedy};
 use hikyaku_fs::{Draft, FilePlace, Meta, Replace, Zeros, umask};
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Mode, Part, Plan, Store, Upload};
 use hikyaku_store_ftp::{Foresight, Missing};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -29,6 +35,46 @@ impl Wanted {
             }
         }
     }
+}
+
+/// Uploads a part of a file of this machine to the same place of the file at `path`.
+pub(crate) fn part_up(
+    session: &mut Session<'_>,
+    from: &Path,
+    path: &[u8],
+    wanted: Wanted,
+) -> Result<()> {
+    if session.mode()? == Mode::Stream {
+        let error = lasting("a server of plain FTP stores whole files, and -off or -len was given");
+        bail!(with_remedy(error, Some("without them")));
+    }
+    let file = File::open(from).at(from.display())?;
+    let before = Meta::of(&file)?;
+    let all = wanted.range(before.size);
+    let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
+    if all.is_empty() {
+        let part = Part { path, offset: all.start, length: 0 };
+        session.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), supply))?;
+    }
+    let with: Upload<'_> = Arc::new(supply);
+    let way = Way { with, by: &put, foresight: Foresight::Final, sender: Sender::Here };
+    let sent = session.transfer(path, &mut Missing::new(all.clone(), &[]), &way, |_| {});
+    match sent {
+        Err(error) if Kept::of(&error).is_some() => return Err(error),
+        sent if Meta::of(&file).is_ok_and(|now| before.is_unchanged(&now)) => sent?,
+        // Whatever came of it, that is the reason.
+        _ => bail!(Changed::new(from.as_os_str().as_bytes())),
+    }
+    session.compare(path, all, &supply)
+}
+
+/// Uploads the parts of a plan.
+fn put<'p>(
+    channel: &mut Channel,
+    plan: &mut dyn Plan<'p, Upload<'p>>,
+    counted: &AtomicU64,
+) -> Result<(), FtpError> {
+    channel.upload(plan, counted)
 }
 
 /// Downloads a part of the file at `path`, to the same place of the file at `place`.
@@ -108,8 +154,7 @@ pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>)
 
 /// How a download moves: into `with`.
 fn way<'p>(with: Arc<Store<'p>>) -> Way<'p, 'p, Arc<Store<'p>>> {
-    let (foresight, sender, known) = (Foresight::Measured, Sender::Server, Known::Chunks);
-    Way { with, by: &get, foresight, sender, known }
+    Way { with, by: &get, foresight: Foresight::Measured, sender: Sender::Server }
 }
 
 /// Downloads the parts of a plan.
