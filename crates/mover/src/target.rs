@@ -452,7 +452,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether the store cannot be reached. What it has stored stays there.
+/// Whether the store cannot be reached. The stored bytes stay there.
 pub(crate) const fn is_away(error: &StoreError) -> bool {
     matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut)
 }

@@ -34,7 +34,7 @@ pub(crate) struct FtpDraft {
 enum Under {
     /// A temporary one.
     Temporary,
-    /// Its own. What was written stays there.
+    /// Its own. The written bytes stay there.
     Own,
 }
 
@@ -129,7 +129,7 @@ impl FtpDraft {
             .map_or(Ok(()), |time| optional(self.ftp.set_modified(doing, &self.partial, time.secs)))
     }
 
-    /// Whether the stored file is what its user expects.
+    /// Whether the stored file meets the condition.
     fn check(&self) -> std::result::Result<(), ErrorKind> {
         let Some(condition) = &self.ftp.writing().condition else { return Ok(()) };
         let size = self.state().length;
@@ -210,13 +210,13 @@ impl Draft for FtpDraft {
         (state.fate, state.note) = (Fate::Kept, None);
     }
 
-    /// What the server has stored of a file that was written in order.
+    /// The length at the server of a file that was written in order.
     fn stored(&self) -> Result<Option<u64>> {
         Ok(self.is_in_order().then(|| self.state().length))
     }
 
     /// The server has confirmed the bytes. FTP has no command that brings them to the disk. In stream mode it confirms a file
-    /// at its end only, and its length there is what the next command goes on from.
+    /// at its end only, and the next command goes on at its length there.
     fn sync(&self) -> Result<()> {
         let mut state = self.state();
         let is_open = state.sending.is_some() && state.failed.is_none();

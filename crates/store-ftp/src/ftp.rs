@@ -285,8 +285,8 @@ impl Ftp {
         lock(&self.0.tunings).push(tuning);
     }
 
-    /// Waits until another file may be sent, if the user has set the number of sessions. A wait for too long ends: what holds
-    /// the others up may be this file.
+    /// Waits until another file may be sent, if the user has set the number of sessions. A wait for too long ends: the
+    /// others may wait for this file.
     pub(crate) fn slot(&self) -> Slot<'_> {
         let Inner { slots, has_slot, sessions, .. } = &*self.0;
         let most = sessions.get().copied().unwrap_or(usize::MAX);

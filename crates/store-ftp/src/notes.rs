@@ -1,4 +1,4 @@
-//! Notes of unfinished files, made before the files: what a killed command has left, the next one removes.
+//! Notes of unfinished files, made before the files, so that the next command removes those of a killed one.
 
 use hikyaku_fs::Token;
 use hikyaku_store::{Begun, Left, Note, left_over};
@@ -26,7 +26,7 @@ impl Notes {
         Self { folder, place: url.as_bytes().to_vec(), begun: OnceLock::new() }
     }
 
-    /// Has `remove` remove what killed commands have left at the server: it returns whether nothing is left of a path.
+    /// Has `remove` remove the unfinished files of killed commands: it returns whether nothing is left of a path.
     pub fn remove_left(&self, mut remove: impl FnMut(&[u8]) -> bool) {
         let Some(folder) = &self.folder else { return };
         left_over(

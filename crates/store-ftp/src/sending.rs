@@ -1,5 +1,5 @@
-//! An upload that is under way: a thread that sends the blocks of a draft to the server, and sends again what the server has
-//! not stored when a connection is lost.
+//! An upload that is under way: a thread that sends the blocks of a draft to the server, and sends again the bytes that
+//! the server has not stored when a connection is lost.
 
 mod blocks;
 mod in_order;

@@ -1,4 +1,4 @@
-//! Bytes of uploads that were given to the kernel, or are confirmed: what a display shows. A draft takes more than these.
+//! Bytes of uploads that were given to the kernel, or are confirmed, for a display. A draft takes more than these.
 
 use crate::ftp::Ftp;
 use std::sync::atomic::{AtomicU64, Ordering};

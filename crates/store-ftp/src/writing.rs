@@ -29,12 +29,12 @@ pub struct Writing {
     pub observer: Option<Arc<dyn Observer>>,
     /// A condition for each file before it gets its name. Default: none.
     pub condition: Option<Arc<dyn Condition>>,
-    /// Whether a link at a target stands for what it leads to, so that a file takes its place. Default: it is a special file,
+    /// Whether a link at a target stands for the file to which it leads, so that a file takes its place. Default: it is a special file,
     /// which stays as it is.
     pub links: Links,
     /// The permission bits of new files and directories. Default: those that the caller names.
     pub modes: NewModes,
-    /// Who has looked at the names of new files. Default: nobody.
+    /// Whether the caller has looked at the names of new files. Default: it has not.
     pub names: Names,
 }
 
@@ -48,7 +48,7 @@ pub enum NewModes {
     OfServer,
 }
 
-/// Who looks at the names of new files, and at their directories: a rename would put a file in the place of a device or FIFO.
+/// The check of the names of new files, and of their directories: a rename would put a file in the place of a device or FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Names {
     /// The store looks at each before it is made.
@@ -63,7 +63,7 @@ pub type Sum<'s> = dyn FnMut(&str) -> Result<String, FtpError> + 's;
 
 /// A condition for a file that the server has stored, before it gets its name.
 pub trait Condition: Send + Sync {
-    /// Whether the file of this size for `path` may get its name. `sum` asks the server for the checksum of what it has stored.
+    /// Whether the file of this size for `path` may get its name. `sum` asks the server for its checksum.
     ///
     /// # Errors
     ///

@@ -409,7 +409,7 @@ fn a_file_that_grows_under_its_own_name_is_the_same_file() {
             assert!(fs::read(plain.there("f")).unwrap() == content(size), "{style:?} {size}");
             assert_eq!(fs::metadata(plain.there("f")).unwrap().ino(), before);
         }
-        // What was written stays.
+        // The written bytes stay.
         let make = Make { size: Some(100), ..Make::default() };
         let draft = store.grow(&path("f"), &make, Growing::Anew).unwrap();
         draft.write_at(0, b"12345").unwrap();

@@ -58,7 +58,7 @@ impl Run<'_> {
                 None => {}
                 Some(Ok(stamp)) => stamps.push(stamp),
                 Some(Err((tried, error))) => {
-                    // A store that is away still has what it has stored. The next run reads it back.
+                    // A store that is away still has the stored bytes. The next run reads them back.
                     if !is_away(&error) {
                         self.targets[*number].iter().for_each(Target::record_void);
                     }

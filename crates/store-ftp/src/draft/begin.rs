@@ -86,7 +86,7 @@ impl FtpDraft {
         let (place, there) = (Place::Server, There::Part);
         let state = Mutex::new(State { place, there, length, ..State::default() });
         let (ftp, path, token) = (ftp.clone(), path.clone(), token.clone());
-        // It is longer than what is there.
+        // It is longer than its part at the server.
         let (under, size) = (Under::Temporary, Some(u64::MAX));
         Ok(Self { ftp, path, token, partial: full, under, size, state })
     }

@@ -2,7 +2,7 @@
 //! part. Parts stay in memory until then, and are sent again when a connection is lost.
 //!
 //! As many parts are under way as the path carries, so that no connection waits for a confirmation. The tuner chooses the
-//! number of connections: the parts that follow one decision are a chunk, and its goodput is what the tuner learns.
+//! number of connections: the parts that follow one decision are a chunk, and the tuner learns its goodput.
 
 use super::{Block, Confirmed, Piece, next_of};
 use crate::ftp::Ftp;
@@ -53,7 +53,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The next part: what a lost connection has left, or the blocks that wait. While nothing is under way it waits for one.
+    /// The next part: that of a lost connection, or the blocks that wait. While nothing is under way it waits for one.
     fn next(&mut self, is_idle: bool) -> Option<Piece> {
         if let Some(piece) = self.again.pop_front() {
             return Some(piece);
@@ -168,7 +168,7 @@ impl<'p> Blocks<'p> {
         is_ahead && !is_other && self.ftp.works_ahead()
     }
 
-    /// Parts that were not confirmed are sent again. What was measured of them does not count.
+    /// Parts that were not confirmed are sent again. Their measurements do not count.
     fn all_again(&mut self) {
         while let Some((piece, _)) = self.under_way.pop_back() {
             self.queue.again.push_front(piece);
@@ -180,7 +180,7 @@ impl<'p> Blocks<'p> {
     fn has_room(&self) -> bool {
         let bytes: u64 = self.under_way.iter().map(|(piece, _)| piece.length()).sum();
         let time = self.ftp.traits().rtt + STORING;
-        // Twice what the path carries, so that the rate can grow.
+        // Twice the bytes that the path carries, so that the rate can grow.
         let carried = (2.0 * self.rate * time.as_secs_f64()) as u64;
         let window = carried.clamp(WINDOW_BYTES.0, WINDOW_BYTES.1);
         self.ftp.works_ahead() && bytes < window && self.under_way.len() < PARTS_MAX

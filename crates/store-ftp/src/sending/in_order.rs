@@ -1,5 +1,5 @@
 //! Stream mode: the blocks go in order over one connection, and the server confirms none of them before the end of the file.
-//! After a loss the length of the file at the server shows what it has stored. So the last bytes stay in memory, and the
+//! After a loss the length of the file at the server shows how much it has stored. So the last bytes stay in memory, and the
 //! upload goes on from that length.
 
 use super::{Block, Piece, next_of};
@@ -61,7 +61,7 @@ impl InOrder {
                 attempts.renew();
             }
             if !self.go_back(stored) {
-                // What is missing is not in memory any more: the file has to begin anew.
+                // The missing bytes are not in memory any more: the file has to begin anew.
                 return Err(FtpError::Data(io::ErrorKind::UnexpectedEof.into()));
             }
             at = stored;
