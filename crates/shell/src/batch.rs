@@ -117,7 +117,6 @@ struct Session<'a> {
 impl Session<'_> {
     fn begin(&self, link: &Link) -> Done<Shell> {
         let flow = Flow::new(&link.client, link.carrier, self.args.requests(), link.limit)?;
-        let flow = flow.at(link.rate);
         let mut shell = Shell::new(link.client.clone(), flow, self.stop.clone())?;
         shell.noise = self.args.noise();
         shell.how = self.args.how();

@@ -21,10 +21,8 @@ pub struct Link {
     pub(crate) carrier: Carrier,
     /// What of the options of the command line has no effect on it, for the user.
     pub(crate) notes: Vec<String>,
-    /// The most that all transfers together move in a second.
+    /// The most that all transfers together move in a second, if this end keeps the limit.
     pub(crate) limit: Option<Rate>,
-    /// The rate limit of the user. Either end may keep it.
-    pub(crate) rate: Option<Rate>,
     way: Way,
     host: Host,
 }
@@ -81,7 +79,7 @@ impl Link {
         let words = words.context("-D: not a command")?;
         let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
         let host = Host::of_command(&words.collect::<Vec<_>>(), scope)?;
-        Ok(Self { limit, rate: limit, ..Self::new(host, (Carrier::Wide, Way::Direct)) })
+        Ok(Self { limit, ..Self::new(host, (Carrier::Wide, Way::Direct)) })
     }
 
     /// Opens a session. `memory` is what this process may take; `scope` ends ssh while it logs in.
@@ -118,11 +116,11 @@ impl Link {
             Native::NoServer => ((Carrier::Ssh, Way::Ssh), rate),
             Native::NotStarted(_) | Native::Unwanted => ((Carrier::Ssh, Way::Sftp), rate),
         };
-        Ok(Self { notes, limit, rate, ..Self::new(host, carried) })
+        Ok(Self { notes, limit, ..Self::new(host, carried) })
     }
 
     fn new(host: Host, (carrier, way): (Carrier, Way)) -> Self {
         let client = host.client().clone();
-        Self { client, carrier, notes: Vec::new(), limit: None, rate: None, way, host }
+        Self { client, carrier, notes: Vec::new(), limit: None, way, host }
     }
 }

@@ -15,7 +15,7 @@ use hikyaku_mover::{
 };
 use hikyaku_sftp::{Client, DATA_BYTES_MAX, Limits};
 use hikyaku_store::Fetcher;
-use hikyaku_store_sftp::{Ranges, Sftp};
+use hikyaku_store_sftp::{Files, Sftp};
 use hikyaku_transfer::{Durable, Verify, Write};
 use hikyaku_units::Rate;
 use progress::Progress;
@@ -26,9 +26,9 @@ use words::{From, Words};
 /// How the requests of a transfer follow each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
-    /// The READs or WRITEs of a file.
+    /// The READs and WRITEs.
     requests: hikyaku_store_sftp::Flow,
-    /// The most that is copied in a second.
+    /// The most that this end copies in a second.
     limit: Option<Rate>,
 }
 
@@ -45,9 +45,6 @@ pub(crate) enum Carrier {
 const WIDE_CHUNK: usize = 255 << 10;
 /// Requests of a file that are under way, as in OpenSSH's sftp: over ssh 2 MiB, the window of its channels.
 const REQUESTS: usize = 64;
-/// The highest limit at which a file comes in one range, so that bytes are written in the order in which they arrive. A range of
-/// 32 MiB takes 16 s at this rate, and the round trip to the next range is short beside that.
-const SLOW: Rate = Rate::from_bits_per_sec(16_000_000);
 /// Bytes that a message has beyond its data.
 const HEAD_BYTES: u64 = 1024;
 
@@ -73,18 +70,10 @@ impl Flow {
         let bytes = chunk.unwrap_or(fits).clamp(1, most);
         // A request more would wait for many answers, and nothing would be seen of those that come.
         let room = Client::requests_at_once(bytes);
-        let ranges = if requests.is_some() { Ranges::One } else { Ranges::Several };
+        let files = if requests.is_some() { Files::One } else { Files::Several };
         let requests = requests.unwrap_or(REQUESTS).clamp(1, room);
-        let requests = hikyaku_store_sftp::Flow { bytes, requests, ranges };
+        let requests = hikyaku_store_sftp::Flow { bytes, requests, files };
         Ok(Self { requests, limit })
-    }
-
-    /// Adjusts the requests to a connection with this rate limit.
-    pub(crate) fn at(mut self, rate: Option<Rate>) -> Self {
-        if rate.is_some_and(|rate| rate <= SLOW) {
-            self.requests.ranges = Ranges::One;
-        }
-        self
     }
 }
 

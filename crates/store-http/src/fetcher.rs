@@ -229,7 +229,7 @@ impl Fetcher for HttpFetcher {
     fn traits(&self) -> FetcherTraits {
         let (request_bytes, cutting) = match self.server.answers {
             Answers::Ranges => (None, Cutting::ClosesConnection),
-            Answers::Whole => (Some(u64::MAX), Cutting::Never),
+            Answers::Whole => (Some(FetcherTraits::WHOLE_FILE), Cutting::Never),
         };
         let connections = ConnectionCount::Tuned;
         FetcherTraits { requests_max: 1, request_bytes, small_bytes: 0, cutting, connections }
@@ -248,7 +248,7 @@ impl Fetcher for HttpFetcher {
         let open = self.server.open(file)?;
         let request = Request::new(cut);
         *lock(&self.stop) = Some(request.stop.clone());
-        let (mut segments, server) = (Segments::new(geometry), self.server.at);
+        let (mut segments, server) = (Segments::new(geometry, ranges), self.server.at);
         let mut note = |segment: Segment<'_>| {
             self.server.replicas.note(server, segment.index);
             each(segment);

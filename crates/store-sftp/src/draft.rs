@@ -2,7 +2,7 @@
 
 use crate::convert::{found, kind, reason, times};
 use crate::put::dir_of;
-use crate::reading::read;
+use crate::reading::Reading;
 use crate::settle::Reached;
 use crate::store::Sftp;
 use hikyaku_fs::{Name, Token as Partial};
@@ -272,7 +272,9 @@ impl Draft for SftpDraft {
             done += bytes.len();
             ControlFlow::Continue(())
         };
-        let read = read(&inner.client, (&self.handle, self.store.block()), range, passed);
+        let (client, held, blocks) = (&inner.client, &inner.held, self.store.block());
+        let file = Reading { client, handle: &self.handle, blocks, held };
+        let read = file.read(range, passed);
         doing("read", &self.path).or(read.map_err(|failed| reason(&failed)))?;
         Ok(done)
     }

@@ -4,14 +4,14 @@
 //! range is read with a window of requests. All requests go over one connection, so that one channel is enough.
 
 use crate::convert::{kind, reason};
-use crate::reading::{Ranges, read};
+use crate::reading::{Files, Reading};
 use crate::store::Sftp;
-use hikyaku_sftp::{Answer, Attributes, Failed, Handle, Request};
+use hikyaku_sftp::{Answer, Attributes, Failed, Handle, Request, Ticket};
 use hikyaku_store::{
     ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
     Segment, Segments, StorePath, Wanted,
 };
-use hikyaku_transfer::{Geometry, SEGMENT};
+use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -22,8 +22,8 @@ use std::time::Duration;
 const REQUESTS_MAX: u32 = 32;
 /// Bytes of one request for a large file, and of the small files that are fetched by one request.
 const PIECE_BYTES: u64 = 32 << 20;
-/// Ranges of half a window that keep a window of requests under way.
-const RANGES: u32 = 6;
+/// Large files that are read at once where each is read in order.
+const FILES: u32 = 6;
 /// The largest file that is fetched together with others.
 const SMALL_BYTES: u64 = 64 << 10;
 /// Small files that are open at the server at once.
@@ -96,6 +96,12 @@ impl SftpFetcher {
                 Err(error)
             }
         }
+    }
+
+    /// A file, for reads.
+    fn reading<'a>(&'a self, handle: &'a Handle) -> Reading<'a> {
+        let (blocks, inner) = (self.store.block(), &self.store.inner);
+        Reading { client: &inner.client, handle, blocks, held: &inner.held }
     }
 
     fn forget(&self, file: &Wanted) {
@@ -196,7 +202,7 @@ impl SftpFetcher {
             ControlFlow::Continue(())
         };
         let range = 0..small.file.size + 1;
-        let done = read(client, (&handle, self.store.block()), range, &mut add);
+        let done = self.reading(&handle).read(range, &mut add);
         drop(client.ask(&Request::Close(handle.bytes())));
         done.map_err(|failed| self.failed(small.file, &failed))?;
         Ok(bytes)
@@ -230,10 +236,11 @@ impl Opened {
         opened.as_ref().map_err(Clone::clone)
     }
 
-    /// Checks that the file has the size and the time with which it was found.
-    fn check(&self, handle: &Handle) -> Result<(), FetchError> {
-        let now = self.store.inner.client.attributes(&Request::FStat(handle.bytes()));
-        let now = now.map_err(|failed| match failed.is_end() {
+    /// Checks that the file has the size and the time with which it was found. The server may have been asked for them before.
+    fn check(&self, handle: &Handle, asked: Option<Ticket>) -> Result<(), FetchError> {
+        let client = &self.store.inner.client;
+        let asked = asked.unwrap_or_else(|| client.ask(&Request::FStat(handle.bytes())));
+        let now = client.answer(asked).attributes().map_err(|failed| match failed.is_end() {
             true => FetchError::Lost(failed.to_string()),
             false => FetchError::File(reason(&failed)),
         })?;
@@ -250,11 +257,10 @@ impl Opened {
 
 impl Fetcher for SftpFetcher {
     fn traits(&self) -> FetcherTraits {
-        let (requests_max, piece) = match self.store.known_block().and_then(|it| it.ranges()) {
+        let (requests_max, piece) = match self.store.known_block().and_then(|it| it.files()) {
             None => (REQUESTS_MAX, PIECE_BYTES),
-            Some((Ranges::One, _)) => (1, PIECE_BYTES),
-            // Each waits a round trip for its first byte, and one for the check of the file after its last.
-            Some((Ranges::Several, window)) => (RANGES, (window / 2).next_multiple_of(SEGMENT)),
+            Some(Files::One) => (1, FetcherTraits::WHOLE_FILE),
+            Some(Files::Several) => (FILES, FetcherTraits::WHOLE_FILE),
         };
         FetcherTraits {
             requests_max,
@@ -276,21 +282,22 @@ impl Fetcher for SftpFetcher {
     ) -> Result<usize, FetchError> {
         let open = self.open(file)?;
         let handle = open.handle()?;
-        let client = &self.store.inner.client;
+        let reading = self.reading(handle);
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
-        let mut segments = Segments::new(geometry);
-        let (mut done, mut given) = (0, 0);
+        let mut segments = Segments::new(geometry, ranges);
+        let (mut done, mut given, mut asked) = (0, 0, None);
+        let look = Request::FStat(handle.bytes());
         let mut each = |segment: Segment<'_>| {
             given += segment.bytes.len() as u64;
             each(segment);
         };
-        for range in ranges {
+        for (number, range) in (1..).zip(ranges) {
             if cut.is_reached(done) || range.is_empty() {
                 break;
             }
             let (mut at, mut is_cut) = (range.start, false);
-            let block = self.store.block();
-            let got = read(client, (handle, block), range.clone(), &mut |bytes| {
+            let then = (number == ranges.len()).then_some(&look);
+            let got = reading.read_then(range.clone(), then, &mut |bytes| {
                 self.paced.wait(bytes.len() as u64);
                 done += bytes.len() as u64;
                 arrived(bytes.len() as u64);
@@ -302,7 +309,8 @@ impl Fetcher for SftpFetcher {
                     false => ControlFlow::Continue(()),
                 }
             });
-            let got = got.map_err(|failed| self.failed(file, &failed))?;
+            let (got, behind) = got.map_err(|failed| self.failed(file, &failed))?;
+            asked = behind;
             if self.paced.is_closed() {
                 return Err(FetchError::Lost("the transfer is over".to_owned()));
             }
@@ -311,7 +319,7 @@ impl Fetcher for SftpFetcher {
                 return Err(FetchError::File(ErrorKind::Changed));
             }
         }
-        open.check(handle).inspect_err(|_| self.forget(file))?;
+        open.check(handle, asked).inspect_err(|_| self.forget(file))?;
         segments.end(&mut each);
         let mut all = open.given.lock().unwrap_or_else(PoisonError::into_inner);
         *all += given;

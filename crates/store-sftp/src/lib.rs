@@ -34,6 +34,6 @@ mod store;
 mod tests;
 mod walk;
 
-pub use reading::{Flow, Ranges};
+pub use reading::{Files, Flow};
 pub use settle::{Reached, SyncDirs};
 pub use store::Sftp;

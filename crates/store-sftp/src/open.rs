@@ -1,7 +1,7 @@
 //! Open files.
 
 use crate::convert::reason;
-use crate::reading::read;
+use crate::reading::Reading;
 use crate::store::Sftp;
 use hikyaku_sftp::{Asked, Attributes, Extension, Handle, Request};
 use hikyaku_store::{Access, ErrorKind, Found, Open, Result, StorePath, SyncScope, doing};
@@ -68,8 +68,9 @@ impl SftpOpen {
         };
         let length = match range.start < end {
             true => {
-                let file = (&self.handle, self.store.block());
-                let read = read(&inner.client, file, range.start..end, &mut passed);
+                let (client, held, blocks) = (&inner.client, &inner.held, self.store.block());
+                let file = Reading { client, handle: &self.handle, blocks, held };
+                let read = file.read(range.start..end, &mut passed);
                 doing.or(read.map_err(|failed| reason(&failed)))?
             }
             false => 0,

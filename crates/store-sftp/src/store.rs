@@ -7,7 +7,7 @@ use crate::fetcher::SftpFetcher;
 use crate::known::Known;
 use crate::listing::Kept;
 use crate::open::SftpOpen;
-use crate::reading::{Block, Flow};
+use crate::reading::{Block, Flow, Held};
 use crate::settle::{Settling, SyncDirs};
 use crate::{batch, walk};
 use hikyaku_fs::{Name, Token as Partial};
@@ -34,6 +34,8 @@ pub(crate) struct Inner {
     /// The server's path of the root, with a slash at its end.
     pub(crate) root: Vec<u8>,
     block: OnceLock<Block>,
+    /// The bytes that readers of files hold.
+    pub(crate) held: Held,
     /// When this store was opened, in seconds since 1970.
     pub(crate) begin: i64,
     pub(crate) known: Known,
@@ -85,6 +87,7 @@ impl Sftp {
             client,
             root: [root, slash].concat(),
             block: OnceLock::new(),
+            held: Held::default(),
             begin: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
             known: Known::default(),
             kept: Kept::default(),

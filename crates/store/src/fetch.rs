@@ -93,7 +93,7 @@ pub struct FetcherTraits {
     /// Requests that may be under way at once.
     pub requests_max: u32,
     /// Bytes of one request for a large file: from a request's fixed cost, and from what the service accepts. `None` if the
-    /// scheduler chooses freely.
+    /// scheduler chooses freely. With [`FetcherTraits::WHOLE_FILE`] a file is one request, so that its bytes come in order.
     pub request_bytes: Option<u64>,
     /// The largest file that is fetched by [`Fetcher::small`]; 0 if each file is a request of its own.
     pub small_bytes: u64,
@@ -101,6 +101,11 @@ pub struct FetcherTraits {
     pub cutting: Cutting,
     /// The choice of the number of connections to its server.
     pub connections: ConnectionCount,
+}
+
+impl FetcherTraits {
+    /// The bytes of a request for a file of any size.
+    pub const WHOLE_FILE: u64 = u64::MAX;
 }
 
 /// The choice of the number of connections to a server.

@@ -145,9 +145,8 @@ impl<'a> Run<'a> {
             match spread.add_file(DataSize::from_bytes(file.seen.size), &at) {
                 Ok(id) => {
                     numbers.push(number);
-                    if let Some((taken, window)) = target.taken().zip(target.window()) {
-                        let end = taken.saturating_add(window.bytes());
-                        spread.handle_reach(id, DataSize::from_bytes(end));
+                    if let Some(end) = reach(job, target) {
+                        spread.handle_reach(id, end);
                     }
                     for range in target.proven_ranges() {
                         spread.handle_proven(id, range);
@@ -469,6 +468,19 @@ const PIECE_BYTES: u64 = 8 << 20;
 
 /// The bytes of a range of a connection whose rate is not known yet.
 const RANGE_BYTES: DataSize = DataSize::from_bytes(16 << 20);
+
+/// The end of the bytes of a file for which its target has room, if it takes them in order; `None` if it has room for all that
+/// come, as it has if the only server sends the file by one request.
+pub(super) fn reach(job: &Job<'_>, target: &Target<'_>) -> Option<DataSize> {
+    let sends_whole = |server: &Arc<dyn Fetcher>| {
+        server.traits().request_bytes == Some(FetcherTraits::WHOLE_FILE)
+    };
+    if matches!(job.servers, [server] if sends_whole(server)) {
+        return None;
+    }
+    let (taken, window) = target.taken().zip(target.window())?;
+    Some(DataSize::from_bytes(taken.saturating_add(window.bytes())))
+}
 
 /// How the scheduler uses a server.
 fn settings(traits: FetcherTraits) -> ServerSettings {

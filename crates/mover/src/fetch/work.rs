@@ -1,7 +1,7 @@
 //! One ask: bytes of a server become bytes of files.
 
 use super::FetchError;
-use super::run::{Run, State, is_kept, server_id};
+use super::run::{Run, State, is_kept, reach, server_id};
 use super::threads::Request;
 use crate::census::ServerId;
 use crate::target::Next;
@@ -182,9 +182,8 @@ impl Run<'_> {
                 let is_present = target.tries() == tried;
                 if let (true, Some(id), Some(range)) = (is_present, self.id(number), range) {
                     state.spread.handle_proven(id, range);
-                    if let Some((taken, window)) = target.taken().zip(target.window()) {
-                        let end = taken.saturating_add(window.bytes());
-                        state.spread.handle_reach(id, DataSize::from_bytes(end));
+                    if let Some(end) = reach(self.job, target) {
+                        state.spread.handle_reach(id, end);
                     }
                 }
                 if is_present && next == Next::Whole {

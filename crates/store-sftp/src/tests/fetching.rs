@@ -2,7 +2,8 @@
 
 use super::packets::{CLOSE, FSTAT, LSTAT, OPEN, READ};
 use super::{Server, path};
-use hikyaku_store::{Cut, ErrorKind, FetchError, Fetcher, Store, Wanted, fetchers};
+use crate::{Files, Flow};
+use hikyaku_store::{Cut, ErrorKind, FetchError, Fetcher, FetcherTraits, Store, Wanted, fetchers};
 use std::fs;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,6 +71,30 @@ fn ranges_of_a_large_file_share_a_handle_and_follow_a_cut() {
     let missing = Wanted { path: path("none"), ..file };
     let missing = segments(&channel, (&missing, &bytes), (&ranges, &none)).0;
     assert_eq!(missing, Err(FetchError::File(ErrorKind::NotFound)));
+}
+
+#[test]
+fn with_a_flow_a_file_is_one_request_and_is_looked_at_behind_its_last_read() {
+    let Some(server) = Server::start(&[]) else { return };
+    let bytes = content(6 * MIB + 77);
+    fs::write(server.dir.join("f"), &bytes).unwrap();
+    let flow = Flow { bytes: 100_000, requests: 16, files: Files::Several };
+    let store: Arc<dyn Store> = Arc::new(server.open().with_flow(flow));
+    let channel = fetchers(&store, 1).unwrap().remove(0);
+    assert_eq!(channel.traits().request_bytes, Some(FetcherTraits::WHOLE_FILE));
+    let (file, none) = (wanted(&server, "f"), Cut::default());
+    let all = 0..file.size;
+    let all = std::slice::from_ref(&all);
+    server.counts.take();
+    let got = segments(&channel, (&file, &bytes), (all, &none));
+    assert_eq!(got, (Ok(0), (0..=6).collect(), file.size));
+    server.counts.wait_for(CLOSE, 1);
+    let reads = bytes.len().div_ceil(100_000);
+    let wanted = [(OPEN, 1), (READ, reads), (FSTAT, 1), (CLOSE, 1)];
+    assert_eq!(server.counts.take(), wanted.into());
+    fs::write(server.dir.join("f"), [&bytes[..], b"more"].concat()).unwrap();
+    let got = segments(&channel, (&file, &bytes), (all, &none));
+    assert_eq!((got.0, got.1), (Err(FetchError::File(ErrorKind::Changed)), (0..6).collect()));
 }
 
 #[test]

@@ -3,16 +3,19 @@
 use super::Segment;
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Puts bytes that come in any order together into segments, for a fetcher whose protocol has no segments.
 ///
-/// Such a protocol proves a file only by its metadata after the last byte. So the last segment is held back until the fetcher
-/// has looked at the file again ([`end`](Self::end)): a file of which all segments were passed on is of one content.
+/// Such a protocol proves a file only by its metadata after the last byte. So the last segment of a request is held back until
+/// the fetcher has looked at the file again ([`end`](Self::end)): a file of which all segments were passed on is of one content.
 #[derive(Debug)]
 pub struct Segments {
     geometry: Geometry,
     /// Segments of which bytes are missing.
     parts: BTreeMap<SegmentIndex, Part>,
+    /// The last segment of the request.
+    last: Option<SegmentIndex>,
     /// The segment that is held back.
     whole: Option<(SegmentIndex, Vec<u8>)>,
     /// The room of a segment that was passed on.
@@ -29,13 +32,15 @@ struct Part {
 }
 
 impl Segments {
-    /// Those of a file.
-    pub const fn new(geometry: Geometry) -> Self {
-        Self { geometry, parts: BTreeMap::new(), whole: None, spare: Vec::new() }
+    /// Those of these ranges of a file.
+    pub fn new(geometry: Geometry, ranges: &[Range<u64>]) -> Self {
+        let ends = ranges.iter().rev().filter(|range| !range.is_empty());
+        let last = ends.map(|range| range.end - 1).find_map(|at| geometry.at(at));
+        Self { geometry, parts: BTreeMap::new(), last, whole: None, spare: Vec::new() }
     }
 
     /// Adds bytes at an offset of the file. Each byte is added once. Calls `each` with segments that are whole, but for the
-    /// last one. Bytes behind the end of the file are ignored.
+    /// last one of the ranges. Bytes behind the end of the file are ignored.
     pub fn add(&mut self, mut at: u64, mut bytes: &[u8], each: &mut dyn FnMut(Segment<'_>)) {
         while !bytes.is_empty()
             && let Some(index) = self.geometry.at(at)
@@ -48,9 +53,12 @@ impl Segments {
             let part = self.parts.entry(index).or_insert_with(new);
             part.add(start, first, length);
             if part.filled == length {
-                let part = self.parts.remove(&index);
-                self.end(each);
-                self.whole = part.map(|part| (index, part.bytes));
+                let part = self.parts.remove(&index).map(|part| (index, part.bytes));
+                if Some(index) == self.last {
+                    self.whole = part;
+                } else if let Some(part) = part {
+                    self.pass(part, each);
+                }
             }
             at += first.len() as u64;
             bytes = rest;
@@ -59,9 +67,13 @@ impl Segments {
 
     /// The file has one content: calls `each` with the segment that was held back.
     pub fn end(&mut self, each: &mut dyn FnMut(Segment<'_>)) {
-        if let Some((index, bytes)) = self.whole.take()
-            && let Some(hash) = SegmentHash::new(self.geometry, index, &bytes)
-        {
+        if let Some(part) = self.whole.take() {
+            self.pass(part, each);
+        }
+    }
+
+    fn pass(&mut self, (index, bytes): (SegmentIndex, Vec<u8>), each: &mut dyn FnMut(Segment<'_>)) {
+        if let Some(hash) = SegmentHash::new(self.geometry, index, &bytes) {
             each(Segment { index, hash, bytes: &bytes });
             self.spare = bytes;
             self.spare.clear();
@@ -102,7 +114,8 @@ mod tests {
         let backwards: Vec<_> = pieces(300_000).collect::<Vec<_>>().into_iter().rev().collect();
         let two = [0..SEGMENT + 7, SEGMENT + 7..size].to_vec();
         for order in [in_order, backwards, two] {
-            let mut segments = Segments::new(Geometry::new(size).unwrap());
+            let all = [0..size, size..size];
+            let mut segments = Segments::new(Geometry::new(size).unwrap(), &all);
             let mut passed = Vec::new();
             let mut each = |segment: Segment<'_>| {
                 let at = (u64::from(segment.index.0) * SEGMENT) as usize;
@@ -115,10 +128,11 @@ mod tests {
             }
             // Behind the end.
             segments.add(size, b"x", &mut each);
+            let before = passed.len();
+            let mut each = |segment: Segment<'_>| passed.push(segment.index.0);
             segments.end(&mut each);
             segments.end(&mut each);
-            let held_back = *passed.last().unwrap();
-            assert_eq!(held_back, if order[0].start == 0 { 2 } else { 0 });
+            assert_eq!((before, passed.last()), (2, Some(&2)));
             passed.sort_unstable();
             assert_eq!(passed, [0, 1, 2]);
         }

@@ -38,8 +38,8 @@ pub fn fetcher(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
     Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::Small)))
 }
 
-/// One channel that reads up to `requests` files of a store at once, each by a request of its own: for a target that takes a
-/// round trip to begin a file.
+/// One channel that reads up to `requests` files of a store at once, each from its begin to its end by a request of its own: for
+/// a target that takes the bytes of a file in order, or takes a round trip to begin one.
 pub fn fetcher_by_file(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
     Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::None)))
 }
@@ -48,7 +48,7 @@ pub fn fetcher_by_file(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher
 /// carries this number of files at once.
 pub fn fetcher_of_files(store: &Arc<dyn Store>, files: u32) -> Arc<dyn Fetcher> {
     let fetcher = StoreFetcher::new(Shared::new(store), (files, Batches::Small));
-    Arc::new(StoreFetcher { piece_bytes: u64::MAX, ..fetcher })
+    Arc::new(StoreFetcher { piece_bytes: FetcherTraits::WHOLE_FILE, ..fetcher })
 }
 
 /// One channel.
@@ -123,7 +123,7 @@ impl Fetcher for StoreFetcher {
     ) -> Result<usize, FetchError> {
         let open = self.open(file)?;
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
-        let mut segments = Segments::new(geometry);
+        let mut segments = Segments::new(geometry, ranges);
         let mut done = 0;
         for range in ranges {
             let mut at = range.start;
@@ -212,7 +212,11 @@ impl Fetcher for StoreFetcher {
 
 impl StoreFetcher {
     fn new(shared: Arc<Shared>, (requests, batches): (u32, Batches)) -> Self {
-        let (piece_bytes, paced) = (PIECE_BYTES, Paced::default());
+        let piece_bytes = match batches {
+            Batches::Small => PIECE_BYTES,
+            Batches::None => FetcherTraits::WHOLE_FILE,
+        };
+        let paced = Paced::default();
         Self { shared, piece_bytes, paced, requests, batches }
     }
 

@@ -2,11 +2,18 @@
 
 use super::{filled, put, random, same_names};
 use crate::census::store_census;
-use crate::{FetchError, Fetched, Growth, Job, Meter, RESUME, fetch};
+use crate::dress::FileMode;
+use crate::fetch::run::reach;
+use crate::fetch::{Taking, Writing};
+use crate::target::Target;
+use crate::{FetchError, Fetched, Growth, Job, Meter, Plan, RESUME, fetch};
+use hikyaku_remote::Seen;
 use hikyaku_store::{
-    ErrorKind, Fault, Faulty, Found, Memory, Operation, Store, StorePath, When, fetchers,
+    ErrorKind, Fault, Faulty, Fetcher, Found, Growing, Memory, Operation, Store, StorePath, Time,
+    When, fetcher_by_file, fetchers,
 };
 use hikyaku_store_local::{Local, NewModes};
+use hikyaku_units::DataSize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -109,4 +116,24 @@ fn a_file_goes_on_also_behind_what_is_asked_for_ahead_of_the_first_byte() {
     let (done, kept) = dir.copy((&source, &all), Growth::Continued);
     assert!(done.failed.is_empty() && kept == 138 << 20, "{done:?}");
     assert!(dir.read("large") == bytes);
+}
+
+#[test]
+fn a_file_that_comes_in_order_is_asked_for_as_a_whole() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let (plan, meter, stop) = (Plan::default(), Meter::new(2), AtomicBool::new(false));
+    let (path, seen) =
+        (StorePath::new(b"f").unwrap(), Seen { size: 1 << 30, modified: Time::default() });
+    let how = (Taking::AnyOrder, Writing::default());
+    let target = Target::new(store.clone(), path, (seen, FileMode::Exact(0o644)), how).unwrap();
+    let target = target.growing(Growing::Anew, false);
+    let end = |servers: &[Arc<dyn Fetcher>]| {
+        reach(&Job::new(servers, &plan, store.clone(), (&meter, &stop)), &target)
+    };
+    let by_file = || fetcher_by_file(&store, 4);
+    assert_eq!(end(&[by_file()]), None);
+    // Parts of a file come in any order from here on, and wait in memory.
+    let ahead = Some(DataSize::from_bytes(128 << 20));
+    assert_eq!(end(&[by_file(), by_file()]), ahead);
+    assert_eq!(end(&fetchers(&store, 1).unwrap()), ahead);
 }
