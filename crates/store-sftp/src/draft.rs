@@ -35,8 +35,10 @@ pub(crate) struct SftpDraft {
 }
 
 struct State {
-    /// Requests whose answers were not awaited, in their order.
-    under_way: VecDeque<Ticket>,
+    /// Requests whose answers were not awaited, in their order, each with the bytes that it writes.
+    under_way: VecDeque<(usize, Ticket)>,
+    /// The bytes of all of them.
+    bytes: usize,
     /// The length of the file when they are done.
     length: u64,
     /// Why one of them failed. Every later call fails for the same reason.
@@ -141,9 +143,14 @@ impl SftpDraft {
         length: u64,
     ) -> Self {
         store.drafts().insert(at.clone());
-        let (under_way, failed) = (VecDeque::new(), None);
-        let state =
-            State { under_way, length, failed, handle: HandleState::Open, end: End::Removed };
+        let state = State {
+            under_way: VecDeque::new(),
+            bytes: 0,
+            length,
+            failed: None,
+            handle: HandleState::Open,
+            end: End::Removed,
+        };
         let (store, path, state) = (store.clone(), path.clone(), Mutex::new(state));
         Self { store, path, token, at, handle, state }
     }
@@ -152,12 +159,17 @@ impl SftpDraft {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until at most `left` requests are under way.
-    fn settle(&self, state: &mut State, left: usize) -> std::result::Result<(), ErrorKind> {
+    /// Waits for requests that are under way until those left `are_few`.
+    fn settle_until(
+        &self,
+        state: &mut State,
+        are_few: impl Fn(&State) -> bool,
+    ) -> std::result::Result<(), ErrorKind> {
         let client = &self.store.inner.client;
-        while state.under_way.len() > left
-            && let Some(ticket) = state.under_way.pop_front()
+        while !are_few(state)
+            && let Some((bytes, ticket)) = state.under_way.pop_front()
         {
+            state.bytes -= bytes;
             if let Err(failed) = client.is_done(ticket)
                 && state.failed.is_none()
             {
@@ -165,6 +177,11 @@ impl SftpDraft {
             }
         }
         state.failed.map_or(Ok(()), Err)
+    }
+
+    /// Waits for all requests that are under way.
+    fn settle(&self, state: &mut State) -> std::result::Result<(), ErrorKind> {
+        self.settle_until(state, |_| false)
     }
 
     /// Gives the file its metadata and its name.
@@ -190,7 +207,7 @@ impl SftpDraft {
         let closed = client.ask(&Request::Close(handle));
         let mut state = self.state();
         state.handle = HandleState::Closed;
-        let written = self.settle(&mut state, 0);
+        let written = self.settle(&mut state);
         drop(state);
         let owned = owned.map_or(Ok(()), |owned| client.is_done(owned));
         let set = set.map_or(Ok(()), |set| client.is_done(set));
@@ -254,10 +271,13 @@ impl Draft for SftpDraft {
         // Requests of one call follow each other: of two calls for one range one remains.
         let mut state = self.state();
         for (number, data) in (0..).zip(bytes.chunks(block.write)) {
-            doing.or(self.settle(&mut state, block.window(block.write) - 1))?;
+            let has_room =
+                |state: &State| block.has_room((state.under_way.len(), state.bytes), data.len());
+            doing.or(self.settle_until(&mut state, has_room))?;
             let offset = at + number * block.write as u64;
             let write = Request::Write { handle: self.handle.bytes(), offset, data };
-            state.under_way.push_back(client.ask(&write));
+            state.under_way.push_back((data.len(), client.ask(&write)));
+            state.bytes += data.len();
         }
         state.length = state.length.max(at.saturating_add(bytes.len() as u64));
         Ok(())
@@ -284,7 +304,7 @@ impl Draft for SftpDraft {
         if state.length != length {
             let attributes = Attributes { size: Some(length), ..Attributes::default() };
             let set = Request::FSetStat(self.handle.bytes(), attributes);
-            state.under_way.push_back(self.store.inner.client.ask(&set));
+            state.under_way.push_back((0, self.store.inner.client.ask(&set)));
             state.length = length;
         }
         doing("set the length", &self.path).or(state.failed.map_or(Ok(()), Err))
@@ -305,15 +325,15 @@ impl Draft for SftpDraft {
         if state.length < TOGETHER_BYTES_MAX
             && let Some(settling) = self.store.settling(paths)
         {
-            doing("sync", &self.path).or(self.settle(&mut state, 0))?;
+            doing("sync", &self.path).or(self.settle(&mut state))?;
             if settling.settle([dir_of(&self.at)]) == Reached::Disk {
                 return Ok(());
             }
         }
         if client.version().has(Extension::Sync) {
-            state.under_way.push_back(client.ask(&Request::Sync(self.handle.bytes())));
+            state.under_way.push_back((0, client.ask(&Request::Sync(self.handle.bytes()))));
         }
-        doing("sync", &self.path).or(self.settle(&mut state, 0))
+        doing("sync", &self.path).or(self.settle(&mut state))
     }
 
     fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found> {

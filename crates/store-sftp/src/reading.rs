@@ -23,7 +23,7 @@ pub(crate) struct Block {
 pub struct Flow {
     /// Bytes of a request.
     pub bytes: usize,
-    /// Requests of this size that are under way at once, of all files that are read.
+    /// Requests of this size that are under way at once: of all files that are read, or of one that is written.
     pub requests: usize,
     /// The files that are read at once.
     pub files: Files,
@@ -95,6 +95,16 @@ impl Block {
     /// Requests of this many bytes that are under way at once.
     pub(crate) fn window(&self, bytes: usize) -> usize {
         self.flow.map_or_else(|| (WINDOW_BYTES / bytes).max(2), |flow| flow.requests)
+    }
+
+    /// Whether a write of `length` bytes may follow those of its file that are under way, by their number and their bytes. The
+    /// bytes count unless the user wants a number of requests: what is written at once may end with a short one.
+    pub(crate) fn has_room(&self, (requests, bytes): (usize, usize), length: usize) -> bool {
+        match self.flow {
+            Some(Flow { files: Files::One, requests: most, .. }) => requests < most,
+            Some(_) => bytes + length <= self.room(),
+            None => bytes + length <= WINDOW_BYTES,
+        }
     }
 
     /// The files that are read at once, if the flow is given.
@@ -205,5 +215,14 @@ mod tests {
         assert!(two.takes(70, 100) && !share().takes(1, 100));
         drop(two);
         assert!(share().takes(100, 100));
+    }
+
+    #[test]
+    fn short_requests_take_no_more_room_than_their_bytes_unless_their_number_is_given() {
+        let block = |files| Block::of_flow(Flow { bytes: 100, requests: 4, files });
+        let all = block(Files::Several);
+        assert!(all.has_room((9, 300), 100) && !all.has_room((3, 301), 100));
+        let few = block(Files::One);
+        assert!(few.has_room((3, 301), 100) && !few.has_room((4, 40), 1));
     }
 }
