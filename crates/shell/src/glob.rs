@@ -179,6 +179,12 @@ impl<E> From<E> for Unfound<E> {
     }
 }
 
+/// The path that a pattern means if none of its names is one.
+pub(crate) fn literal(pattern: &[u8]) -> Option<Vec<u8>> {
+    let parts = pattern.split(|&byte| byte == b'/').map(|part| Part::parse(part).literal());
+    Some(parts.collect::<Option<Vec<_>>>()?.join(&b'/'))
+}
+
 /// What is there of a pattern; nothing if there is nothing. A path without a pattern is looked at as well.
 pub(crate) fn expand<T: Tree>(tree: &T, pattern: &[u8]) -> Result<Vec<Found>, Unfound<T::End>> {
     let parts: Vec<Part> = pattern.split(|&byte| byte == b'/').map(Part::parse).collect();

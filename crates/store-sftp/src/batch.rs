@@ -82,6 +82,9 @@ fn group(
     (begin, ops): (usize, &[Op<'_>]),
     each: &mut dyn FnMut(usize, Result<Reply>),
 ) {
+    if !ops.iter().all(|op| matches!(op, Op::Look(_) | Op::ReadLink(_))) {
+        store.inner.ahead.clear();
+    }
     let ways: Vec<_> = ops.iter().map(|op| store.way_of_change(path_of(op))).collect();
     let is_looked_at = |op: &Op<'_>, way: Way| match op {
         Op::Look(_) => true,

@@ -143,6 +143,7 @@ impl SftpDraft {
         length: u64,
     ) -> Self {
         store.drafts().insert(at.clone());
+        store.inner.ahead.clear();
         let state = State {
             under_way: VecDeque::new(),
             bytes: 0,

@@ -107,7 +107,8 @@ impl Sftp {
     }
 
     fn answered(&self, mut wanted: BTreeSet<StorePath>) -> Looked<'_> {
-        let listed = self.listed(&mut wanted);
+        let mut known = self.inner.ahead.take(&mut wanted);
+        known.extend(self.listed(&mut wanted));
         let paths: Vec<_> = wanted.iter().map(|path| self.at(path)).collect();
         let requests: Vec<_> = paths.iter().map(|path| Request::LStat(path)).collect();
         let begin = Instant::now();
@@ -116,7 +117,7 @@ impl Sftp {
             self.inner.round_trip.get_or_init(|| begin.elapsed());
         }
         let answers = answers.into_iter().map(|answer| answer.attributes());
-        Looked { store: self, answers: wanted.into_iter().zip(answers).chain(listed).collect() }
+        Looked { store: self, answers: wanted.into_iter().zip(answers).chain(known).collect() }
     }
 
     /// The metadata of many names of one directory, by a list of the directory. They are taken from `wanted`.

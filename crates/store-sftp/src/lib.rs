@@ -25,6 +25,7 @@ mod explain;
 mod fetcher;
 mod known;
 mod listing;
+mod named;
 mod open;
 mod put;
 mod reading;
@@ -34,6 +35,7 @@ mod store;
 mod tests;
 mod walk;
 
+pub use named::Named;
 pub use reading::{Files, Flow};
 pub use settle::{Reached, SyncDirs};
 pub use store::Sftp;

@@ -6,15 +6,16 @@ use crate::draft::SftpDraft;
 use crate::fetcher::SftpFetcher;
 use crate::known::Known;
 use crate::listing::Kept;
+use crate::named::Ahead;
 use crate::open::SftpOpen;
 use crate::reading::{Block, Flow, Held};
 use crate::settle::{Settling, SyncDirs};
 use crate::{batch, walk};
-use hikyaku_fs::{Name, Token as Partial};
+use hikyaku_fs::Token as Partial;
 use hikyaku_sftp::{Attributes, Client, Extension, Request};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
-    Fetcher, Found, Growing, Identities, Kind, Last, Latency, Make, Op, Open, Owner, Page, Place,
+    Fetcher, Found, Growing, Identities, Kind, Latency, Make, Op, Open, Owner, Page, Place,
     Replace, Reply, Result, Root, Space, Store, StorePath, Token, Umask, Versions, Writes, doing,
     follow_by_names,
 };
@@ -39,6 +40,7 @@ pub(crate) struct Inner {
     /// When this store was opened, in seconds since 1970.
     pub(crate) begin: i64,
     pub(crate) known: Known,
+    pub(crate) ahead: Ahead,
     pub(crate) kept: Kept,
     pub(crate) refusals: Refusals,
     /// The owner of new files, once the server has reported it.
@@ -90,6 +92,7 @@ impl Sftp {
             held: Held::default(),
             begin: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
             known: Known::default(),
+            ahead: Ahead::default(),
             kept: Kept::default(),
             refusals: Refusals::default(),
             owner: OnceLock::new(),
@@ -149,44 +152,6 @@ impl Sftp {
             }
             opened => Ok(opened.ok()),
         }
-    }
-
-    /// The path in this store of a path as the server takes it: a relative one begins at the user's home directory.
-    /// Links on the path are followed; a link that is its last name is followed only if `last` requests that. The file
-    /// itself need not exist.
-    ///
-    /// # Errors
-    ///
-    /// The server cannot resolve it, or it is not below the root of the store (`BadName`).
-    pub fn path_of(&self, typed: &[u8], last: Last) -> std::result::Result<StorePath, ErrorKind> {
-        let resolved = |path: &[u8]| {
-            let real = self.inner.client.name(&Request::RealPath(path));
-            let real = real.map_err(|failed| reason(&failed))?;
-            self.of_server(&real).ok_or(ErrorKind::BadName)
-        };
-        let named = typed.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
-        let (dir, name) = typed.split_at(named);
-        match Name::new(name) {
-            Ok(name) if last == Last::Kept => {
-                let dir = resolved(if dir.is_empty() { b"." } else { dir })?;
-                dir.join(&name).map_err(|_| ErrorKind::BadName)
-            }
-            _ => resolved(typed),
-        }
-    }
-
-    /// The path in this store of a path that the server has resolved: no directory on it is a link. `None` if it is not
-    /// below the root.
-    fn of_server(&self, real: &[u8]) -> Option<StorePath> {
-        let is_root = self.inner.root.strip_suffix(b"/") == Some(real);
-        let below = if is_root { Some(&b""[..]) } else { real.strip_prefix(&self.inner.root[..]) };
-        let path = StorePath::new(below?).ok()?;
-        let mut dir = StorePath::ROOT;
-        for (name, _) in path.names().zip(1..path.names().count()) {
-            dir = dir.join(&Name::new(name).ok()?).ok()?;
-            self.inner.known.add(&dir);
-        }
-        Some(path)
     }
 
     /// The server's path of a path of the store. That of the root ends with a slash: a link is followed there.

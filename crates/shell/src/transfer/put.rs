@@ -14,13 +14,15 @@ use hikyaku_fs::Name;
 use hikyaku_mover::{Destination, SessionError, Sources, Streams, Target, Together, Written};
 use hikyaku_sftp::Extension;
 use hikyaku_store::{End, ErrorKind, Kind, Last, Led, Store, StorePath, fetcher_by_file};
-use hikyaku_store_sftp::Sftp;
+use hikyaku_store_sftp::{Named, Sftp};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// Files of this machine that are read at once.
 const READ_MAX: usize = 16;
+/// Names in the target that the server is asked for together with the target.
+const NAMES_MAX: usize = 16;
 
 impl Shell {
     /// Sends what matches. The first failure does not spare the others.
@@ -32,14 +34,15 @@ impl Shell {
             Err(Unfound::End(never)) => match never {},
         };
         let paths = if found.is_empty() { vec![unescaped(&transfer.from)] } else { found };
-        let (to, is_dir) = match &transfer.to {
-            None => (self.dir.clone(), true),
-            Some(to) => {
-                let to = absolute(to, &self.dir);
-                let is_dir = self.is_dir(&to)?;
-                (to, is_dir)
-            }
-        };
+        let to = transfer.to.as_deref();
+        let to = to.map_or_else(|| self.dir.clone(), |to| absolute(to, &self.dir));
+        let names = paths.iter().filter_map(|typed| Name::new(base(typed)).ok());
+        let (store, names) = (self.store()?, names.take(NAMES_MAX).collect::<Vec<_>>());
+        let named = store.named(without_slashes(&to), &names);
+        if named == Err(ErrorKind::Unreachable) {
+            return Err(self.lost());
+        }
+        let is_dir = named.as_ref().is_ok_and(|named| named.end == Some(Kind::Dir));
         if !is_dir && paths.len() > 1 {
             let text = "Multiple paths match, but destination";
             return Err(told(format!("{text} \"{}\" is not a directory", Shown::new(&to))));
@@ -82,8 +85,7 @@ impl Shell {
         let found = Sources::find(&from, &choice, &mut failed).map_err(refused)?;
         let words = Words { from: From::Here, root: &found.root, sources: &sources };
         done = worse(done, words.refused(&failed))?;
-        let store = self.store()?;
-        let target = self.place(&store, &to)?;
+        let target = self.place((&store, &to), named)?;
         let claims = Mutex::default();
         let together = Together { others: 0, claims: &claims };
         let to = Destination::Store(Arc::new(store), &target);
@@ -102,7 +104,11 @@ impl Shell {
     }
 
     /// The place of the target, links followed.
-    fn place(&self, store: &Sftp, typed: &[u8]) -> Done<Target> {
+    fn place(
+        &self,
+        (store, typed): (&Sftp, &[u8]),
+        named: Result<Named, ErrorKind>,
+    ) -> Done<Target> {
         let shown = Shown::new(typed).to_string();
         let refused = |kind: ErrorKind| match kind {
             ErrorKind::Unreachable => self.lost(),
@@ -113,14 +119,14 @@ impl Shell {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.kind),
         };
-        let end = typed.iter().rposition(|&byte| byte != b'/').map_or(typed.len(), |at| at + 1);
-        let (named, slashes) = typed.split_at(end);
-        let written = if slashes.is_empty() { Written::AsName } else { Written::AsDirectory };
-        let at = store.path_of(named, Last::Kept).map_err(refused)?;
-        let (path, kind, end) = match look(&at).map_err(refused)? {
+        let trimmed = without_slashes(typed);
+        let has_slash = trimmed.len() < typed.len();
+        let written = if has_slash { Written::AsDirectory } else { Written::AsName };
+        let Named { path: at, kind, .. } = named.map_err(refused)?;
+        let (path, kind, end) = match kind {
             None => (at, None, End::Nothing),
             Some(Kind::Link) => {
-                let real = store.path_of(named, Last::Followed).unwrap_or(at);
+                let real = store.path_of(trimmed, Last::Followed).unwrap_or(at);
                 let kind = look(&real).map_err(refused)?.filter(|kind| *kind != Kind::Link);
                 let end = if kind.is_some() { End::There } else { End::Dangling };
                 (real, kind, end)
@@ -134,4 +140,10 @@ impl Shell {
         let led = Led { path: path.clone(), end };
         Target::find(&known, &shown, (written, led)).map_err(|error| told(error.to_string()))
     }
+}
+
+/// A path without slashes at its end, but for that of the root.
+fn without_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(path.len(), |at| at + 1);
+    &path[..end]
 }

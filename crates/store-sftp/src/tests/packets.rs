@@ -1,6 +1,8 @@
 //! The number of requests: each of them is bytes on the way, and work for the server.
 
 use super::{Server, path};
+use crate::Sftp;
+use hikyaku_fs::Name;
 use hikyaku_store::{
     Access, ErrorKind, Finish, Kind, Make, Naming, Op, Put, Reply, Store, StorePath, Time,
 };
@@ -9,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -74,6 +77,8 @@ pub(super) const READ: u8 = 5;
 const WRITE: u8 = 6;
 pub(super) const LSTAT: u8 = 7;
 pub(super) const FSTAT: u8 = 8;
+const REALPATH: u8 = 16;
+const STAT: u8 = 17;
 const FSETSTAT: u8 = 10;
 const OPENDIR: u8 = 11;
 const READDIR: u8 = 12;
@@ -214,4 +219,37 @@ fn a_large_file_needs_a_request_for_each_block_and_a_few_more() {
     store.look(&StorePath::ROOT).unwrap();
     let wanted = [(LSTAT, 2), (OPEN, 1), (READ, blocks), (FSTAT, 1), (CLOSE, 1)];
     assert_eq!(server.counts.take(), wanted.into());
+}
+
+#[test]
+fn a_named_directory_and_names_in_it_are_known_by_requests_that_go_together() {
+    let Some(server) = Server::start(&[]) else { return };
+    let dir = server.dir.canonicalize().unwrap();
+    fs::create_dir(dir.join("d")).unwrap();
+    fs::write(dir.join("d/f"), "x").unwrap();
+    symlink("d", dir.join("l")).unwrap();
+    let store = Sftp::open(server.client.clone(), dir.as_os_str().as_encoded_bytes()).unwrap();
+    let names = ["f", "none", "new"].map(|name| Name::new(name.as_bytes()).unwrap());
+    let named = |name: &str| {
+        let named = store.named(dir.join(name).as_os_str().as_encoded_bytes(), &names).unwrap();
+        (named.path, named.kind, named.end)
+    };
+    let (is_dir, is_link) = (Some(Kind::Dir), Some(Kind::Link));
+    server.counts.take();
+    assert_eq!(named("d"), (path("d"), is_dir, is_dir));
+    let look = |at: &str| store.look(&path(at)).map_err(|error| error.kind);
+    assert_eq!(look("d/f").unwrap().kind, Kind::File);
+    assert_eq!(look("d/none"), Err(ErrorKind::NotFound));
+    let one = |lstat| [(REALPATH, 1), (STAT, 1), (LSTAT, lstat)].into();
+    assert_eq!(server.counts.take(), one(4));
+    // Each answer is used once.
+    fs::write(dir.join("d/none"), "x").unwrap();
+    assert!(look("d/none").is_ok());
+    assert_eq!(server.counts.take(), [(LSTAT, 1)].into());
+    store.make_dir(&path("d/new"), 0o755).unwrap();
+    assert_eq!(look("d/new").unwrap().kind, Kind::Dir);
+    assert_eq!(named("l"), (path("l"), is_link, is_dir));
+    assert_eq!(named("new"), (path("new"), None, None));
+    assert_eq!(look("new"), Err(ErrorKind::NotFound));
+    assert_eq!(store.named(b"/etc", &[]), Err(ErrorKind::BadName));
 }
