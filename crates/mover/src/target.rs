@@ -16,8 +16,8 @@ use crate::fetch::{Expected, Taking, Writing};
 use crate::in_order::{InOrder, WINDOW};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
-    Draft, ErrorKind, Finish, Found, Growing, Make, Naming, Op, Put, Result, Store, StoreError,
-    StorePath, Writes,
+    Draft, ErrorKind, Finish, Found, Growing, Latency, Make, Naming, Op, Put, Result, Store,
+    StoreError, StorePath, Writes,
 };
 use hikyaku_transfer::{
     Durable, Existing, FileHash, Geometry, Proven, SEGMENT, SegmentHash, SegmentIndex, Verify,
@@ -361,8 +361,11 @@ impl<'a> Target<'a> {
 
     /// Brings all of the file to the disk, and reads it again if its user wants that.
     fn bring_to_disk(&self, draft: &dyn Draft) -> Result<()> {
-        let is_read = self.writing.verify == Verify::ReadBack && self.taking == Taking::AnyOrder;
-        if is_read || self.writing.durable == Durable::Disk {
+        let is_stream = self.taking == Taking::InOrder;
+        let is_read = self.writing.verify == Verify::ReadBack && !is_stream;
+        // Bytes of a stream may be on their way to a store behind a network: its sync fails if they do not get there.
+        let is_ahead = is_stream && self.store.abilities().latency == Latency::RoundTrip;
+        if is_read || is_ahead || self.writing.durable == Durable::Disk {
             draft.sync()?;
         }
         if !is_read {

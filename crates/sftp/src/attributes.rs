@@ -29,6 +29,15 @@ pub enum Kind {
     Special,
 }
 
+/// A special file that takes bytes in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stream {
+    /// It has no offsets.
+    Fifo,
+    /// A device.
+    Device,
+}
+
 /// Bits that tell which parts follow.
 const SIZE: u32 = 1;
 const OWNER: u32 = 2;
@@ -46,6 +55,15 @@ impl Attributes {
             0 => return None,
             _ => Kind::Special,
         })
+    }
+
+    /// The kind of a special file that takes bytes; `None` if the mode is that of another file.
+    pub fn stream(&self) -> Option<Stream> {
+        match self.mode? & 0o170_000 {
+            0o010_000 => Some(Stream::Fifo),
+            0o020_000 | 0o060_000 => Some(Stream::Device),
+            _ => None,
+        }
     }
 
     pub(crate) fn write(&self, writer: &mut Writer) {

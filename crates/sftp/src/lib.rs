@@ -15,7 +15,7 @@ mod packet;
 mod wire;
 
 pub use answer::{Answer, Handle};
-pub use attributes::{Attributes, Kind};
+pub use attributes::{Attributes, Kind, Stream};
 pub use client::{Asked, Client, Failed, Ticket, read_frame};
 pub use extensions::{Extension, Limits, Space};
 pub use listed::NO_SUCH_TIME;

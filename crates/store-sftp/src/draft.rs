@@ -6,7 +6,7 @@ use crate::reading::Reading;
 use crate::settle::Reached;
 use crate::store::Sftp;
 use hikyaku_fs::{Name, Token as Partial};
-use hikyaku_sftp::{Attributes, Extension, Handle, Request, Ticket};
+use hikyaku_sftp::{Attributes, Extension, Handle, Request, Stream, Ticket};
 use hikyaku_store::{
     Ability, Doing, Draft, ErrorKind, Finish, Found, Growing, Kind, Make, Naming, Replace, Result,
     StorePath, Token, doing,
@@ -31,7 +31,16 @@ pub(crate) struct SftpDraft {
     /// The server's path of the draft.
     at: Vec<u8>,
     handle: Handle,
+    medium: Medium,
     state: Mutex<State>,
+}
+
+/// The kind of file that takes the bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Medium {
+    File,
+    /// A FIFO or a device, which keeps its metadata and cannot be synced.
+    Stream,
 }
 
 struct State {
@@ -102,6 +111,24 @@ impl SftpDraft {
         Ok(draft)
     }
 
+    /// The FIFO or device of this name. The server appends to a FIFO, since it cannot go to an offset of it.
+    pub(crate) fn stream(store: &Sftp, doing: Doing<'_>, stream: Stream) -> Result<Self> {
+        let path = doing.path();
+        let (at, (_, name)) = (store.at(path), doing.or(path.split().ok_or(ErrorKind::IsDir))?);
+        let (client, attributes) = (&store.inner.client, Attributes::default());
+        let flags = match stream {
+            Stream::Fifo => Request::WRITE | Request::APPEND,
+            Stream::Device => Request::WRITE,
+        };
+        let handle = client.open(&Request::Open { path: &at, flags, attributes });
+        let handle = doing.or(handle.map_err(|failed| store.why_not_used(path, &failed)))?;
+        let token = Token(name.as_bytes().to_vec());
+        let mut draft = Self::new(store, path, token, (at, handle), 0);
+        draft.medium = Medium::Stream;
+        draft.state().end = End::Kept;
+        Ok(draft)
+    }
+
     /// Whether the file has its name while it is written.
     fn has_name(&self) -> bool {
         self.at == self.store.at(&self.path)
@@ -153,7 +180,7 @@ impl SftpDraft {
             end: End::Removed,
         };
         let (store, path, state) = (store.clone(), path.clone(), Mutex::new(state));
-        Self { store, path, token, at, handle, state }
+        Self { store, path, token, at, handle, medium: Medium::File, state }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -322,6 +349,9 @@ impl Draft for SftpDraft {
     fn sync(&self) -> Result<()> {
         let client = &self.store.inner.client;
         let mut state = self.state();
+        if self.medium == Medium::Stream {
+            return doing("write", &self.path).or(self.settle(&mut state));
+        }
         let paths = [&self.at[..]].into_iter();
         if state.length < TOGETHER_BYTES_MAX
             && let Some(settling) = self.store.settling(paths)

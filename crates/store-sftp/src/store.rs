@@ -12,7 +12,7 @@ use crate::reading::{Block, Flow, Held};
 use crate::settle::{Settling, SyncDirs};
 use crate::{batch, walk};
 use hikyaku_fs::Token as Partial;
-use hikyaku_sftp::{Attributes, Client, Extension, Request};
+use hikyaku_sftp::{Attributes, Client, Extension, Request, Stream};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Clock, Cursor, Doing, Draft, Entry, ErrorKind,
     Fetcher, Found, Growing, Identities, Kind, Latency, Make, Op, Open, Owner, Page, Place,
@@ -48,6 +48,8 @@ pub(crate) struct Inner {
     /// Held by the first group of new files until it has learnt the owner.
     pub(crate) first: Mutex<()>,
     uploads: OnceLock<Uploads>,
+    /// The FIFO or device that is written into.
+    stream: OnceLock<(StorePath, Stream)>,
     /// The time of the first requests for metadata.
     pub(crate) round_trip: OnceLock<Duration>,
     /// The token in the names of this store's drafts.
@@ -98,6 +100,7 @@ impl Sftp {
             owner: OnceLock::new(),
             first: Mutex::default(),
             uploads: OnceLock::new(),
+            stream: OnceLock::new(),
             round_trip: OnceLock::new(),
             group: doing("open", &StorePath::ROOT).or(Partial::random())?,
             drafts: Mutex::default(),
@@ -110,6 +113,19 @@ impl Sftp {
     pub fn with_flow(self, flow: Flow) -> Self {
         self.inner.block.get_or_init(|| Block::of_flow(flow));
         self
+    }
+
+    /// From now on, the FIFO or device at `path`, which its user has named, takes the bytes of the draft of that path, in their
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// It is none, or cannot be looked at.
+    pub fn write_into(&self, path: &StorePath) -> std::result::Result<(), ErrorKind> {
+        let found = self.looked([path]).entry(path)?;
+        let stream = found.stream().ok_or(ErrorKind::SPECIAL)?;
+        self.inner.stream.get_or_init(|| (path.clone(), stream));
+        Ok(())
     }
 
     /// The size of requests, if that is known by now.
@@ -316,6 +332,11 @@ impl Store for Sftp {
     }
 
     fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>> {
+        if let Some((at, stream)) = self.inner.stream.get()
+            && at == path
+        {
+            return Ok(Box::new(SftpDraft::stream(self, doing("open", path), *stream)?));
+        }
         Ok(Box::new(SftpDraft::create(self, doing("create", path), make)?))
     }
 

@@ -48,7 +48,7 @@ const fn native(kind: Kind) -> Outcome {
     }
 }
 
-/// A file that the user named, where the far end has only SFTP's requests, or is a daemon: what is no file is left alone.
+/// A file that the user named at a daemon or an FTP server: what is no file is left alone.
 const fn by_requests(kind: Kind) -> Outcome {
     match kind {
         Kind::Fifo | Kind::Device | Kind::Socket => Left(SPECIAL),
@@ -65,20 +65,11 @@ const fn from_daemon(kind: Kind) -> Outcome {
     }
 }
 
-/// `sftp get`, which opens the name as OpenSSH's does.
-const fn got_by_sftp(kind: Kind) -> Outcome {
+/// `sftp get` and `sftp put`, which open the name as OpenSSH's do.
+const fn by_sftp(kind: Kind) -> Outcome {
     match kind {
         Kind::Socket => Left(""),
         other => native(other),
-    }
-}
-
-/// `sftp put`: what is no file at the server is left alone, and OpenSSH's server cannot write to an offset of a FIFO.
-const fn put_by_sftp(kind: Kind) -> Outcome {
-    match kind {
-        Kind::Fifo => Left(""),
-        Kind::Device => Left(SPECIAL),
-        other => got_by_sftp(other),
     }
 }
 
@@ -171,7 +162,7 @@ fn a_named_target_is_written_by_each_kind_of_copy_as_the_table_says() {
             ("cp here", native, &|g| program(&["cp", &source(g), &target(g)], g)),
             ("cp put", native, &|g| sshd.cp(&[&source(g), &far(&g.target())])),
             ("cp get", native, &|g| sshd.cp(&[&far(&g.source()), &target(g)])),
-            ("cp put by SFTP", by_requests, &|g| {
+            ("cp put by SFTP", native, &|g| {
                 let mut command = sshd.cp(&[&source(g), &far(&g.target())]);
                 command.args(sftp);
                 command
@@ -196,10 +187,10 @@ fn a_named_target_is_written_by_the_other_commands_as_the_table_says() {
     judge(
         "targets-others",
         &[
-            ("sftp get", got_by_sftp, &|g| {
+            ("sftp get", by_sftp, &|g| {
                 batch(g, format!("get {} {}\n", text(&g.source()), text(&g.target())))
             }),
-            ("sftp put", put_by_sftp, &|g| {
+            ("sftp put", by_sftp, &|g| {
                 batch(g, format!("put {} {}\n", text(&g.source()), text(&g.target())))
             }),
             ("get", of_the_web, &|g| {

@@ -85,5 +85,7 @@ fn place(run: &Run<'_>, store: &Sftp, typed: &[u8]) -> Result<Target> {
         Ok(vec![if *at == path { kind } else { Some(Kind::Dir) }])
     };
     let led = hikyaku_store::Led { path: path.clone(), end };
-    Target::find(&known, &shown, (written, led)).map_err(of_session)
+    let target = Target::find(&known, &shown, (written, led)).map_err(of_session)?;
+    let is_stream = kind == Some(Kind::Special) && store.write_into(&path).is_ok();
+    Ok(if is_stream { target.with_streams() } else { target })
 }

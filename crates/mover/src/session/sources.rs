@@ -214,10 +214,12 @@ impl Sources {
             let meant = self.all.first().map_or(Meant::Itself, |source| source.meant(choice));
             let come = (first, together.renamed(self.count(), meant));
             let at = target.at(come, origin);
+            let is_stream = at == AtTarget::Stream;
+            let taking = if is_stream { Taking::InOrder } else { Taking::AnyOrder };
             let plan = target.plan((self, at), (choice, together), failed)?;
-            let origin = origin.filter(|_| choice.pass == Pass::Copy);
+            let origin = origin.filter(|_| choice.pass == Pass::Copy && !is_stream);
             let journal = origin.and_then(|origin| target.journal(&**store, (origin, at)));
-            let (store, taking) = (store.clone(), Taking::AnyOrder);
+            let store = store.clone();
             return Ok(vec![Landed { store, taking, journal, plan }]);
         }
         if let (Destination::Here(path), true) = (destination, self.count() > 1)

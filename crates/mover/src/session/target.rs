@@ -106,6 +106,13 @@ impl Target {
         Self { path, at, written, parents, shown, dirs: Dirs::Made, several: None }
     }
 
+    /// This target, which is a FIFO or a device if it is a special file: its store writes into it.
+    #[must_use]
+    pub fn with_streams(self) -> Self {
+        let at = if self.at == AtTarget::Special { AtTarget::Stream } else { self.at };
+        Self { at, ..self }
+    }
+
     /// This target, in a store in which a directory exists as soon as it has an entry.
     #[must_use]
     pub fn with_implied_dirs(self) -> Self {

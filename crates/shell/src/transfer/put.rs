@@ -85,7 +85,7 @@ impl Shell {
         let found = Sources::find(&from, &choice, &mut failed).map_err(refused)?;
         let words = Words { from: From::Here, root: &found.root, sources: &sources };
         done = worse(done, words.refused(&failed))?;
-        let target = self.place((&store, &to), named)?;
+        let target = self.place((&store, &to), named, how.begin)?;
         let claims = Mutex::default();
         let together = Together { others: 0, claims: &claims };
         let to = Destination::Store(Arc::new(store), &target);
@@ -108,6 +108,7 @@ impl Shell {
         &self,
         (store, typed): (&Sftp, &[u8]),
         named: Result<Named, ErrorKind>,
+        begin: Begin,
     ) -> Done<Target> {
         let shown = Shown::new(typed).to_string();
         let refused = |kind: ErrorKind| match kind {
@@ -138,7 +139,12 @@ impl Shell {
             Ok(vec![if *at == path { kind } else { Some(Kind::Dir) }])
         };
         let led = Led { path: path.clone(), end };
-        Target::find(&known, &shown, (written, led)).map_err(|error| told(error.to_string()))
+        let target = Target::find(&known, &shown, (written, led));
+        let target = target.map_err(|error| told(error.to_string()))?;
+        // A FIFO or device takes bytes as they come, and has none that could be gone on with.
+        let is_stream =
+            kind == Some(Kind::Special) && begin == Begin::Anew && store.write_into(&path).is_ok();
+        Ok(if is_stream { target.with_streams() } else { target })
     }
 }
 

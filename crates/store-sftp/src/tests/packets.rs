@@ -253,3 +253,23 @@ fn a_named_directory_and_names_in_it_are_known_by_requests_that_go_together() {
     assert_eq!(look("new"), Err(ErrorKind::NotFound));
     assert_eq!(store.named(b"/etc", &[]), Err(ErrorKind::BadName));
 }
+
+#[test]
+fn a_device_takes_bytes_and_its_sync_tells_whether_it_took_all() {
+    let Some(server) = Server::start(&[]) else { return };
+    let written = |name: &str| {
+        let store = Sftp::open(server.client.clone(), b"/dev").unwrap();
+        store.write_into(&path(name))?;
+        server.counts.take();
+        let draft = store.create(&path(name), &Make::default()).unwrap();
+        draft.write_at(0, &[7; 300_000]).unwrap();
+        let synced = draft.sync().map_err(|error| error.kind);
+        let counts = server.counts.take();
+        let others = counts.keys().filter(|kind| ![OPEN, WRITE, EXTENDED].contains(kind));
+        assert_eq!((counts[&OPEN], others.count()), (1, 0), "{name}: {counts:?}");
+        synced
+    };
+    assert_eq!(written("null"), Ok(()));
+    assert!(written("full").is_err());
+    assert_eq!(written("fd"), Err(ErrorKind::SPECIAL));
+}
