@@ -144,7 +144,7 @@ const ROWS: &[Row] = &[
     all(("no_udp", "--no-udp"), Protects),
     row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N, N, N, N, N, N, Y, Y], LEAVE),
     row(("pipes", "--connections"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y, Y, N, N, N, N, Y, Y], LEAVE),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], LEAVE),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], LEAVE),
     row(("retry_for", "--retry-for"), Convenience, &[N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], LEAVE),
     row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y, N, BY_SSH, BY_SSH, N, N, N, N, N, N, N, N, N, Y, Y], LEAVE),
     row(("start_servers", "--start-servers"), Protects, &[N, N, N, N, Y, Y, N, N, N, N, N, N, N, N, N, N, N],

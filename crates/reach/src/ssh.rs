@@ -13,6 +13,7 @@ use crate::bootstrap::Programs;
 use crate::destination::Destination;
 pub use hikyaku_tcp::Family;
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 /// What the user said that concerns `ssh`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,6 +42,8 @@ pub struct SshOptions {
     pub options: Vec<OsString>,
     /// `-P`.
     pub port: Option<u16>,
+    /// The silence after which ssh gives a session by SFTP up; `None` leaves that to the user's configuration.
+    pub silence: Option<Duration>,
     /// The socket of a login that commands share ([`SharedLogin`](crate::SharedLogin)).
     pub login: Option<OsString>,
 }
@@ -60,6 +63,9 @@ const NEEDED: [&str; 2] = ["-oRemoteCommand=none", "-oRequestTTY=no"];
 /// Settings of the user's `ssh` that a session must not inherit: scp sets the same.
 const ALWAYS: [&str; 4] =
     ["-x", "-oPermitLocalCommand=no", "-oClearAllForwardings=yes", "-oForwardAgent=no"];
+
+/// Questions to a silent server that ssh lets pass without an answer.
+const UNANSWERED: u32 = 2;
 
 /// Where `cargo install` and `pip install --user` put programs, which a shell without a terminal
 /// does not always look in.
@@ -120,7 +126,16 @@ impl SshOptions {
     pub fn sftp(&self, destination: &Destination) -> Vec<OsString> {
         let mut words = self.words(destination, "sftp".to_owned());
         // The options end with "--", the host and the name of the subsystem.
-        words.insert(words.len() - 3, "-s".into());
+        let end = words.len() - 3;
+        let mut own: Vec<OsString> = vec!["-s".into()];
+        if let Some(silence) = self.silence {
+            // The session has nothing that would notice it. ssh gives a connection up when the time of one question more than
+            // this number has passed without an answer.
+            let interval = silence.as_secs().div_ceil(u64::from(UNANSWERED) + 1).max(1);
+            own.insert(0, format!("-oServerAliveInterval={interval}").into());
+            own.insert(1, format!("-oServerAliveCountMax={UNANSWERED}").into());
+        }
+        words.splice(end..end, own);
         words
     }
 

@@ -9,6 +9,7 @@ use crate::tcp::Pipes;
 use anyhow::Result;
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_units::DataSize;
+use std::time::Duration;
 
 /// How far sides are reached.
 #[derive(Clone, Debug)]
@@ -66,7 +67,10 @@ impl WayPlan {
         };
         Ok(Way {
             service,
-            ssh: self.ssh.clone(),
+            ssh: SshOptions {
+                silence: chosen.tuning.timeout.map(Duration::from_secs),
+                ..self.ssh.clone()
+            },
             remote_path: chosen.remote_path,
             offer: Offer { asking: self.asking, ..self.bootstrap.offer(settings, host)? },
             ports: chosen.ports,

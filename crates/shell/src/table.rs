@@ -50,7 +50,7 @@ const ROWS: &[Row] = &[
     row(("pipes", "--connections"), Convenience, &[Y, N, N], LEAVE),
     row(("udp_ports", "--udp-ports"), Protects, &[Y, N, N], ("", "leave it out, or --no-udp")),
     row(("remote_path", "--remote-path"), Convenience, &[Y, N, N], LEAVE),
-    row(("timeout", "--timeout"), Convenience, &[Y, N, N], LEAVE),
+    ssh(("timeout", "--timeout"), Convenience),
     row(("bootstrap", "--bootstrap"), Convenience, &[Y, N, N], LEAVE),
     row(("far_binary", "--far-binary"), Convenience, &[Y, N, N], LEAVE),
 ];

@@ -110,6 +110,6 @@ const ROWS: &[Row] = &[
     row(("v6", "-6"), Protects, &[N, Y, Y, Y, Y, Y, Y, Y, N, N, Y, Y, Y, Y, Y, Y], ("", "an IPv6 address in place of the name")),
     all(("rate", "--rate"), Protects),
     all(("bwlimit", "--bwlimit"), Protects),
-    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], LEAVE),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], LEAVE),
     row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N, N], LEAVE),
 ];

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// An ssh server whose sessions offer SFTP.
-fn server(name: &str) -> Sshd {
+pub(crate) fn server(name: &str) -> Sshd {
     Sshd::with_lines(name, "Subsystem sftp internal-sftp\n")
 }
 

@@ -272,6 +272,15 @@ impl Sshd {
 
     /// Kills all sessions and their programs. New ones can begin.
     pub(crate) fn end_sessions(&self) {
+        self.signal_sessions("-KILL");
+    }
+
+    /// Stops all sessions and their programs: nothing answers any more, and the connections stay.
+    pub(crate) fn freeze_sessions(&self) {
+        self.signal_sessions("-STOP");
+    }
+
+    fn signal_sessions(&self, signal: &str) {
         let mut family = vec![self.child.id()];
         let mut next = 0;
         while let Some(parent) = family.get(next) {
@@ -282,7 +291,7 @@ impl Sshd {
         }
         for id in &family[1..] {
             // A program may end between the two.
-            let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+            let _ = Command::new("kill").args([signal, &id.to_string()]).status();
         }
     }
 

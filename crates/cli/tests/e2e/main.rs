@@ -5,6 +5,7 @@ mod again;
 mod as_cp;
 mod bootstrap;
 mod by_sftp;
+mod by_sftp_silent;
 mod by_sftp_trees;
 mod choice;
 mod colors;

@@ -83,11 +83,8 @@ impl Opened {
         let logged_in = if is_first { LoggedIn::NotYet } else { LoggedIn::Before };
         let opened = server.map_or_else(
             || {
-                Server::open(
-                    (&turn.copy.transport.way.ssh, login),
-                    (logged_in, Login::Alone),
-                    turn.scope,
-                )
+                let way = turn.copy.way(&login.host, turn.settings)?;
+                Server::open((&way.ssh, login), (logged_in, Login::Alone), turn.scope)
             },
             Ok,
         );

@@ -57,6 +57,23 @@ fn what_a_user_may_try_is_the_whole_command() {
 }
 
 #[test]
+fn a_silence_of_a_session_by_sftp_is_noticed_by_ssh() {
+    let line = |silence: Option<u64>, options: &[&str]| {
+        let silence = silence.map(Duration::from_secs);
+        let options = options.iter().map(OsString::from).collect();
+        let options = SshOptions { silence, options, ..SshOptions::default() };
+        let words = options.sftp(&destination());
+        words.join(OsStr::new(" ")).into_string().unwrap()
+    };
+    assert!(!line(None, &[]).contains("ServerAlive"));
+    let own = "-oServerAliveInterval=20 -oServerAliveCountMax=2 -s -- host sftp";
+    assert!(line(Some(60), &[]).ends_with(own), "{}", line(Some(60), &[]));
+    assert!(line(Some(5), &[]).contains("Interval=2 "));
+    let theirs = line(Some(60), &["ServerAliveInterval=7"]);
+    assert!(theirs.find("Interval=7") < theirs.find("Interval=20"), "the first wins: {theirs}");
+}
+
+#[test]
 fn the_hosts_own_port_goes_before_the_flag() {
     let options = SshOptions { port: Some(22), ..SshOptions::default() };
     let words = words(&options, &Destination { port: Some(2022), ..destination() });
