@@ -7,6 +7,9 @@
 //! A [`Tuner`] receives measurements ([`Sample`]) and returns the next step ([`Decision`]). It has no clock and no
 //! socket. Order of calls: [`Tuner::start`] once, then [`Tuner::handle_sample`] each time a chunk is done.
 //!
+//! A [`Controller`] is for transfers that can open and close connections at any time: it sees the bytes and the round-trip times
+//! of each connection several times a second ([`Look`]), and decides the number of open ones.
+//!
 //! | variant | rule |
 //! |---|---|
 //! | [`Paper`] | the published algorithm: bracket, golden section, stop |
@@ -17,17 +20,25 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
 extern crate alloc;
 
 mod adaptive;
+mod cap;
+mod chunked;
+mod climb;
+mod controller;
+mod look;
 mod paper;
 mod rtt;
 mod sample;
 mod screen;
 mod tuner;
+mod window;
 
 pub use adaptive::{Adaptive, AdaptiveOptions};
+pub use climb::ClimbOptions;
+pub use controller::Controller;
+pub use look::{Carried, Look, Measured};
 pub use paper::{Paper, PaperOptions};
 pub use rtt::RttMean;
 pub use sample::{Decision, LimitedBy, Next, Phase, Sample};

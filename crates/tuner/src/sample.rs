@@ -47,10 +47,21 @@ pub enum Phase {
     Found,
     /// [`Adaptive`](crate::Adaptive): the number is doubled until goodput grows less than that.
     Ramp,
-    /// [`Adaptive`](crate::Adaptive): the number stays.
+    /// [`Adaptive`](crate::Adaptive): the number stays. [`Controller::climb`](crate::Controller::climb): it stays, or falls by and
+    /// by to the one that stays.
     Hold,
     /// [`Adaptive`](crate::Adaptive): an epoch with more, to see whether that brings more.
     Look,
+    /// [`Controller::climb`](crate::Controller::climb): the number of the beginning.
+    First,
+    /// [`Controller::climb`](crate::Controller::climb): the number was doubled.
+    Grow,
+    /// [`Controller::climb`](crate::Controller::climb): some more, to see whether they bring more.
+    Try,
+    /// [`Controller::climb`](crate::Controller::climb): some less, because a queue stands.
+    Less,
+    /// [`Controller::climb`](crate::Controller::climb): half of them, to see whether all are needed.
+    Prove,
     /// [`Fixed`](crate::Fixed).
     Fixed,
 }
@@ -65,6 +76,11 @@ impl Phase {
             Self::Ramp => "ramp",
             Self::Hold => "hold",
             Self::Look => "look",
+            Self::First => "first",
+            Self::Grow => "grow",
+            Self::Try => "try",
+            Self::Less => "less",
+            Self::Prove => "prove",
             Self::Fixed => "fixed",
         }
     }

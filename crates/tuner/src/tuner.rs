@@ -27,6 +27,10 @@ impl Fixed {
         Self { n: n.max(1) }
     }
 
+    pub(crate) const fn n(self) -> u32 {
+        self.n
+    }
+
     const fn decision(self) -> Decision {
         Decision { n: self.n, next: Next::Rest, phase: Phase::Fixed }
     }

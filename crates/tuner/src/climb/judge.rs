@@ -1,0 +1,197 @@
+//! The decision after a window.
+
+use super::{Climb, Found, Holding, Room, State};
+use crate::look::{Look, Measured};
+use crate::window::Window;
+use core::time::Duration;
+
+/// New connections bring at least this share of what the ones before brought at the same age: the path is not full.
+const NEW: f64 = 0.6;
+/// That share where a queue stands or other transfers use the path. Beside `k` transfers of equal size, a new one brings
+/// `(k + 1) / (k + 2)`.
+const TAKEN: f64 = 0.85;
+/// More connections are of use if goodput grows by this power of their number.
+const GAIN: f64 = 0.5;
+/// That power where a queue stands or other transfers use the path.
+const SURE: f64 = 0.9;
+/// Goodput of fewer connections, as a share of the one before, from which the others were of no use.
+const KEEP: f64 = 0.95;
+/// Goodput below this share, while the number falls, ends the fall.
+const STOP: f64 = 0.95;
+/// Goodput of more connections is at least this share of the one before, if they are of use.
+const GROWN: f64 = 0.9;
+/// A mean below this share of the goodput of the choice: the path has changed.
+const FALLEN: f64 = 0.8;
+/// Windows until the number is tried again; doubled each time it was right.
+const WAIT_MIN: u32 = 4;
+const WAIT_MAX: u32 = 32;
+/// After this number of windows with a queue, the queue counts as that of other transfers, and more connections are tried.
+const LONG: u32 = 12;
+/// Share of the connections that is kept when a queue stands.
+const LESS: f64 = 0.7;
+/// Factor of a try.
+const MORE: f64 = 1.5;
+/// Time between two proofs, which is doubled as long as they succeed.
+pub(super) const PROVE_MIN: Duration = Duration::from_secs(20);
+const PROVE_MAX: Duration = Duration::from_secs(160);
+/// On a long path what is given up takes long to grow again.
+const PROVE_ROUND_TRIPS: u32 = 100;
+/// Goodput falls by this power of the number at least, if the connections that were given up are needed.
+const PROOF: f64 = 0.65;
+/// How long others on the path are believed in.
+const SHARED_FOR: Duration = Duration::from_secs(60);
+/// The least number of connections, where a window of each would be too small otherwise.
+const LEAST: u32 = 8;
+/// With fewer packets in its window a connection cannot notice a loss before the timer.
+const PACKETS_MIN: f64 = 4.0;
+/// Packets in the window of each after some were given up for that.
+const PACKETS: f64 = 6.0;
+/// Payload of a packet.
+const PACKET_BYTES: f64 = 1448.0;
+
+impl Climb {
+    /// Decides after a window. Returns the rate of the added connections as a share of the ones before.
+    pub(super) fn judge(
+        &mut self,
+        look: &Look<'_>,
+        window: &Window,
+        measured: &Measured,
+    ) -> Option<f64> {
+        let is_shared = self.proof.found == Found::Others && look.now - self.proof.at < SHARED_FOR;
+        let is_taken = self.is_standing || is_shared;
+        let (n, now) = (self.n, measured.goodput());
+        let each = now / measured.connections.max(1.0);
+        match self.state {
+            State::First if self.is_standing => self.wait_for_room(look, now),
+            State::First => self.grow(look, now, each),
+            State::Growing { before, goodput, unit } => {
+                let Some(rate) = window.rate_of(look, |id| !self.old.contains(&id)) else {
+                    self.hold(look, n, now, WAIT_MIN);
+                    return None;
+                };
+                let added = rate / unit.max(1.0);
+                let enough = if is_taken { TAKEN } else { NEW };
+                match added >= enough && now > GROWN * goodput {
+                    true if self.is_standing => self.wait_for_room(look, now),
+                    true => self.grow(look, now, rate),
+                    false => self.hold(look, before, now, WAIT_MIN),
+                }
+                return Some(added);
+            }
+            State::Trying { before, goodput, wait } => {
+                let gain = if is_taken { SURE } else { GAIN };
+                match n > before && growth(goodput, now) >= gain * growth(before, n) {
+                    true if self.is_standing => self.wait_for_room(look, now),
+                    true => self.grow(look, now, each),
+                    false => self.hold(look, before, now.max(goodput), 2 * wait),
+                }
+            }
+            State::Lessening { before, goodput, wait } => {
+                match now >= KEEP * goodput || self.is_standing {
+                    true => self.hold(look, n, now, WAIT_MIN),
+                    false => self.hold(look, before, goodput, 2 * wait),
+                }
+            }
+            State::Proving { before, goodput } => {
+                let is_needed = growth(now, goodput) >= PROOF * growth(n, before);
+                self.proof.at = look.now;
+                if is_needed {
+                    self.proof.found = Found::Nothing;
+                    self.proof.every = (2 * self.proof.every).min(PROVE_MAX);
+                    self.hold(look, before, goodput, WAIT_MIN);
+                } else {
+                    self.proof.found = Found::Others;
+                    self.proof.every = PROVE_MIN / 2;
+                    self.hold(look, n, now, WAIT_MAX);
+                }
+            }
+            State::Holding(holding) => self.stay(look, holding, measured),
+        }
+        None
+    }
+
+    /// A window with a number that stays, or falls to the one that was chosen.
+    fn stay(&mut self, look: &Look<'_>, mut holding: Holding, measured: &Measured) {
+        let (n, now) = (self.n, measured.goodput());
+        holding.last = [Some(now), holding.last[0], holding.last[1]];
+        let known = holding.last.iter().flatten();
+        let mean = known.clone().sum::<f64>() / known.clone().count() as f64;
+        let (is_one, is_full) = (known.clone().count() < 2, known.count() == holding.last.len());
+        holding.standing = if self.is_standing { holding.standing + 1 } else { 0 };
+        if n > self.goal {
+            // The closed connections were of use.
+            match now < STOP * holding.chosen && !self.is_standing {
+                true => self.hold(look, n, now, WAIT_MIN),
+                false => self.state = State::Holding(holding),
+            }
+            return;
+        }
+        holding.left = holding.left.saturating_sub(1);
+        let every = self.proof.every.max(self.delay.round_trip() * PROVE_ROUND_TRIPS);
+        let is_due = look.now - self.proof.at > every;
+        if n > self.first && is_due && is_full && !self.is_standing {
+            self.state = State::Proving { before: n, goodput: mean };
+            return self.ask(look, self.first.max(n / 2));
+        }
+        let delay = self.delay.round_trip() + measured.queue.unwrap_or_default();
+        let packets = mean * delay.as_secs_f64() / PACKET_BYTES;
+        let least = LEAST.min(self.first);
+        if packets / f64::from(n) < PACKETS_MIN && n > least && holding.standing >= 2 {
+            let n = ((packets / PACKETS) as u32).min(n - 1).max(least);
+            return self.hold(look, n, mean, WAIT_MIN);
+        }
+        if holding.room == Room::WhenEmpty && !self.is_standing {
+            return self.grow(look, now, now / measured.connections.max(1.0));
+        }
+        if mean < FALLEN * holding.chosen {
+            let left = if self.is_standing { holding.left.min(WAIT_MIN) } else { 0 };
+            (holding.wait, holding.left, holding.chosen) = (WAIT_MIN, left, mean);
+        }
+        let wait = holding.wait;
+        if holding.left > 0 || is_one {
+        } else if holding.standing >= 3 && n > self.first {
+            self.state = State::Lessening { before: n, goodput: mean, wait };
+            let less = libm::floor(LESS * f64::from(n)) as u32;
+            return self.ask(look, self.first.max(less));
+        } else if n < self.cap && !(self.is_standing && holding.standing < LONG) {
+            self.state = State::Trying { before: n, goodput: mean.min(now), wait };
+            let more = libm::floor(MORE * f64::from(n)) as u32;
+            return self.ask(look, more.max(n + 2));
+        }
+        self.state = State::Holding(holding);
+    }
+
+    /// Twice as many. Each of those before has brought `unit`.
+    fn grow(&mut self, look: &Look<'_>, goodput: f64, unit: f64) {
+        if self.n >= self.cap {
+            return self.hold(look, self.n, goodput, WAIT_MIN);
+        }
+        self.state = State::Growing { before: self.n, goodput, unit };
+        self.ask(look, self.n.saturating_mul(2));
+    }
+
+    /// `n` stays. If that is less than now, the others are given up one by one.
+    fn hold(&mut self, look: &Look<'_>, n: u32, goodput: f64, wait: u32) {
+        let (wait, last, room) = (wait.min(WAIT_MAX), [None; 3], Room::None);
+        self.state =
+            State::Holding(Holding { wait, left: wait, last, standing: 0, chosen: goodput, room });
+        if n == self.n {
+            self.goal = n;
+        } else {
+            self.ask(look, n);
+        }
+    }
+
+    /// A queue stands: no more for now.
+    fn wait_for_room(&mut self, look: &Look<'_>, goodput: f64) {
+        self.hold(look, self.n, goodput, WAIT_MIN);
+        if let State::Holding(holding) = &mut self.state {
+            holding.room = Room::WhenEmpty;
+        }
+    }
+}
+
+/// The logarithm of the factor from one to the other.
+fn growth(from: impl Into<f64>, to: impl Into<f64>) -> f64 {
+    libm::log(to.into().max(1.0) / from.into().max(1.0))
+}
