@@ -11,7 +11,7 @@ use hikyaku_console::{Audience, ExitCode, Interrupt, Tone, misuse, say, with_rem
 use hikyaku_copy::{Condition, CopyPlan, Existing, SshHosts};
 use hikyaku_http::Digest;
 use hikyaku_mover::{Expected, File, ReadAt};
-use hikyaku_reach::bootstrap::{Asking, Notes};
+use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::settings;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::StoreError;
@@ -121,7 +121,6 @@ fn plan(args: &GetArgs, sources: Vec<Location>, target: PathBuf) -> CopyPlan {
     way.pipes = args.connections.map_or(Pipes::Auto, Pipes::Fixed);
     let is_person = matches!(plan.report.audience, Audience::Person | Audience::Lines);
     way.asking = if is_person { Asking::AtTerminal } else { Asking::Never };
-    way.notes = if args.quiet { Notes::None } else { Notes::Printed };
     way.ssh.quiet = args.quiet;
     plan
 }
