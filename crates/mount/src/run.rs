@@ -172,11 +172,7 @@ fn serve(
         owner: (options.owners == Owners::User).then_some(owner),
     };
     if let Some(below) = &args.stage {
-        let is_inside = std::path::absolute(below)?.starts_with(mounted::absolute(directory)?);
-        if is_inside {
-            let text = format!("--stage {}: it is where the mount will be", below.display());
-            return Err(misuse(text, "a directory beside it"));
-        }
+        check_stage(below, directory)?;
     }
     let stage = match (&args.stage, clients.first()) {
         (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
@@ -240,6 +236,15 @@ fn serve(
     }
     client_ends(&core);
     core.unsent().into_result()
+}
+
+/// Refuses a folder for changes that the mount would hide.
+fn check_stage(below: &Path, directory: &Path) -> Result<()> {
+    if !std::path::absolute(below)?.starts_with(mounted::absolute(directory)?) {
+        return Ok(());
+    }
+    let text = format!("--stage {}: it is where the mount will be", below.display());
+    Err(misuse(text, "a directory beside it"))
 }
 
 /// A line about the mount, for programs.
@@ -392,7 +397,7 @@ fn client_ends(core: &Core) {
     }
 }
 
-/// Leaves the terminal of the parent process, which has heard of the mount.
+/// Leaves the terminal of the parent process, which has reported the mount by then.
 fn leave_terminal() -> Result<()> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&nothing)?;

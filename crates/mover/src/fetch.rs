@@ -1,5 +1,6 @@
 //! Carries out what the scheduler (`hikyaku-spread`) decides.
 
+mod asked;
 mod dirs;
 mod failed;
 mod hashes;
@@ -80,7 +81,7 @@ pub struct Job<'a> {
     pub expected: Option<&'a dyn Expected>,
     /// The effect of a failed file on the other files.
     pub after_failure: AfterFailure,
-    /// A file whose place is lost, such as the machine that got it, is begun so many times in all.
+    /// The number of times that a file is begun if its target is lost, such as the machine that was sent it.
     pub tries: u32,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
@@ -90,7 +91,7 @@ pub struct Job<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// A file is begun so many times if its place is lost each time.
+/// The number of times that a file is begun if its target is lost each time.
 const TRIES: u32 = 3;
 
 impl<'a> Job<'a> {

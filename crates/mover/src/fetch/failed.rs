@@ -1,7 +1,8 @@
 //! Files that fail, begin anew, or stay for the next run.
 
 use super::FetchError;
-use super::run::{Run, Stage, State, server_id};
+use super::asked::server_id;
+use super::run::{Run, Stage, State};
 use crate::target::Target;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::StoreError;

@@ -4,7 +4,8 @@
 //! what slow start costs belongs to no number. It ends after the time or the bytes that the tuner asks for. A server that
 //! grants no further connection keeps those that it has, and the number does not grow beyond them.
 
-use super::run::{Run, State, server_id};
+use super::asked::server_id;
+use super::run::{Run, State};
 use crate::census::ServerId;
 use hikyaku_spread::{PoolId, Spread};
 use hikyaku_store::FetchError as Trouble;

@@ -1,5 +1,6 @@
 //! The loop that asks the scheduler, and the threads that do what it says.
 
+use super::asked::{reach, server_id, settings};
 use super::judge;
 use super::pools::Steered;
 use super::threads::{Line, Request};
@@ -7,10 +8,8 @@ use super::{AfterFailure, FetchError, Fetched, Job};
 use crate::bottleneck::Gauge;
 use crate::census::ServerId;
 use crate::target::Target;
-use hikyaku_spread::{
-    AskId, Asking, Command, FileId, ServerSettings, Settings, Spread, Target as Sink,
-};
-use hikyaku_store::{Cut, Cutting, Fetcher, FetcherTraits};
+use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink};
+use hikyaku_store::{Cut, Fetcher};
 use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -461,49 +460,4 @@ impl<'a> Run<'a> {
         }
         state.servers.iter().for_each(|server| server.close("the transfer was stopped"));
     }
-}
-
-/// The bytes of a request to a server that cannot be told to stop, and that names no size.
-const PIECE_BYTES: u64 = 8 << 20;
-
-/// The bytes of a range of a connection whose rate is not known yet.
-const RANGE_BYTES: DataSize = DataSize::from_bytes(16 << 20);
-
-/// The end of the bytes of a file for which its target has room, if it takes them in order; `None` if it has room for all that
-/// come, as it has if the only server sends the file by one request.
-pub(super) fn reach(job: &Job<'_>, target: &Target<'_>) -> Option<DataSize> {
-    let sends_whole = |server: &Arc<dyn Fetcher>| {
-        server.traits().request_bytes == Some(FetcherTraits::WHOLE_FILE)
-    };
-    if matches!(job.servers, [server] if sends_whole(server)) {
-        return None;
-    }
-    let (taken, window) = target.taken().zip(target.window())?;
-    Some(DataSize::from_bytes(taken.saturating_add(window.bytes())))
-}
-
-/// How the scheduler uses a server.
-fn settings(traits: FetcherTraits) -> ServerSettings {
-    let piece = DataSize::from_bytes(traits.request_bytes.unwrap_or(PIECE_BYTES));
-    ServerSettings {
-        small_file: DataSize::from_bytes(traits.small_bytes),
-        asking: match traits.cutting {
-            Cutting::Free => Asking::Timed,
-            Cutting::ClosesConnection if traits.request_bytes.is_none() => {
-                Asking::Ranges(RANGE_BYTES)
-            }
-            Cutting::ClosesConnection | Cutting::Never => Asking::Pieces(piece),
-        },
-        asks_max: traits.requests_max.max(1) as usize,
-    }
-}
-
-/// Whether a server keeps its work until it has sent or refused it.
-pub(super) fn is_kept(traits: FetcherTraits) -> bool {
-    matches!(settings(traits).asking, Asking::Pieces(_))
-}
-
-/// The scheduler's number of a server.
-pub(super) const fn server_id(server: ServerId) -> hikyaku_spread::ServerId {
-    hikyaku_spread::ServerId(server.0 as u16)
 }

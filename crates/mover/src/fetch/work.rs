@@ -1,7 +1,8 @@
 //! One ask: bytes of a server become bytes of files.
 
 use super::FetchError;
-use super::run::{Run, State, is_kept, reach, server_id};
+use super::asked::{is_kept, reach, server_id};
+use super::run::{Run, State};
 use super::threads::Request;
 use crate::census::ServerId;
 use crate::target::Next;

@@ -3,7 +3,7 @@
 use super::{filled, put, random, same_names};
 use crate::census::store_census;
 use crate::dress::FileMode;
-use crate::fetch::run::reach;
+use crate::fetch::asked::reach;
 use crate::fetch::{Taking, Writing};
 use crate::target::Target;
 use crate::{FetchError, Fetched, Growth, Job, Meter, Plan, RESUME, fetch};
