@@ -101,7 +101,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// What the command says on standard error.
+    /// The messages on standard error.
     pub(crate) fn says(&self) -> Noise {
         match self {
             Self::Cp(args) => args.says(),

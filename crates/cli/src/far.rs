@@ -81,7 +81,7 @@ struct There {
 }
 
 impl FarArgs {
-    /// What is said.
+    /// The messages on standard error.
     pub(crate) const fn says(&self) -> Noise {
         match &self.verb {
             Verb::Install(install) => install.noise.noise(),

@@ -80,7 +80,7 @@ struct Which {
 }
 
 impl KeysArgs {
-    /// What is said.
+    /// The messages on standard error.
     pub(crate) const fn says(&self) -> Noise {
         match &self.verb {
             Verb::Install(install) => install.says(),

@@ -45,12 +45,12 @@ pub enum Effect {
     Refused,
 }
 
-/// What an option does on the ways of a table.
+/// The effects of an option on the ways of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effects {
-    /// What it says, on all of them.
+    /// The effect of its name, on all of them.
     All,
-    /// What it says where ssh logs in, and otherwise nothing.
+    /// The effect of its name where ssh logs in, and otherwise none.
     Ssh,
     /// One effect for each of [`Table::ways`].
     Each(&'static [Effect]),
@@ -65,7 +65,7 @@ pub struct Row {
     pub flag: &'static str,
     /// How serious it is that it has no effect.
     pub class: Class,
-    /// What it does on each way.
+    /// Its effect on each way.
     pub effects: Effects,
     /// Why it is refused, or never has an effect; empty if the way says it.
     pub why: &'static str,
@@ -84,7 +84,7 @@ pub const fn row(
     Row { id, flag, class, effects: Effects::Each(effects), why, instead }
 }
 
-/// Without an effect an option says nothing more, and can be left out.
+/// The remedy for an option without an effect: there is no reason beside it.
 pub const LEAVE: (&str, &str) = ("", "leave it out");
 
 /// A row of an option that is honoured on every way.

@@ -28,8 +28,8 @@ impl LogError {
     }
 }
 
-/// Lets this process say what `noise` asks for, and log what `HIKYAKU_LOG` does, or else the flags `-v`. One or none logs
-/// nothing, because `-v` makes the command itself tell more; two are the level `debug`, three `trace`. Only the first call
+/// Sets the noise of this process, and begins to log at the level of `HIKYAKU_LOG`, or without it at that of the flags `-v`:
+/// none for one flag, which makes the command itself print more, `debug` for two and `trace` for three. Only the first call
 /// begins to log.
 ///
 /// # Errors

@@ -1,16 +1,16 @@
-//! How much a command says on standard error beside its errors. It is chosen once for the process, by `-q` and `-v`.
+//! The amount of messages on standard error beside errors. It is chosen once for the process, by `-q` and `-v`.
 
 use crate::paint::Tone;
 use clap::{ArgAction, Args};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What the process says: 0 is [`Noise::Quiet`], and the others are one more than the flags `-v`.
+/// The noise of the process: 0 is [`Noise::Quiet`], and the others are the number of flags `-v` and 1.
 static CHOSEN: AtomicU8 = AtomicU8::new(1);
 
-/// Options about what a command says.
+/// Options for the amount of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct NoiseArgs {
-    /// Say how each server is reached; twice and three times also log lines
+    /// Print how each server is reached; twice and three times also log lines
     #[arg(short, long, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
     /// Leave out notes, and whatever is as it should be
@@ -19,13 +19,13 @@ pub struct NoiseArgs {
 }
 
 impl NoiseArgs {
-    /// What is said.
+    /// The messages on standard error.
     pub const fn noise(&self) -> Noise {
         Noise::new(self.quiet, self.verbose)
     }
 }
 
-/// What a command says.
+/// The amount of messages of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Noise {
     /// Errors and warnings.
@@ -38,7 +38,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// What these options ask for: `-q`, and so many flags `-v`, which win.
+    /// The noise for `-q` and a number of flags `-v`. Any flag `-v` has priority over `-q`.
     pub const fn new(is_quiet: bool, verbosity: u8) -> Self {
         match (is_quiet, verbosity) {
             (true, 0) => Self::Quiet,
@@ -47,7 +47,7 @@ impl Noise {
         }
     }
 
-    /// What was chosen for this process.
+    /// The noise of this process.
     pub fn chosen() -> Self {
         let chosen = CHOSEN.load(Ordering::Relaxed);
         Self::new(chosen == 0, chosen.saturating_sub(1))

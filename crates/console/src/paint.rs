@@ -20,7 +20,7 @@ pub enum Tone {
     Command,
     /// Anything else: it has no colour.
     Note,
-    /// What only those want to read who ask for more.
+    /// A detail, printed with `-v`.
     Detail,
 }
 

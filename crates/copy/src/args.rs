@@ -242,7 +242,7 @@ struct Transport {
     bootstrap: BootstrapArgs,
 }
 
-/// What is said.
+/// The messages on standard error.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 struct Printing {
@@ -412,7 +412,7 @@ impl CopyArgs {
         self.transport.rate.or(self.scp.limit)
     }
 
-    /// What is said.
+    /// The messages on standard error.
     pub const fn says(&self) -> Noise {
         Noise::new(self.scp.quiet, self.scp.verbose)
     }

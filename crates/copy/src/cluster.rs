@@ -179,7 +179,7 @@ impl Outcome {
         self.board.update(id, figures, messages, now);
     }
 
-    /// Goes on with the other sources where a failure is about this one alone, which is called `name` and is one of so many.
+    /// Continues with the other sources after a failure of one source only, whose name and whose number of sources are given.
     fn beside(&mut self, (sources, name): (usize, &str), copied: Result<()>) -> Result<()> {
         let Err(error) = copied else { return Ok(()) };
         let kind = kind_of_file(&error).filter(|kind| sources > 1 && *kind != FailureKind::Busy);

@@ -42,7 +42,7 @@ pub struct StatusArgs {
     connect: ConnectArgs,
     #[command(flatten)]
     silence: SilenceArgs,
-    /// What is said.
+    /// The messages on standard error.
     #[command(flatten)]
     pub noise: NoiseArgs,
 }

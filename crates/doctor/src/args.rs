@@ -22,7 +22,7 @@ pub struct DoctorArgs {
     /// The form of the report
     #[command(flatten)]
     pub form: DocumentArgs,
-    /// What is said.
+    /// The messages on standard error.
     #[command(flatten)]
     pub noise: NoiseArgs,
     /// Where hikyaku is on the host [default: PATH, ~/.local/bin, ~/.cargo/bin]

@@ -178,7 +178,7 @@ fn no_tls12() -> Result<HandshakeSignatureValid, rustls::Error> {
     Err(rustls::PeerIncompatible::Tls12NotOfferedOrEnabled.into())
 }
 
-/// What both verifiers do with signatures.
+/// The methods about signatures, which both verifiers have in common.
 macro_rules! signatures {
     () => {
         fn verify_tls12_signature(

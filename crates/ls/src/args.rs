@@ -33,7 +33,7 @@ pub struct LsArgs {
     pub(crate) places: bool,
     #[command(flatten)]
     pub(crate) form: DocumentArgs,
-    /// What is said beside the list.
+    /// The messages beside the list.
     #[command(flatten)]
     pub noise: NoiseArgs,
     /// Server of the bucket, if it is not Amazon's: MinIO, Ceph, Wasabi and others [default: AWS_ENDPOINT_URL]

@@ -45,10 +45,10 @@ pub struct MountArgs {
     /// The carrier of the connections to the servers.
     #[command(flatten)]
     pub connect: ConnectArgs,
-    /// What is printed when the mount stands and, with -f, when it has ended.
+    /// Objects for programs: one when the mount is there and, with -f, one at its end.
     #[command(flatten)]
     pub form: FormArgs,
-    /// What is said until the mount stands.
+    /// The messages of the start.
     #[command(flatten)]
     pub noise: NoiseArgs,
     /// Put what programs write onto the disk of this machine first, below this directory, and send it from there: closing and

@@ -88,7 +88,7 @@ pub struct PerfArgs {
     printing: Printing,
     #[command(flatten)]
     records: Records,
-    /// What is said beside the result.
+    /// The messages beside the result.
     #[command(flatten)]
     pub noise: NoiseArgs,
     #[command(flatten)]

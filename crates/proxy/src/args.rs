@@ -79,7 +79,7 @@ pub struct ProxyArgs {
     /// Go to the background, when the far gateway is connected and all listeners are there
     #[arg(short = 'f', conflicts_with_all = ["json", "json_lines"])]
     pub(crate) background: bool,
-    /// What is said of each connection.
+    /// The messages about each connection.
     #[command(flatten)]
     pub noise: NoiseArgs,
     #[command(flatten)]

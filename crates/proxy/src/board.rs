@@ -165,7 +165,7 @@ impl Board {
         waited.unwrap_or_else(PoisonError::into_inner).0.latest.clone()
     }
 
-    /// What was carried since the gateway began.
+    /// The bytes that were carried since the begin of the gateway.
     pub(crate) fn sums(&self, now: Instant) -> Value {
         let state = self.state();
         json!({

@@ -34,7 +34,7 @@ struct Begun<'a> {
     transparent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<String>,
-    /// The file of the proxy configuration, as a browser is told of it.
+    /// The address of the proxy configuration, for a browser.
     #[serde(skip_serializing_if = "Option::is_none")]
     configuration: Option<String>,
 }
@@ -51,12 +51,12 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// Tells a person, if one reads.
+/// Prints a line for a person; nothing if a program reads the output.
 pub(crate) fn say(form: Form, words: impl FnOnce() -> String) -> Result<()> {
     if form == Form::Words { announce(words()) } else { Ok(()) }
 }
 
-/// Tells where the gateway of a browser listens: a person in these words.
+/// Prints the address of the gateway of a browser. `words` make the line for a person.
 pub(crate) fn begin(
     form: Form,
     ready: &Ready,
@@ -70,7 +70,7 @@ pub(crate) fn begin(
     print(Document::new(Begun { configuration, ..Begun::of(ready) }).line())
 }
 
-/// Tells a program what the gateway of a browser has carried.
+/// Prints the bytes that the gateway of a browser has carried, for a program.
 pub(crate) fn end(form: Form, board: &Board) -> Result<()> {
     match form {
         Form::Words => Ok(()),

@@ -84,10 +84,10 @@ pub struct WebArgs {
     /// Show no window
     #[arg(long)]
     headless: bool,
-    /// What is printed when the gateway listens and when it has ended.
+    /// Objects for programs: one when the gateway listens, and one at its end.
     #[command(flatten)]
     form: FormArgs,
-    /// What is said of each connection.
+    /// The messages about each connection.
     #[command(flatten)]
     pub noise: NoiseArgs,
     #[command(flatten)]

@@ -73,7 +73,7 @@ pub struct DaemonArgs {
     /// Attend to so many clients at once; one key may have a quarter of them, at least two if that leaves one to others, unless its line says max-sessions=
     #[arg(long, value_name = "COUNT", default_value = "200", requires = "serve")]
     pub max_clients: NonZeroUsize,
-    /// What is said of clients.
+    /// The messages about clients.
     #[command(flatten)]
     pub noise: NoiseArgs,
 }

@@ -141,7 +141,7 @@ impl Ftp {
         }
     }
 
-    /// Tells the observer of writes.
+    /// Calls the observer of writes.
     pub(crate) fn observed(&self, tell: impl FnOnce(&dyn Observer)) {
         if let Some(observer) = self.writing().observer.as_deref() {
             tell(observer);

@@ -227,7 +227,7 @@ impl Storage {
         }
     }
 
-    /// Tells the user how it is reached, what would make it faster, and of a danger on the way to it.
+    /// Prints how it is reached, a setting that would make it faster, and a danger on the way to it.
     pub fn announce(&self) {
         let (detail, advice, warning) = match &self.0 {
             Connected::Host(session) => (None, session.advice().map(str::to_owned), None),

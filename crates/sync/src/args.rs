@@ -233,7 +233,7 @@ rsync 23 some names failed, 24 some names had gone, 25 more than --max-delete
 would have to be deleted.";
 
 impl SyncArgs {
-    /// What is said beside the names: one flag `-v` is about these.
+    /// The messages beside the names. The first flag `-v` prints names.
     pub const fn says(&self) -> Noise {
         Noise::new(self.what.quiet, self.what.verbose.saturating_sub(1))
     }

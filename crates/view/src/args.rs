@@ -57,7 +57,7 @@ pub struct ViewArgs {
     pub(crate) ahead: Option<NonZeroU32>,
     #[command(flatten)]
     pub(crate) form: DocumentArgs,
-    /// What is said of the servers.
+    /// The messages about the servers.
     #[command(flatten)]
     pub noise: NoiseArgs,
     #[command(flatten)]

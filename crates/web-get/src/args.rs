@@ -143,7 +143,7 @@ Examples:
   hikyaku get https://mirrors.example.org/debian.iso.meta4";
 
 impl GetArgs {
-    /// What is said.
+    /// The messages on standard error.
     pub const fn says(&self) -> Noise {
         Noise::new(self.quiet, self.vb as u8)
     }

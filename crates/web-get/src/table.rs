@@ -1,4 +1,4 @@
-//! What each option of `hikyaku get` does for a file and for an output of web servers, and for files of other storages.
+//! The effect of each option of `hikyaku get` on each way: from web servers to files and to an output, and from other storages.
 
 use crate::guests::Guests;
 use hikyaku_console::Class::{Convenience, Protects};

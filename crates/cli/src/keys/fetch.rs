@@ -18,7 +18,7 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// What is said.
+    /// The messages on standard error.
     pub(super) const fn says(&self) -> Noise {
         self.login.noise.noise()
     }

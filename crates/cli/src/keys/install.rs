@@ -62,7 +62,7 @@ const VERB: &str = "keys receive 2>/dev/null";
 const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Install {
-    /// What is said.
+    /// The messages on standard error.
     pub(super) const fn says(&self) -> Noise {
         self.login.noise.noise()
     }

@@ -19,7 +19,7 @@ pub(super) struct Login {
     ssh: SshArgs,
     #[command(flatten)]
     family: FamilyArgs,
-    /// What is said.
+    /// The messages on standard error.
     #[command(flatten)]
     pub(super) noise: NoiseArgs,
 }

@@ -53,7 +53,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// What an option of ssh does on it.
+    /// The effect of an option of ssh on it.
     pub(super) const fn of_ssh(self) -> Effect {
         match self {
             Self::Ssh | Self::Through | Self::Sftp | Self::FromHost | Self::ToHost => Honoured,

@@ -107,7 +107,7 @@ mod tests {
             error: Some("gone".to_owned()),
             code: hikyaku_console::ExitCode::MayPass,
         };
-        let text = table(&[line("node1.example:5209", Some(answer)), line("b", None)]);
+        let text = table(&[&line("node1.example:5209", Some(answer)), &line("b", None)]);
         let lines: Vec<&str> = text.lines().collect();
         let ends = |head: &str| lines[0].find(head).unwrap() + head.len();
         for (head, value) in [("LOAD", "1.50/16"), ("CPU", "97%"), ("MEMORY", "25%"), ("DISK", "-")]

@@ -155,6 +155,7 @@ mod tests {
         Journal { opened, version: Version([7; 32]), path: b"f".to_vec() }
     }
 
+    #[expect(clippy::single_range_in_vec_init, reason = "one range of bytes is meant")]
     #[test]
     fn whole_segments_are_recorded_however_the_ranges_lie() {
         let folder = std::env::temp_dir().join(format!("guc-remains-{}", std::process::id()));
@@ -162,7 +163,7 @@ mod tests {
         let half = SEGMENT / 2;
         let partial = b".f.0123456789abcdef0123456789abcdef.hikyaku";
         for (recorded, wanted) in [
-            (vec![0..half], vec![]),
+            (vec![0..half], Vec::new()),
             (vec![0..half, half..2 * SEGMENT + 1], vec![0..2 * SEGMENT]),
             (vec![half..SEGMENT, 3 * SEGMENT..size, 0..half], vec![0..SEGMENT, 3 * SEGMENT..size]),
             (vec![0..size], vec![0..size]),

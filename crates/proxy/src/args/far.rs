@@ -133,7 +133,7 @@ pub(crate) struct FarWay {
     pub(crate) way: Way,
     /// To a daemon.
     pub(crate) connect: ConnectArgs,
-    /// How long a daemon may be silent over TCP, if the user says so.
+    /// The time for which a daemon may be silent over TCP, if the user has set it.
     pub(crate) silence: Option<Duration>,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Blocks of an upload that a lost connection has not confirmed are sent again so often.
+/// The number of times that blocks of an upload are sent again after a lost connection that has not confirmed them.
 const RETRY: Retry = Retry { attempts: 5, interval: Duration::from_secs(2) };
 
 /// A server that is connected.
