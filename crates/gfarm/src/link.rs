@@ -184,7 +184,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = Address { host: "127.0.0.1".to_owned(), port };
-        let silence = Some(Duration::from_millis(50));
+        let silence = Some(Duration::from_millis(200));
         let dial = Dial { family: Some(Family::V4), silence };
         let mut link = Link::connect(&server, dial).unwrap();
         let Stream::Tcp(stream) = link.stream() else { panic!("not by TCP") };
