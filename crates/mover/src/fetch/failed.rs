@@ -6,6 +6,7 @@ use super::run::{Run, Stage, State};
 use crate::target::Target;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::StoreError;
+use std::sync::atomic::Ordering;
 
 impl Run<'_> {
     /// A file has an error of the store. It begins anew if the store may have another place for it.
@@ -19,6 +20,10 @@ impl Run<'_> {
         let target = self.targets[number].as_ref().filter(|_| state.stages[number] != Stage::Over);
         if target.is_some_and(|target| target.tries() != tried) {
             return;
+        }
+        if self.job.stop.load(Ordering::Relaxed) {
+            // A store whose connections end with the stop fails to write by that. What it has stays for the next run.
+            return self.give_up(state, number, FetchError::Stopped);
         }
         let may_begin = !state.is_over && self.job.store.lost().is_none();
         let anew = target.filter(|_| may_begin);
