@@ -281,7 +281,8 @@ fn check_source(from: &Path, meta: &Metadata) -> Result<()> {
         () if meta.len() == 0 && has_bytes(from) => {
             format!("{shown} gives more bytes than its size says; copy what 'cat' makes of it")
         }
-        () => return Ok(()),
+        // One that cannot be read is told before the server is asked.
+        () => return File::open(from).map(drop).at(shown),
     };
     Err(ExitCode::WillFail.error(text))
 }

@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
     row(NoFile, "get --ca nosuch https://127.0.0.1:1/x", 6, "nosuch"),
     row(NoPermission, "get --ca locked https://127.0.0.1:1/x", 6, "locked"),
     row(NoPermission, "get http://$HTTP/locked", 6, "http://$HTTP/locked"),
-    usage("get ftp://nosuch.invalid/x"),
+    row(NoHost, "get ftp://nosuch.invalid/x", 6, "ftp://nosuch.invalid/x"),
     usage("get http://127.0.0.1:0/x"),
     usage("get -n 0 http://127.0.0.1:1/x"),
     row(NoHost, "guc ftp://nosuch.invalid/x file:///tmp/x", 6, "nosuch.invalid:21"),
