@@ -281,7 +281,7 @@ fn check_source(from: &Path, meta: &Metadata) -> Result<()> {
         () if meta.len() == 0 && has_bytes(from) => {
             format!("{shown} gives more bytes than its size says; copy what 'cat' makes of it")
         }
-        // One that cannot be read is told before the server is asked.
+        // An error of reading is reported before any request to the server.
         () => return File::open(from).map(drop).at(shown),
     };
     Err(ExitCode::WillFail.error(text))

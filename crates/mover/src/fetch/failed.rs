@@ -22,7 +22,7 @@ impl Run<'_> {
             return;
         }
         if self.job.stop.load(Ordering::Relaxed) {
-            // A store whose connections end with the stop fails to write by that. What it has stays for the next run.
+            // The stop ends the connections of some stores, and then a write fails. The written part stays for the next run.
             return self.give_up(state, number, FetchError::Stopped);
         }
         let may_begin = !state.is_over && self.job.store.lost().is_none();
