@@ -297,9 +297,14 @@ fn names_of_state(stage: &Stage) -> Vec<String> {
 
 /// Whether a journal records several complete segments.
 fn has_chunks(stage: &Stage) -> bool {
+    has_recorded(stage, 4_000)
+}
+
+/// Whether the journal of a copy has more than this number of bytes.
+fn has_recorded(stage: &Stage, bytes: u64) -> bool {
     let folder = stage.folder.join(JOURNALS);
     let length = |name: &String| fs::metadata(folder.join(name)).map_or(0, |meta| meta.len());
-    names(&folder).iter().any(|name| length(name) > 4_000)
+    names(&folder).iter().any(|name| length(name) > bytes)
 }
 
 #[test]
