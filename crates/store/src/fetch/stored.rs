@@ -28,47 +28,46 @@ pub fn fetchers(store: &Arc<dyn Store>, count: usize) -> StoreResult<Vec<Arc<dyn
     }
     let shared = Shared::new(store);
     let fetcher = |_| -> Arc<dyn Fetcher> {
-        Arc::new(StoreFetcher::new(shared.clone(), (1, Batches::Small)))
+        Arc::new(StoreFetcher::new(shared.clone(), (1, Requests::Pieces)))
     };
     Ok((0..count).map(fetcher).collect())
 }
 
 /// One channel that reads up to `requests` files of a store at once. A limit of it is for all of them together.
 pub fn fetcher(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
-    Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::Small)))
+    Arc::new(StoreFetcher::new(Shared::new(store), (requests, Requests::Pieces)))
 }
 
 /// One channel that reads up to `requests` files of a store at once, each from its begin to its end by a request of its own: for
 /// a target that takes the bytes of a file in order, or takes a round trip to begin one.
 pub fn fetcher_by_file(store: &Arc<dyn Store>, requests: u32) -> Arc<dyn Fetcher> {
-    Arc::new(StoreFetcher::new(Shared::new(store), (requests, Batches::None)))
+    Arc::new(StoreFetcher::new(Shared::new(store), (requests, Requests::EachFile)))
 }
 
 /// One channel that reads up to `files` files of a store at once, each from its first byte to its last: for a target that
 /// carries this number of files at once.
 pub fn fetcher_of_files(store: &Arc<dyn Store>, files: u32) -> Arc<dyn Fetcher> {
-    let fetcher = StoreFetcher::new(Shared::new(store), (files, Batches::Small));
-    Arc::new(StoreFetcher { piece_bytes: FetcherTraits::WHOLE_FILE, ..fetcher })
+    Arc::new(StoreFetcher::new(Shared::new(store), (files, Requests::Files)))
 }
 
 /// One channel.
 struct StoreFetcher {
     shared: Arc<Shared>,
-    /// Bytes of a request.
-    piece_bytes: u64,
     paced: Paced,
     /// Requests that may be under way at once.
-    requests: u32,
-    batches: Batches,
+    requests_max: u32,
+    requests: Requests,
 }
 
-/// The files that are read by one request.
+/// The bytes that one request reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Batches {
-    /// Small ones of a store of this machine.
-    Small,
-    /// Each file is a request.
-    None,
+enum Requests {
+    /// A piece of a large file, or several small files of a store of this machine.
+    Pieces,
+    /// A large file, or several small files of a store of this machine.
+    Files,
+    /// A file of any size.
+    EachFile,
 }
 
 /// The state that all channels of a store share.
@@ -96,16 +95,19 @@ const SMALL_BYTES: u64 = 256 << 10;
 
 impl Fetcher for StoreFetcher {
     fn traits(&self) -> FetcherTraits {
-        let (small_bytes, connections) = match (self.shared.store.abilities().latency, self.batches)
-        {
-            (Latency::Local, Batches::Small) => (SMALL_BYTES, ConnectionCount::Own),
-            (Latency::Local, Batches::None) => (0, ConnectionCount::Own),
-            // A file of any size is a request.
-            (Latency::RoundTrip, _) => (0, ConnectionCount::Tuned),
-        };
+        let (small_bytes, connections) =
+            match (self.shared.store.abilities().latency, self.requests) {
+                (Latency::Local, Requests::EachFile) => (0, ConnectionCount::Own),
+                (Latency::Local, _) => (SMALL_BYTES, ConnectionCount::Own),
+                // A file of any size is a request.
+                (Latency::RoundTrip, _) => (0, ConnectionCount::Tuned),
+            };
         FetcherTraits {
-            requests_max: self.requests,
-            request_bytes: Some(self.piece_bytes),
+            requests_max: self.requests_max,
+            request_bytes: Some(match self.requests {
+                Requests::Pieces => PIECE_BYTES,
+                Requests::Files | Requests::EachFile => FetcherTraits::WHOLE_FILE,
+            }),
             small_bytes,
             // The protocol has no message that cancels a request: the service completes it, and its owner pays for it.
             cutting: Cutting::Never,
@@ -211,13 +213,8 @@ impl Fetcher for StoreFetcher {
 }
 
 impl StoreFetcher {
-    fn new(shared: Arc<Shared>, (requests, batches): (u32, Batches)) -> Self {
-        let piece_bytes = match batches {
-            Batches::Small => PIECE_BYTES,
-            Batches::None => FetcherTraits::WHOLE_FILE,
-        };
-        let paced = Paced::default();
-        Self { shared, piece_bytes, paced, requests, batches }
+    fn new(shared: Arc<Shared>, (requests_max, requests): (u32, Requests)) -> Self {
+        Self { shared, paced: Paced::default(), requests_max, requests }
     }
 
     /// Reads a range until its end, or until nothing more of the request is wanted.
