@@ -25,7 +25,7 @@ use crate::many;
 use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::session::{Modes, Parameters};
-use crate::target::{Growth, RESUME, Target, is_away};
+use crate::target::{Growth, RESUME, Target};
 use dirs::Made;
 use hikyaku_job::{Attempt, Opened};
 use hikyaku_reach::dial::Address;
@@ -262,7 +262,7 @@ impl FetchError {
     const fn leaves_the_file(&self) -> bool {
         match self {
             Self::Stopped | Self::OutOfReach | Self::Unexpected => true,
-            Self::Target(error) => is_away(error),
+            Self::Target(error) => error.kind.is_away(),
             _ => false,
         }
     }

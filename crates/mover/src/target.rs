@@ -398,7 +398,7 @@ impl<'a> Target<'a> {
     /// Whether the file begins anew after this error of the present try: its place is lost, and it may get another one.
     /// Nothing of it is proven then. Returns the bytes of the lost try.
     pub(crate) fn begins_anew(&self, error: &StoreError, tries_max: u32) -> Option<u64> {
-        let is_lost = is_away(error) || error.kind == ErrorKind::Gone;
+        let is_lost = error.kind.is_away() || error.kind == ErrorKind::Gone;
         let is_stream = self.taking == Taking::InOrder || self.growing.is_some();
         if !is_lost || is_stream || self.tries() >= tries_max {
             return None;
@@ -453,9 +453,4 @@ impl<'a> Target<'a> {
             Stage::Awaited | Stage::Over => None,
         }
     }
-}
-
-/// Whether the store cannot be reached. The stored bytes stay there.
-pub(crate) const fn is_away(error: &StoreError) -> bool {
-    matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut)
 }

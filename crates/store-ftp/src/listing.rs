@@ -109,7 +109,7 @@ impl Ftp {
     /// The failure to list a directory. A file is no directory, whatever the server calls it.
     pub(crate) fn not_listed<T>(&self, dir: &StorePath, error: &FtpError) -> Result<T> {
         let (doing, listed) = (doing("list", dir), reason(error));
-        if matches!(listed, ErrorKind::Unreachable | ErrorKind::TimedOut) {
+        if listed.is_away() {
             return doing.fail(listed);
         }
         doing.fail(match kind(&self.facts(doing)?) {

@@ -128,8 +128,7 @@ impl S3Error {
 
     /// Whether the same request may succeed a little later.
     pub(crate) fn may_pass(&self) -> bool {
-        let is_away = matches!(self.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut);
-        is_away && *self != Self::Stopped
+        self.kind().is_away() && *self != Self::Stopped
     }
 
     /// Whether there is no such object.

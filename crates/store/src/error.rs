@@ -113,6 +113,11 @@ fn of_system(raw: i32) -> String {
 }
 
 impl ErrorKind {
+    /// Whether the store itself cannot be reached, and not only a file. What it has stays there.
+    pub const fn is_away(self) -> bool {
+        matches!(self, Self::Unreachable | Self::TimedOut)
+    }
+
     /// The operand is a device, a FIFO or a socket. It has the number that open(2) gives for a socket, so that peers of all
     /// versions understand it.
     pub const SPECIAL: Self = Self::System(Errno::NXIO.raw_os_error());

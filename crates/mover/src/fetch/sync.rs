@@ -2,7 +2,7 @@
 //! run no more than the last step. Without a journal there is none.
 
 use super::run::Run;
-use crate::target::{Stamp, Target, is_away};
+use crate::target::{Stamp, Target};
 use hikyaku_transfer::Durable;
 use std::io;
 use std::sync::PoisonError;
@@ -59,7 +59,7 @@ impl Run<'_> {
                 Some(Ok(stamp)) => stamps.push(stamp),
                 Some(Err((tried, error))) => {
                     // A store that is away still has the stored bytes. The next run reads them back.
-                    if !is_away(&error) {
+                    if !error.kind.is_away() {
                         self.targets[*number].iter().for_each(Target::record_void);
                     }
                     self.fail(&mut self.state(), (*number, tried), error);

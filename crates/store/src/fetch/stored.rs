@@ -204,7 +204,7 @@ impl Fetcher for StoreFetcher {
         let begin = Instant::now();
         let listed = self.shared.store.list(&StorePath::ROOT, None, 1);
         *lock(&self.shared.round_trip) = Some(begin.elapsed());
-        !listed.is_err_and(|error| is_away(error.kind))
+        !listed.is_err_and(|error| error.kind.is_away())
     }
 
     fn close(&self, _: &str) {
@@ -322,13 +322,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the store itself is out of reach, and not only a file.
-const fn is_away(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut)
-}
-
 fn failed(kind: ErrorKind) -> FetchError {
-    if is_away(kind) { FetchError::Lost(kind.to_string()) } else { FetchError::File(kind) }
+    if kind.is_away() { FetchError::Lost(kind.to_string()) } else { FetchError::File(kind) }
 }
 
 #[cfg(test)]
