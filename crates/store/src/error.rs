@@ -113,7 +113,7 @@ fn of_system(raw: i32) -> String {
 }
 
 impl ErrorKind {
-    /// Whether the store itself cannot be reached, and not only a file. What it has stays there.
+    /// Whether the store itself cannot be reached, and not only a file. The stored files stay there.
     pub const fn is_away(self) -> bool {
         matches!(self, Self::Unreachable | Self::TimedOut)
     }
