@@ -212,9 +212,14 @@ impl Session {
                     done
                 },
             )?;
-            while !work.is_finished() {
+            loop {
+                // Read before `stop` is: work that ended with `stop` set has its connections ended as well.
+                let is_finished = work.is_finished();
                 if stop.load(Ordering::Relaxed) {
                     self.close("stopped by the user");
+                }
+                if is_finished {
+                    break;
                 }
                 thread::park_timeout(LOOK);
             }
