@@ -39,7 +39,9 @@ pub(crate) struct Ask {
     pub(crate) id: AskId,
     /// The requested parts, in the order in which the server sends them.
     pub(crate) parts: Vec<Part>,
-    /// The bytes of all parts.
+    /// The bytes that were asked for.
+    asked_bytes: u64,
+    /// The bytes of all parts: what was asked for without what was cut off.
     bytes: u64,
     /// Of them, what has arrived.
     arrived: u64,
@@ -53,7 +55,7 @@ impl Ask {
     /// An ask of which nothing has arrived.
     pub(crate) fn new(id: AskId, parts: Vec<Part>, asked: Instant, rtt: Duration) -> Self {
         let bytes = parts.iter().map(|part| part.bytes).sum();
-        Self { id, parts, bytes, arrived: 0, asked, due: asked + rtt }
+        Self { id, parts, asked_bytes: bytes, bytes, arrived: 0, asked, due: asked + rtt }
     }
 
     /// From when on the server could send what arrives at `now`. An arrival before its time shows that the known
@@ -67,6 +69,11 @@ impl Ask {
     /// The bytes that were asked for and have not arrived.
     pub(crate) const fn left(&self) -> u64 {
         self.bytes - self.arrived
+    }
+
+    /// Whether all that was asked for has arrived.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.arrived == self.asked_bytes
     }
 
     /// The bytes of all parts.

@@ -14,7 +14,7 @@
 //!    whose living replicas are the slowest together.
 //! 3. The server that is idle first takes a *piece* of the group of which the plan allots it most: what it sends in
 //!    0.25 s, from 1 to 64 MiB. It has at most its round trip and 0.5 s of work. It leaves a piece that it would not be
-//!    done with until the planned end to a server that is done sooner.
+//!    done with until the planned end to the others if they are done sooner with all that is left.
 //! 4. A rate is that of the last second with work. A new server counts as 2 MB/s.
 //! 5. A server with more than its round trip and 1 s of work gives the unsent part back.
 //! 6. An idle server takes over a share of the unsent work of the slowest one, if that needs more than two round trips
@@ -27,7 +27,9 @@
 //!    file has two servers only if no whole one is left.
 //!
 //! With [`Asking::Pieces`] each server has one piece of a fixed size at a time, and rules 6 and 7 do not hold. With
-//! [`Asking::Ranges`] it has one range at a time, and rules 5 and 7 do not hold.
+//! [`Asking::Ranges`] it has one range at a time, and rules 5 and 7 do not hold: what it sends in 4 s or 20 round trips, and in
+//! two thirds of the time until the planned end. Rule 6 counts the handshake and the slow start of a connection whose last
+//! range was cut, and leaves the segment under way alone unless it is done three times sooner.
 //!
 //! Connections to one server can be a *pool*, of which a number is awake ([`Spread::wake`]). The others rest: they get no
 //! work until one that is awake is lost, or until more are to be awake.

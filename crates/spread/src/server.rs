@@ -3,6 +3,7 @@
 use crate::ask::Ask;
 use crate::ids::AskId;
 use crate::meter::Meter;
+use crate::segments::SEGMENT_BYTES;
 use crate::settings::{Asking, ServerSettings};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -39,6 +40,18 @@ pub(crate) enum Duty {
     /// Other servers of its pool do.
     Resting,
 }
+
+/// Whether the connection of a server is in use. It matters with [`Asking::Ranges`] only, where a cut costs the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Warmth {
+    /// It has carried an ask to its end.
+    Warm,
+    /// It has to be opened, and begins with a small window.
+    Cold,
+}
+
+/// Bytes in flight of a connection that has just begun (RFC 6928).
+const WINDOW_BYTES: u64 = 14_600;
 
 /// The retries of a server that does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +94,8 @@ pub(crate) struct Server {
     /// How long it was silent before its last ask was taken back. It counts on with the next one: other servers that
     /// take over from a frozen server again and again would hide its silence.
     silence: Duration,
+    /// Whether its connection is open.
+    warmth: Warmth,
     /// The file that it is in the middle of.
     pub(crate) current: Option<u32>,
     /// Bytes that arrived since the rate ceiling was last divided.
@@ -103,6 +118,7 @@ impl Server {
             left: 0,
             heard: Instant::ZERO,
             silence: Duration::ZERO,
+            warmth: Warmth::Cold,
             current: None,
             arrived: 0,
             cap: None,
@@ -177,7 +193,28 @@ impl Server {
     /// Seconds until it has sent what it is asked for and `more` bytes.
     pub(crate) fn finish(&self, rate: f64, more: u64) -> f64 {
         let queued = (self.left.saturating_add(more)) as f64 / rate;
-        queued.max(self.rtt.as_secs_f64() + more as f64 / rate)
+        let opening = if more == 0 { 0.0 } else { self.opening(rate, more) };
+        queued.max(self.rtt.as_secs_f64() + more as f64 / rate) + opening
+    }
+
+    /// Segments that it can be asked for and be done with in this time.
+    pub(crate) fn segments_within(&self, rate: f64, secs: f64) -> u64 {
+        let first = self.finish(rate, SEGMENT_BYTES);
+        if first >= secs { 0 } else { 1 + ((secs - first) * rate / SEGMENT_BYTES as f64) as u64 }
+    }
+
+    /// Seconds that `bytes` take longer over a connection that has to be opened: the handshake, and the round trips in which
+    /// its window doubles until it carries the rate.
+    pub(crate) fn opening(&self, rate: f64, bytes: u64) -> f64 {
+        let is_opened = matches!(self.settings.asking, Asking::Ranges(_))
+            && self.warmth == Warmth::Cold
+            && self.asks.is_empty();
+        if !is_opened {
+            return 0.0;
+        }
+        let rtt = self.rtt.as_secs_f64();
+        let window = bytes.min((rate * rtt) as u64);
+        f64::from((window / WINDOW_BYTES + 1).ilog2() + 1) * rtt
     }
 
     /// Adds an ask.
@@ -195,6 +232,7 @@ impl Server {
         self.asks.retain(|ask| ask.bytes() > 0);
         if had_asks && self.asks.is_empty() {
             self.silence = now - self.heard;
+            self.warmth = Warmth::Cold;
         }
     }
 
@@ -203,6 +241,7 @@ impl Server {
         let at = self.asks.iter().position(|ask| ask.id == id)?;
         let ask = self.asks.remove(at);
         self.left -= ask.left();
+        self.warmth = if ask.is_complete() { Warmth::Warm } else { Warmth::Cold };
         Some(ask)
     }
 

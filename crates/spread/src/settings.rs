@@ -36,8 +36,8 @@ pub enum Asking {
     /// it and nothing is requested twice: for servers that cannot cancel a request, that continue with abandoned ones, or where
     /// each request costs money.
     Pieces(DataSize),
-    /// One range after the other: of this size until its rate is known, then what it sends in some seconds, and ever smaller
-    /// shares of what is left. Its work goes to others if they would be done sooner, and its silence does not count: for
+    /// One range after the other: of this size until its rate is known, then what it sends in some seconds, and of what is left
+    /// at most two thirds of its share. Its work goes to others if they would be done sooner, and its silence does not count: for
     /// connections where each request costs a round trip and a cut costs the connection.
     Ranges(DataSize),
 }

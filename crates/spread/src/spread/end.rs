@@ -19,6 +19,9 @@ const TAKE_OVER_TIME_MIN: Duration = Duration::from_millis(200);
 /// A segment that is under way is taken over if it is done that many times sooner than the rest of its server's work.
 const BEGUN_GAIN_MIN: f64 = 1.5;
 
+/// This holds between connections with ranges: packet loss halves the rate of a connection for a while.
+const BEGUN_GAIN_MIN_RANGES: f64 = 3.0;
+
 impl Spread {
     /// Each server that is about to have nothing to do takes over from the one that would be done last.
     pub(super) fn end(&mut self, now: Instant) {
@@ -52,8 +55,11 @@ impl Spread {
             if last <= patience + TAKE_OVER_TIME_MIN.as_secs_f64() {
                 return;
             }
+            // The other one goes on while a request is on its way, and a connection opened for it.
             let unsent = its.left as f64 - rates[other] * its.rtt.as_secs_f64();
-            let bytes = unsent * rates[server] / (rates[server] + rates[other]);
+            let opening = mine.opening(rates[server], unsent.max(0.0) as u64);
+            let bytes =
+                (unsent - rates[other] * opening) * rates[server] / (rates[server] + rates[other]);
             let most = match mine.settings.asking {
                 Asking::Timed | Asking::Ranges(_) => u64::MAX,
                 Asking::Pieces(size) => size.bytes(),
@@ -64,7 +70,11 @@ impl Spread {
             let here = mine.finish(rates[server], SEGMENT_BYTES);
             let is_worth_it = bytes > SEGMENT_BYTES || here < last;
             let untouched = is_worth_it.then_some(Reach::Untouched);
-            let begun = (here * BEGUN_GAIN_MIN < last).then_some(Reach::Begun);
+            let gain_min = match its.settings.asking {
+                Asking::Ranges(_) => BEGUN_GAIN_MIN_RANGES,
+                Asking::Timed | Asking::Pieces(_) => BEGUN_GAIN_MIN,
+            };
+            let begun = (here * gain_min < last).then_some(Reach::Begun);
             for reach in untouched.into_iter().chain(begun) {
                 let stock = &self.stock;
                 let may_cut = |part: &Part| {

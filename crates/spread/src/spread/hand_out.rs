@@ -1,7 +1,7 @@
 //! Handing out work: the server that is idle first takes from the group of which the plan allots it most.
 //!
-//! A server takes a piece only if it can send it until the planned end, or if no other living replica would be
-//! done with it sooner. So a slow server does not begin the last segments of a transfer.
+//! A server takes a piece only if it can send it until the planned end, or if the other living replicas would not be
+//! done sooner with all that is left. So a slow server does not begin the last segments of a transfer.
 
 use super::Spread;
 use crate::ask::Hold;
@@ -19,8 +19,16 @@ const PIECE_TIME: Duration = Duration::from_millis(250);
 /// The largest piece.
 const PIECE_BYTES_MAX: u64 = 64 << 20;
 
-/// The time in which a connection sends a range, if enough is left: each range costs a round trip.
+/// A range of a connection is what it sends in this time and this many round trips, if enough is left: each range costs a round
+/// trip.
 const RANGE_TIME: Duration = Duration::from_secs(4);
+const RANGE_ROUND_TRIPS: u32 = 20;
+
+/// Of the time until the planned end, a range takes this share: rates change until then.
+const RANGE_SHARE: f64 = 2.0 / 3.0;
+
+/// Round trips in which a connection sends at least a range that is not the last one.
+const RANGE_ROUND_TRIPS_MIN: u32 = 4;
 
 /// The work that a server may take now.
 struct Offer {
@@ -128,7 +136,9 @@ impl Spread {
         let (piece, begun) = match found.settings.asking {
             Asking::Pieces(size) if !self.is_shared(server, group) => return Some(size.bytes()),
             Asking::Pieces(size) => (size.bytes(), free.min(size.bytes())),
-            Asking::Ranges(first) => (self.range_bytes(group, first, rate), least),
+            Asking::Ranges(first) => {
+                (range_bytes(found.rtt, first, (rate, self.plan.end - now)), least)
+            }
             Asking::Timed => {
                 let piece = (rate * PIECE_TIME.as_secs_f64()) as u64;
                 (piece.clamp(SEGMENT_BYTES, PIECE_BYTES_MAX), least)
@@ -142,22 +152,9 @@ impl Spread {
         let replicas = self.stock.groups()[group].replicas().iter();
         let others = replicas.filter(|&other| other != server && self.servers[other].is_ready());
         let finish = found.finish(rate, least);
-        let is_first = others
-            .map(|other| self.servers[other].finish(rates[other], least))
-            .all(|other| finish <= other);
-        is_first.then_some(least)
-    }
-
-    /// The size of the next range of a server that gets one after the other.
-    fn range_bytes(&self, group: usize, first: DataSize, rate: f64) -> u64 {
-        let most = first.bytes().max((rate * RANGE_TIME.as_secs_f64()) as u64);
-        let group = &self.stock.groups()[group];
-        // Ever smaller shares of what is left keep several connections busy to the end.
-        let share = match u64::from(group.replicas().common(&self.up)) {
-            0 | 1 => group.free_bytes(),
-            several => group.free_bytes() / (2 * several),
-        };
-        share.clamp(SEGMENT_BYTES, most.max(SEGMENT_BYTES))
+        // Segments that the others are done with by then.
+        let done = others.map(|other| self.servers[other].segments_within(rates[other], finish));
+        (done.sum::<u64>() < free.div_ceil(SEGMENT_BYTES)).then_some(least)
     }
 
     /// Whether a server that gives work back is up and has the files of a group as well.
@@ -179,4 +176,13 @@ impl Spread {
         let Some(piece) = piece else { return };
         self.ask(server, vec![piece], Hold::Copy, now);
     }
+}
+
+/// The size of the next range of a connection. A range that ends near the planned end takes all until then, because a further
+/// request would cost more than the connections may end apart.
+fn range_bytes(rtt: Duration, first: DataSize, (rate, left): (f64, Duration)) -> u64 {
+    let most = (rate * RANGE_TIME.max(rtt * RANGE_ROUND_TRIPS).as_secs_f64()) as u64;
+    let share = rate * left.as_secs_f64() * RANGE_SHARE;
+    let least = rate * (rtt * RANGE_ROUND_TRIPS_MIN).as_secs_f64();
+    (share.max(least) as u64).clamp(SEGMENT_BYTES, most.max(first.bytes()).max(SEGMENT_BYTES))
 }
