@@ -84,6 +84,11 @@ impl Connection {
         self.rtt
     }
 
+    /// The round-trip time of now, queues included, to the server or its proxy. `None` if the kernel has not measured it.
+    pub fn receive_rtt(&self) -> Option<Duration> {
+        self.wire.receive_rtt()
+    }
+
     /// Sends `GET` and reads the head of the response. `lines` are header lines with their ends.
     pub(crate) fn ask(&mut self, url: &Url, lines: &str) -> Result<Head, Fault> {
         let (target, proxy) = match &self.form {

@@ -71,6 +71,13 @@ impl Stream {
         }
     }
 
+    const fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+        }
+    }
+
     /// Reads at least one byte. Returns 0 at the end.
     fn pull(&mut self, into: &mut [u8], patience: Duration, stop: &Stop) -> Result<usize, Fault> {
         let begin = Instant::now();
@@ -121,6 +128,12 @@ impl Wire {
             Stream::Plain(stream) if self.start == self.end => Some(stream),
             _ => None,
         }
+    }
+
+    /// The round-trip time of now, as the kernel measures it from what it receives. `None` before the first measurement.
+    pub(crate) fn receive_rtt(&self) -> Option<Duration> {
+        let info = hikyaku_tcp::info(self.stream.tcp()).ok()?;
+        (!info.receive_rtt.is_zero()).then_some(info.receive_rtt)
     }
 
     /// Whether the buffer is empty: the server has sent nothing behind its answer, as far as is known.

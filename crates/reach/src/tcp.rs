@@ -129,6 +129,7 @@ impl Call {
         let round_trip = begin.elapsed();
         let trust = trust.settle(SystemTime::now())?;
         let config = Config { on_loss: OnLoss::Repair, ..self.config };
+        let seen = stream.try_clone()?;
         let socket = Prepared::of(stream)?;
         let (input, output) = tls.split(socket.input, socket.output);
         let pipe = Pipe::new(input, output).with_breaker(socket.breaker);
@@ -137,7 +138,7 @@ impl Call {
         let connection = Connection::from(pipes);
         watch(&connection, self.silence, self.fate)?;
         let further = Further { peer, name, credentials: self.credentials };
-        Steer::start(extender, self.pipes, round_trip, further)?;
+        Steer::start(extender, self.pipes, (round_trip, seen), further)?;
         Ok(Called { connection, trust, peer })
     }
 }
@@ -150,18 +151,20 @@ struct Further {
 }
 
 impl Further {
-    /// Opens the pipe of this number.
-    fn open(&self, id: u32, token: Token, extender: &Extender) -> io::Result<()> {
+    /// Opens the pipe of this number. Returns its socket, to look at.
+    fn open(&self, id: u32, token: Token, extender: &Extender) -> io::Result<TcpStream> {
         let until = Instant::now() + PATIENCE_FURTHER;
         let stream = TcpStream::connect_timeout(&self.peer, PATIENCE_FURTHER)?;
         let mut bounded = Bounded { stream: &stream, until };
         let shaken = self.credentials.connect(&self.name, &mut bounded);
         let (tls, trust) = shaken.map_err(io::Error::other)?;
         trust.settle(SystemTime::now()).map_err(io::Error::other)?;
+        let seen = stream.try_clone()?;
         let socket = Prepared::of(stream)?;
         let (input, mut output) = tls.split(socket.input, socket.output);
         token.join(id, &mut output)?;
-        extender.add(id, Pipe::new(input, output).with_breaker(socket.breaker))
+        extender.add(id, Pipe::new(input, output).with_breaker(socket.breaker))?;
+        Ok(seen)
     }
 }
 

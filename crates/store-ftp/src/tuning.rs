@@ -82,7 +82,7 @@ impl Tuning {
         match self.asked.next {
             Next::Bytes(size) => size.bytes(),
             // A complete chunk is kept after a failure, so a number that is never changed needs chunks as well.
-            Next::For(_) | Next::Rest => {
+            Next::Rest => {
                 let least = u64::from(self.asked.n) * BYTES_OF_EACH;
                 let by_rate = self.goodput.map(|rate| (rate * self.chunk.as_secs_f64()) as u64);
                 by_rate.unwrap_or(FIRST_BYTES).max(least)

@@ -7,7 +7,7 @@ use crate::error::kind_of;
 use crate::mirrors::{Next, Replicas, What};
 use crate::open::{BUFFER_BYTES, HttpOpen, is_whole};
 use crate::shared::{Shared, lock};
-use hikyaku_http::{Known, Stop};
+use hikyaku_http::{Connection, Known, Stop};
 use hikyaku_store::{
     ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Open, Paced,
     Segment, Segments, Wanted,
@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// How often the kernel is asked for the round-trip time.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Files of a server that stay open: the requests of one large file share one.
 const OPEN_MAX: usize = 64;
 
@@ -129,6 +131,23 @@ struct HttpFetcher {
     stop: Mutex<Option<Stop>>,
     is_flowing: AtomicBool,
     is_resting: AtomicBool,
+    gauge: Mutex<Gauge>,
+}
+
+/// The round-trip time of the request under way.
+#[derive(Default)]
+struct Gauge {
+    looked: Option<Instant>,
+    round_trip: Option<Duration>,
+}
+
+impl Gauge {
+    /// Bytes have come over this connection.
+    fn look(&mut self, connection: &Connection) {
+        if self.looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
+            *self = Self { looked: Some(Instant::now()), round_trip: connection.receive_rtt() };
+        }
+    }
 }
 
 /// A request under way.
@@ -163,7 +182,8 @@ impl<'a> Request<'a> {
 impl HttpFetcher {
     fn new(server: Arc<Server>) -> Self {
         let (is_flowing, is_resting) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { server, paced: Paced::default(), stop: Mutex::default(), is_flowing, is_resting }
+        let (paced, stop, gauge) = (Paced::default(), Mutex::default(), Mutex::default());
+        Self { server, paced, stop, is_flowing, is_resting, gauge }
     }
 
     /// Notes whether bytes come over this connection.
@@ -191,18 +211,20 @@ impl HttpFetcher {
             }
             let begun = Instant::now();
             let most = replicas.piece_bytes(BUFFER_BYTES);
-            let passed = open.pass(&mut at, range.end, (most, &request.stop), &mut |bytes| {
-                self.set_flowing(true);
-                replicas.succeed(server);
-                request.add(bytes.len());
-                each(bytes);
-                self.paced.wait(bytes.len() as u64);
-                replicas.pace(bytes.len() as u64, is_over);
-                match request.is_cut() || self.paced.is_closed() {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            });
+            let passed =
+                open.pass(&mut at, range.end, (most, &request.stop), &mut |bytes, over| {
+                    self.set_flowing(true);
+                    lock(&self.gauge).look(over);
+                    replicas.succeed(server);
+                    request.add(bytes.len());
+                    each(bytes);
+                    self.paced.wait(bytes.len() as u64);
+                    replicas.pace(bytes.len() as u64, is_over);
+                    match request.is_cut() || self.paced.is_closed() {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                });
             let Err(fault) = passed else { continue };
             self.set_flowing(false);
             if request.is_cut() {
@@ -219,7 +241,9 @@ impl HttpFetcher {
     /// The request is over, and its connection idle.
     fn end(&self) {
         *lock(&self.stop) = None;
+        *lock(&self.gauge) = Gauge::default();
         if self.is_resting.load(Ordering::Relaxed) {
+            self.set_flowing(false);
             self.server.shared.close_one();
         }
     }
@@ -309,6 +333,10 @@ impl Fetcher for HttpFetcher {
 
     fn round_trip(&self) -> Duration {
         self.server.shared.round_trip()
+    }
+
+    fn latest_round_trip(&self) -> Option<Duration> {
+        lock(&self.gauge).round_trip
     }
 
     fn is_alive(&self) -> bool {

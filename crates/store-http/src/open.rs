@@ -2,7 +2,7 @@
 
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
-use hikyaku_http::{Answer, Attempts, Fault, First, Known, Parts, Proof, Source, Stop};
+use hikyaku_http::{Answer, Attempts, Connection, Fault, First, Known, Parts, Proof, Source, Stop};
 use hikyaku_store::{ErrorKind, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,13 +89,13 @@ impl HttpOpen {
         }
     }
 
-    /// Passes the bytes of one answer to `each`, from `at` to `end` or to the end of the answer, at most `most` at once.
+    /// Passes the bytes of one answer to `each`, with their connection, from `at` to `end` or to the end of the answer, at most `most` at once.
     pub(crate) fn pass(
         &self,
         at: &mut u64,
         end: u64,
         (most, stop): (usize, &Stop),
-        each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&[u8], &Connection) -> ControlFlow<()>,
     ) -> std::result::Result<ControlFlow<()>, Fault> {
         let mut reading = self.reading(*at, end, stop)?;
         let end = end.min(reading.rest.end);
@@ -105,7 +105,7 @@ impl HttpOpen {
             let length = read(&mut reading, &mut buffer[..room])?;
             *at += length as u64;
             self.is_begun.store(true, Ordering::Relaxed);
-            if each(&buffer[..length]).is_break() {
+            if each(&buffer[..length], &reading.connection).is_break() {
                 // The rest of a range would occupy the connection for nothing.
                 if self.is_whole.load(Ordering::Relaxed) || reading.rest.is_empty() {
                     self.put_back(reading);
@@ -205,7 +205,8 @@ impl Open for HttpOpen {
         let mut attempts = Attempts::new(self.shared.conduct.retry);
         while at < end {
             let before = at;
-            let fault = match self.pass(&mut at, end, (BUFFER_BYTES, self.shared.stop()), each) {
+            let how = (BUFFER_BYTES, self.shared.stop());
+            let fault = match self.pass(&mut at, end, how, &mut |bytes, _| each(bytes)) {
                 Ok(ControlFlow::Continue(())) => continue,
                 Ok(ControlFlow::Break(())) => break,
                 Err(fault) => fault,

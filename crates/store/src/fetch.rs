@@ -77,6 +77,11 @@ pub trait Fetcher: Send + Sync {
         Latency::RoundTrip
     }
 
+    /// The round-trip time of the request under way, queues included; `None` if it is not known.
+    fn latest_round_trip(&self) -> Option<Duration> {
+        None
+    }
+
     /// Whether the other end answers. May wait for it.
     fn is_alive(&self) -> bool;
 

@@ -7,13 +7,20 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 use std::{mem, ptr};
 
+/// `TCP_ESTABLISHED` of the kernel's `tcp_states.h`.
+const ESTABLISHED: u8 = 1;
+
 /// The kernel's state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
+    /// Whether both ends may send: neither has closed the connection.
+    pub is_open: bool,
     /// Smoothed round-trip time, as the sender of data measures it. Zero before the first measurement.
     pub rtt: Duration,
     /// Smallest round-trip time of late. Zero on kernels that do not report it.
     pub min_rtt: Duration,
+    /// Round-trip time as the receiver of data measures it, queues included. Zero before the first measurement.
+    pub receive_rtt: Duration,
     /// Congestion window in packets.
     pub window_packets: u32,
     /// Packets that were sent again over the whole connection.
@@ -22,6 +29,8 @@ pub struct Info {
     pub in_flight: DataSize,
     /// Bytes that the other end has acknowledged. Zero on kernels before 4.1.
     pub acknowledged: DataSize,
+    /// Bytes that have come in order. Zero on kernels before 4.1.
+    pub received: DataSize,
 }
 
 /// Reads `TCP_INFO` of `stream`. Fields that the kernel does not know are zero.
@@ -32,12 +41,15 @@ pub fn info(stream: &TcpStream) -> io::Result<Info> {
     let raw = raw(stream)?;
     let micros = |micros: u32| Duration::from_micros(micros.into());
     Ok(Info {
+        is_open: raw.tcpi_state == ESTABLISHED,
         rtt: micros(raw.tcpi_rtt),
         min_rtt: micros(raw.tcpi_min_rtt),
+        receive_rtt: micros(raw.tcpi_rcv_rtt),
         window_packets: raw.tcpi_snd_cwnd,
         retransmitted_packets: raw.tcpi_total_retrans,
         in_flight: DataSize::from_bytes(u64::from(raw.tcpi_unacked) * u64::from(raw.tcpi_snd_mss)),
         acknowledged: DataSize::from_bytes(raw.tcpi_bytes_acked),
+        received: DataSize::from_bytes(raw.tcpi_bytes_received),
     })
 }
 

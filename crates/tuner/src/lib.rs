@@ -4,25 +4,23 @@
 //! several windows. Too many of them fill queues, take shares from others, and cost memory. The right number depends on
 //! the path, so it is decided from what the transfer itself measures: its goodput.
 //!
-//! A [`Tuner`] receives measurements ([`Sample`]) and returns the next step ([`Decision`]). It has no clock and no
-//! socket. Order of calls: [`Tuner::start`] once, then [`Tuner::handle_sample`] each time a chunk is done.
+//! Transfers that can open and close connections at any time use a [`Controller`]: it sees the bytes and the round-trip times of
+//! each connection several times a second ([`Look`]), and says how many are to be open. Transfers in chunks, whose number can
+//! change between two chunks only, use a [`Tuner`]: it receives a measurement of each chunk ([`Sample`]) and returns the next
+//! step ([`Decision`]), first by [`Tuner::start`], then by [`Tuner::handle_sample`]. Neither has a clock or a socket.
 //!
-//! A [`Controller`] is for transfers that can open and close connections at any time: it sees the bytes and the round-trip times
-//! of each connection several times a second ([`Look`]), and decides the number of open ones.
+//! | rule | controller | tuner |
+//! |---|---|---|
+//! | climb: from many on, more while new connections bring as much as old ones | [`Controller::climb`] | |
+//! | the published algorithm: bracket, golden section, stop | [`Controller::paper`] | [`Tuner::Paper`] |
+//! | the user's number | [`Controller::fixed`] | [`Tuner::Fixed`] |
 //!
-//! | variant | rule |
-//! |---|---|
-//! | [`Paper`] | the published algorithm: bracket, golden section, stop |
-//! | [`Adaptive`] | for transfers that can change their number at any time: up to the bend, stay, look again |
-//! | [`Fixed`] | the user's number |
-//!
-//! `docs/internals/tuner.md` has what the publication leaves open, and how it is settled here.
+//! `docs/internals/tuner.md` has the constants of the first rule, what the publication leaves open, and how it is settled here.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-mod adaptive;
 mod cap;
 mod chunked;
 mod climb;
@@ -35,7 +33,6 @@ mod screen;
 mod tuner;
 mod window;
 
-pub use adaptive::{Adaptive, AdaptiveOptions};
 pub use climb::ClimbOptions;
 pub use controller::Controller;
 pub use look::{Carried, Look, Measured};

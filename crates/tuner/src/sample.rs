@@ -30,8 +30,6 @@ pub struct Sample {
 pub enum Next {
     /// This many bytes.
     Bytes(DataSize),
-    /// The bytes of this time, once all connections transfer.
-    For(Duration),
     /// All that is left: the number is final, and no sample is wanted.
     Rest,
 }
@@ -45,17 +43,12 @@ pub enum Phase {
     Search,
     /// [`Paper`](crate::Paper): the search has ended.
     Found,
-    /// [`Adaptive`](crate::Adaptive): the number is doubled until goodput grows less than that.
-    Ramp,
-    /// [`Adaptive`](crate::Adaptive): the number stays. [`Controller::climb`](crate::Controller::climb): it stays, or falls by and
-    /// by to the one that stays.
-    Hold,
-    /// [`Adaptive`](crate::Adaptive): an epoch with more, to see whether that brings more.
-    Look,
     /// [`Controller::climb`](crate::Controller::climb): the number of the beginning.
     First,
     /// [`Controller::climb`](crate::Controller::climb): the number was doubled.
     Grow,
+    /// [`Controller::climb`](crate::Controller::climb): the number stays, or falls by and by to the one that stays.
+    Hold,
     /// [`Controller::climb`](crate::Controller::climb): some more, to see whether they bring more.
     Try,
     /// [`Controller::climb`](crate::Controller::climb): some less, because a queue stands.
@@ -73,11 +66,9 @@ impl Phase {
             Self::Bracket => "bracket",
             Self::Search => "search",
             Self::Found => "found",
-            Self::Ramp => "ramp",
-            Self::Hold => "hold",
-            Self::Look => "look",
             Self::First => "first",
             Self::Grow => "grow",
+            Self::Hold => "hold",
             Self::Try => "try",
             Self::Less => "less",
             Self::Prove => "prove",

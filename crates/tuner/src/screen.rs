@@ -72,7 +72,6 @@ impl Screen {
 fn is_short(asked: Next, sample: &Sample) -> bool {
     let is_less = match asked {
         Next::Bytes(size) => sample.bytes.bytes() < size.bytes() / 2,
-        Next::For(time) => sample.elapsed < time / 2,
         Next::Rest => false,
     };
     sample.elapsed.is_zero() || is_less

@@ -1,16 +1,13 @@
-//! The closed set of rules.
+//! The rules for a transfer in chunks, whose number changes between two of them only.
 
-use crate::adaptive::Adaptive;
 use crate::paper::Paper;
 use crate::sample::{Decision, Next, Phase, Sample};
 
-/// A rule that decides the number of connections. See the crate's documentation for the order of calls.
+/// A rule that decides the number of connections of each chunk. See the crate's documentation for the order of calls.
 #[derive(Clone, Debug)]
 pub enum Tuner {
     /// The published algorithm.
     Paper(Paper),
-    /// Up to the bend of goodput, with looks at the path later.
-    Adaptive(Adaptive),
     /// The user's number.
     Fixed(Fixed),
 }
@@ -41,7 +38,6 @@ impl Tuner {
     pub const fn start(&self) -> Decision {
         match self {
             Self::Paper(paper) => paper.start(),
-            Self::Adaptive(adaptive) => adaptive.start(),
             Self::Fixed(fixed) => fixed.decision(),
         }
     }
@@ -50,17 +46,14 @@ impl Tuner {
     pub fn handle_sample(&mut self, sample: &Sample) -> Decision {
         match self {
             Self::Paper(paper) => paper.handle_sample(sample),
-            Self::Adaptive(adaptive) => adaptive.handle_sample(sample),
             Self::Fixed(fixed) => fixed.decision(),
         }
     }
 
-    /// The result of the search, or the number at which the rule stays for the time being; `None` before that, and
-    /// for a fixed number.
+    /// The result of the search; `None` before that, and for a fixed number.
     pub const fn found(&self) -> Option<u32> {
         match self {
             Self::Paper(paper) => paper.found(),
-            Self::Adaptive(adaptive) => adaptive.found(),
             Self::Fixed(_) => None,
         }
     }

@@ -9,7 +9,7 @@ use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
 use hikyaku_tcp::Options;
-use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
+use hikyaku_tuner::{ClimbOptions, Controller, Paper, PaperOptions};
 use hikyaku_units::{
     ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_limit, parse_timeout,
 };
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Fetch files from web servers through several connections at once.
 ///
 /// A file is fetched in ranges, each through one of several TCP connections. Their number is tuned while the file
-/// comes: it is doubled as long as that brings more. -n fixes it.
+/// comes: it begins with 16, and is doubled as long as new connections bring as much as those before. -n fixes it.
 ///
 /// If a download is interrupted, the same command goes on with what is missing. A file gets its name when all of it is
 /// there. With several URLs and -o, or with --mirror, all of them are the same file: its ranges come from all servers.
@@ -115,7 +115,7 @@ pub struct GetArgs {
 /// How the number of connections is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Rule {
-    /// Double it while that brings more, stay a little above the bend, and look again from time to time
+    /// Begin with 16, double it while new connections bring as much as those before, and give up what brings nothing
     Adaptive,
     /// The published rule: multiply it until goodput falls, then a golden section, then stop
     Paper,
@@ -190,19 +190,19 @@ impl GetArgs {
         })
     }
 
-    /// A rule that has measured nothing, for one of so many files at once.
-    pub(crate) fn new_tuner(&self, files: u32) -> Tuner {
+    /// A rule that has seen nothing, for one of so many files at once.
+    pub(crate) fn new_controller(&self, files: u32) -> Controller {
         let cap = self.cap(files);
         match (self.connections, self.tuner) {
-            (Some(_), _) => Tuner::Fixed(Fixed::new(cap)),
-            (None, Rule::Adaptive) => Tuner::Adaptive(Adaptive::new(&AdaptiveOptions {
-                cap,
-                ..AdaptiveOptions::default()
-            })),
+            (Some(_), _) => Controller::fixed(cap),
+            (None, Rule::Adaptive) => {
+                let all = ClimbOptions::default();
+                Controller::climb(&ClimbOptions { first: (all.first / files.max(1)).max(1), cap })
+            }
             (None, Rule::Paper) => {
                 let options = PaperOptions { cap, ..PaperOptions::default() };
                 // The round-trip time decides the size of the first chunk only, and is not known yet.
-                Tuner::Paper(Paper::new(&options, Duration::from_millis(50)))
+                Controller::paper(Paper::new(&options, Duration::from_millis(50)), cap)
             }
         }
     }

@@ -13,7 +13,7 @@ use hikyaku_console::{At, ExitCode, with_remedy};
 use hikyaku_fs::Name;
 use hikyaku_http::{Client, Fault, NamedBy, Offer, Place, Proof, Source, Stop, Url, name};
 use hikyaku_transfer::Limit;
-use hikyaku_tuner::Tuner;
+use hikyaku_tuner::Controller;
 use hikyaku_units::RetryPolicy;
 use ranged::Ranged;
 use std::cell::Cell;
@@ -56,7 +56,7 @@ pub(crate) struct Tools<'a> {
     pub(crate) conduct: Conduct,
     pub(crate) existing: Existing,
     pub(crate) interrupted: &'a Stop,
-    pub(crate) tuner: &'a (dyn Fn() -> Tuner + Sync),
+    pub(crate) controller: &'a (dyn Fn() -> Controller + Sync),
     /// Names of the files that are being fetched.
     pub(crate) names: &'a Names,
     /// The bytes that the file has added to the totals.

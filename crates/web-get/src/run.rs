@@ -150,7 +150,7 @@ impl Command<'_> {
     /// Fetches one of `files` that are fetched at once.
     fn fetch(&self, show: &Show, files: usize, names: &Names, job: &Job) -> Result<()> {
         let (args, files) = (self.args, u32::try_from(files).unwrap_or(u32::MAX));
-        let new_tuner = || args.new_tuner(files);
+        let controller = || args.new_controller(files);
         let tools = Tools {
             client: &self.client,
             limit: &self.limit,
@@ -158,7 +158,7 @@ impl Command<'_> {
             conduct: args.conduct(files),
             existing: if args.force { Existing::Replaced } else { Existing::Refused },
             interrupted: &self.stop,
-            tuner: &new_tuner,
+            controller: &controller,
             names,
             added: Cell::default(),
         };

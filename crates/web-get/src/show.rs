@@ -54,10 +54,10 @@ impl Show {
 
     /// An epoch of the tuner is over.
     pub(crate) fn epoch(&self, epoch: &Epoch) {
-        let Epoch { sample, phase } = epoch;
-        let (n, bytes, elapsed) = (sample.n, sample.bytes.bytes(), sample.elapsed.as_secs_f64());
-        let goodput = 8.0 * bytes as f64 / elapsed.max(1e-6);
-        let phase = phase.name();
+        let Epoch { measured, phase } = epoch;
+        let (bytes, elapsed) = (measured.bytes.bytes(), measured.elapsed.as_secs_f64());
+        let (goodput, n) = (8.0 * measured.goodput(), measured.connections.round() as u64);
+        let (phase, queue) = (phase.name(), measured.queue.map(|queue| queue.as_secs_f64()));
         match self.totals.audience() {
             Audience::Events => {
                 let event = json!({
@@ -68,12 +68,19 @@ impl Show {
                     "took": elapsed,
                     "bits_per_second": goodput as u64,
                     "phase": phase,
+                    "queue": queue,
+                    "added": measured.added,
                 });
                 self.tell(Message::Event(event.to_string()));
             }
             Audience::Lines => {
                 let connections = counted(n, "connection");
-                self.remark(format!("{connections}: {:.1} Mbit/s ({phase})", goodput / 1e6));
+                let queue = queue.map(|queue| format!(", packets wait {:.0} ms", queue * 1e3));
+                let added = measured.added.map(|added| {
+                    format!(", new ones bring {:.0} % of those before", added * 100.0)
+                });
+                let more = queue.unwrap_or_default() + &added.unwrap_or_default();
+                self.remark(format!("{connections}: {:.1} Mbit/s ({phase}{more})", goodput / 1e6));
             }
             Audience::Person | Audience::Quiet | Audience::Document => {}
         }

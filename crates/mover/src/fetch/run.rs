@@ -364,6 +364,7 @@ impl<'a> Run<'a> {
                 let server = ServerId(usize::from(server.0));
                 let (fetcher, cut) = (state.servers[server.0].clone(), Arc::new(Cut::default()));
                 state.requests.insert(ask, (server, cut.clone()));
+                state.works(server);
                 let request = Request { fetcher, server, ask, cut, work };
                 self.give(&mut state.lines[server.0], scope, request)
             }
@@ -387,7 +388,7 @@ impl<'a> Run<'a> {
             }
             Command::Rest { server } => {
                 let server = ServerId(usize::from(server.0));
-                state.stands(server);
+                state.rests(server);
                 state.servers[server.0].rest();
                 Ok(())
             }

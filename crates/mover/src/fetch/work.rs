@@ -141,6 +141,7 @@ impl Run<'_> {
     fn over(&self, request: &Request) {
         let mut state = self.state();
         state.requests.remove(&request.ask);
+        state.ends(request.server);
         let now = self.now();
         state.spread.handle_end(server_id(request.server), request.ask, now);
         drop(state);

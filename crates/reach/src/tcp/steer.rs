@@ -1,18 +1,21 @@
-//! The number of TCP connections that carry a connection, from what it carries.
+//! The number of TCP connections that carry a connection, from what they carry.
 //!
 //! The end that connected opens pipes and says how many of them carry data, for both directions: it measures what both
 //! together move. The rule is that of `hikyaku-tuner`. Nothing is opened before there is something to carry, and a time in
-//! which nothing moves counts for nothing.
+//! which nothing moves counts for nothing. Pipes that are given up stay open: taken back, they need no handshake.
 
 use super::Further;
 use hikyaku_pipes::Extender;
-use hikyaku_tuner::{Adaptive, AdaptiveOptions, Decision, LimitedBy, Sample, Tuner};
-use hikyaku_units::DataSize;
+use hikyaku_tuner::{ClimbOptions, Controller, Look};
+use hikyaku_units::{DataSize, Instant as LookAt};
+use seen::Seen;
 use std::io;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+mod seen;
 #[cfg(test)]
 mod tests;
 
@@ -37,54 +40,41 @@ const ALONE_BYTES: u64 = 256 << 10;
 const HANDSHAKES: usize = 12;
 /// A pause after a pipe could not be opened.
 const PAUSE: Duration = Duration::from_secs(1);
-/// New pipes begin slowly, and are not measured for so many round trips.
-const SETTLE_ROUND_TRIPS: u32 = 4;
-const SETTLE_MIN: Duration = Duration::from_millis(300);
-/// Then goodput is measured for so many round trips.
-const MEASURE_ROUND_TRIPS: u32 = 6;
-const MEASURE_MIN: Duration = Duration::from_millis(600);
-const MEASURE_MAX: Duration = Duration::from_secs(3);
+/// Nothing has moved for so many round trips: less than one sees bursts and pauses.
+const PAUSE_ROUND_TRIPS: f64 = 1.5;
 
-/// Opens pipes as the tuner asks for them, until the connection has ended.
+/// Opens pipes as the controller asks for them, until the connection has ended.
 pub(super) struct Steer {
     extender: Extender,
     further: Further,
     /// The number of the next pipe. The first one has 0.
     next: AtomicU32,
-    tuner: Option<Tuner>,
-    decision: Decision,
-    settle: Duration,
-    measure: Duration,
-    /// How often the counters are read in an epoch: less than a round trip sees bursts and pauses.
-    tick: Duration,
+    controller: Controller,
+    /// How many carry data.
+    width: u32,
+    seen: Seen,
+    idle: Idle,
 }
 
 impl Steer {
-    /// Starts the thread that steers.
+    /// Starts the thread that steers. `seen` is the socket of the first pipe.
     pub(super) fn start(
         extender: Extender,
         pipes: Pipes,
-        round_trip: Duration,
+        (round_trip, seen): (Duration, TcpStream),
         further: Further,
     ) -> io::Result<()> {
-        let measure = (MEASURE_ROUND_TRIPS * round_trip).clamp(MEASURE_MIN, MEASURE_MAX);
-        let options =
-            AdaptiveOptions { cap: PIPES_MAX, epoch: measure, ..AdaptiveOptions::default() };
-        let tuner = match pipes {
-            Pipes::Auto => Tuner::Adaptive(Adaptive::new(&options)),
+        let controller = match pipes {
+            Pipes::Auto => {
+                Controller::climb(&ClimbOptions { cap: PIPES_MAX, ..ClimbOptions::default() })
+            }
             Pipes::Fixed(0 | 1) => return Ok(()),
-            Pipes::Fixed(n) => Tuner::Fixed(hikyaku_tuner::Fixed::new(n.min(PIPES_MAX))),
+            Pipes::Fixed(n) => Controller::fixed(n.min(PIPES_MAX)),
         };
-        let steer = Self {
-            extender,
-            further,
-            next: AtomicU32::new(1),
-            decision: tuner.start(),
-            tuner: (pipes == Pipes::Auto).then_some(tuner),
-            settle: (SETTLE_ROUND_TRIPS * round_trip).max(SETTLE_MIN),
-            measure,
-            tick: TICK.max(3 * round_trip / 2),
-        };
+        let (next, width) = (AtomicU32::new(1), u32::MAX);
+        let seen = Seen::new(seen);
+        let idle = Idle::new(Instant::now(), round_trip);
+        let steer = Self { extender, further, next, controller, width, seen, idle };
         thread::Builder::new().name("tcp-steer".to_owned()).spawn(move || steer.run()).map(drop)
     }
 
@@ -95,15 +85,25 @@ impl Steer {
             }
             thread::sleep(TICK / 4);
         }
+        let begin = Instant::now();
         while !self.extender.is_over() {
             self.open_missing();
-            self.extender.set_width(self.decision.n);
-            let Some(epoch) = self.epoch() else { return };
-            let live = self.extender.figures().pipes as u32;
-            let sample = epoch.sample(live.min(self.decision.n));
-            if let Some(tuner) = &mut self.tuner {
-                self.decision = tuner.handle_sample(&sample);
+            let wanted = self.controller.n();
+            if wanted != self.width {
+                self.extender.set_width(wanted);
+                self.width = wanted;
             }
+            thread::sleep(TICK);
+            let (now, moved) = (Instant::now(), self.moved());
+            let connections = self.seen.look(wanted as usize);
+            self.idle.look(now, moved, connections.len());
+            self.controller.handle_look(&Look {
+                now: LookAt::ZERO + (now - begin),
+                bytes: DataSize::from_bytes(moved),
+                held_up: self.idle.lasted,
+                round_trip: self.seen.round_trip(),
+                connections: &connections,
+            });
         }
     }
 
@@ -114,80 +114,51 @@ impl Steer {
     }
 
     /// Opens as many pipes as are missing, some at a time.
-    fn open_missing(&self) {
-        let wanted = self.decision.n as usize;
+    fn open_missing(&mut self) {
+        let wanted = self.controller.n() as usize;
         while !self.extender.is_over() {
             let missing = wanted.saturating_sub(self.extender.figures().pipes);
             let Some(token) = self.extender.token().filter(|_| missing > 0) else { return };
+            let (next, further, extender) = (&self.next, &self.further, &self.extender);
             let open = || {
-                let id = self.next.fetch_add(1, Ordering::Relaxed);
-                self.further.open(id, token, &self.extender)
+                let id = next.fetch_add(1, Ordering::Relaxed);
+                Some((id, further.open(id, token, extender).ok()?))
             };
-            let opened = thread::scope(|scope| {
+            let opened: Vec<(u32, TcpStream)> = thread::scope(|scope| {
                 let all: Vec<_> = (0..missing.min(HANDSHAKES)).map(|_| scope.spawn(open)).collect();
-                all.into_iter().filter_map(|one| one.join().ok()?.ok()).count()
+                all.into_iter().filter_map(|one| one.join().ok()?).collect()
             });
-            if opened == 0 {
+            if opened.is_empty() {
                 thread::sleep(PAUSE);
                 return;
             }
+            self.seen.add(opened);
         }
-    }
-
-    /// Lets an epoch pass and measures it; `None` if the connection ends.
-    fn epoch(&self) -> Option<Epoch> {
-        let begin = Instant::now();
-        while begin.elapsed() < self.settle {
-            thread::sleep(TICK.min(self.settle));
-            if self.extender.is_over() {
-                return None;
-            }
-        }
-        let mut epoch = Epoch::begin(Instant::now(), self.moved());
-        while epoch.elapsed() < self.measure {
-            thread::sleep(self.tick);
-            if self.extender.is_over() {
-                return None;
-            }
-            epoch.tick(Instant::now(), self.moved());
-        }
-        Some(epoch)
     }
 }
 
-/// What was moved in a time.
-struct Epoch {
-    begin: Instant,
-    now: Instant,
-    moved: (u64, u64),
-    /// Looks, and those of them at which nothing had moved since the one before.
-    ticks: u32,
-    idle: u32,
+/// The time in which nothing was carried, summed over the pipes: there was nothing to send.
+struct Idle {
+    looked: Instant,
+    /// When it was seen last that something had moved, and how much had then.
+    moved: (Instant, u64),
+    patience: Duration,
+    lasted: Duration,
 }
 
-impl Epoch {
-    const fn begin(now: Instant, moved: u64) -> Self {
-        Self { begin: now, now, moved: (moved, moved), ticks: 0, idle: 0 }
+impl Idle {
+    fn new(now: Instant, round_trip: Duration) -> Self {
+        let patience = round_trip.mul_f64(PAUSE_ROUND_TRIPS).max(TICK);
+        Self { looked: now, moved: (now, 0), patience, lasted: Duration::ZERO }
     }
 
-    fn elapsed(&self) -> Duration {
-        self.now.duration_since(self.begin)
-    }
-
-    fn tick(&mut self, now: Instant, moved: u64) {
-        self.ticks += 1;
-        self.idle += u32::from(moved == self.moved.1);
-        (self.now, self.moved.1) = (now, moved);
-    }
-
-    /// It says nothing of the path if nothing moved for more than a quarter of it.
-    fn sample(&self, n: u32) -> Sample {
-        let is_paused = 4 * self.idle > self.ticks;
-        Sample {
-            n,
-            bytes: DataSize::from_bytes(self.moved.1 - self.moved.0),
-            elapsed: self.elapsed(),
-            limited_by: if is_paused { LimitedBy::Disk } else { LimitedBy::Network },
+    fn look(&mut self, now: Instant, moved: u64, pipes: usize) {
+        let since = now.duration_since(self.looked);
+        self.looked = now;
+        if moved != self.moved.1 {
+            self.moved = (now, moved);
+        } else if now.duration_since(self.moved.0) >= self.patience {
+            self.lasted += since * u32::try_from(pipes).unwrap_or(u32::MAX);
         }
     }
 }

@@ -312,7 +312,7 @@ impl<'a> Ranged<'a> {
         let on_epoch = |epoch: &Epoch| show.epoch(epoch);
         let pool = Pool {
             servers: (0..run.fetchers.len()).map(ServerId).collect(),
-            tuner: (tools.tuner)(),
+            controller: (tools.controller)(),
             on_epoch: &on_epoch,
         };
         let job = Job {

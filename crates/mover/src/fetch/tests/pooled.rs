@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Epoch, Pool};
 use hikyaku_store::ConnectionCount;
-use hikyaku_tuner::{Fixed, Tuner};
+use hikyaku_tuner::{ClimbOptions, Controller};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// The connections of one server.
@@ -45,7 +45,7 @@ impl Fetcher for Connection {
         } else {
             server.most.fetch_max(busy, Ordering::SeqCst);
             // Other connections get requests meanwhile.
-            thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(20));
             self.fetcher.ranges(file, ranges, cut, arrived, each)
         };
         server.busy.fetch_sub(1, Ordering::SeqCst);
@@ -84,7 +84,12 @@ impl Fetcher for Connection {
 }
 
 /// Fetches a file by a pool of 8 connections with this rule. Its size is in MiB.
-fn pooled(mib: usize, tuner: Tuner, accepted: usize, on_epoch: &(dyn Fn(&Epoch) + Sync)) -> Server {
+fn pooled(
+    mib: usize,
+    controller: Controller,
+    accepted: usize,
+    on_epoch: &(dyn Fn(&Epoch) + Sync),
+) -> Server {
     let (source, target) = (Memory::default(), Arc::new(Memory::default()));
     let bytes = random(1, (mib << 20) + 17);
     put(&source, "f", &bytes);
@@ -97,7 +102,7 @@ fn pooled(mib: usize, tuner: Tuner, accepted: usize, on_epoch: &(dyn Fn(&Epoch) 
     let servers: Vec<_> = fetchers(&store, 8).unwrap().into_iter().map(connection).collect();
     let census = store_census(&BTreeMap::from([(b"f".to_vec(), found)]), servers.len());
     let meter = Meter::new(servers.len());
-    let pool = Pool { servers: (0..8).map(ServerId).collect(), tuner, on_epoch };
+    let pool = Pool { servers: (0..8).map(ServerId).collect(), controller, on_epoch };
     let fetched = tests::fetched_by(&servers, &[pool], &census, &target, &meter);
     assert!(fetched.failed.is_empty(), "{fetched:?}");
     assert!(get(&target, "f") == Some(bytes));
@@ -107,13 +112,13 @@ fn pooled(mib: usize, tuner: Tuner, accepted: usize, on_epoch: &(dyn Fn(&Epoch) 
 
 #[test]
 fn a_fixed_number_of_connections_is_used() {
-    let server = pooled(40, Tuner::Fixed(Fixed::new(3)), usize::MAX, &|_| ());
+    let server = pooled(40, Controller::fixed(3), usize::MAX, &|_| ());
     assert_eq!(server.most.into_inner(), 3);
 }
 
 #[test]
 fn a_server_that_grants_two_connections_is_left_with_two() {
-    let server = pooled(60, Tuner::Fixed(Fixed::new(8)), 2, &|_| ());
+    let server = pooled(60, Controller::fixed(8), 2, &|_| ());
     assert_eq!(server.most.into_inner(), 2);
     // At first all are tried; those that were refused rest.
     assert!(server.refused.into_inner() <= 12);
@@ -125,13 +130,11 @@ fn the_tuner_hears_of_epochs_and_decides_the_number() {
     let (epochs, has_grown) = (AtomicUsize::new(0), AtomicBool::new(false));
     let on_epoch = |epoch: &Epoch| {
         epochs.fetch_add(1, Ordering::SeqCst);
-        has_grown.fetch_or(epoch.sample.n > 1, Ordering::SeqCst);
+        has_grown.fetch_or(epoch.measured.connections > 1.5, Ordering::SeqCst);
     };
-    let options =
-        hikyaku_tuner::AdaptiveOptions { first: 1, cap: 8, epoch: Duration::from_millis(50) };
-    let rule = Tuner::Adaptive(hikyaku_tuner::Adaptive::new(&options));
-    let server = pooled(300, rule, usize::MAX, &on_epoch);
-    // Each connection carries a segment in 5 ms: two carry twice as much as one.
+    let server =
+        pooled(300, Controller::climb(&ClimbOptions { first: 1, cap: 8 }), usize::MAX, &on_epoch);
+    // Each connection carries a segment in 20 ms: two carry twice as much as one.
     assert!(epochs.into_inner() > 1 && has_grown.into_inner());
     assert!(server.most.into_inner() > 1);
 }
