@@ -119,9 +119,20 @@ impl Fault {
         matches!(self, Self::NotReached { source, .. } if source.is_refusal())
     }
 
-    /// Whether the server may have refused because it has too many connections of this host.
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotReached { .. }) || self.is_busy()
+    /// Whether a server that has sent nothing may have refused because it has too many connections of this host.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::NotReached { source, .. } => source.is_refusal(),
+            Self::Connection(error) => error.kind() == io::ErrorKind::ConnectionReset,
+            Self::Closed | Self::Status { code: 403, .. } => true,
+            _ => self.is_busy(),
+        }
+    }
+
+    /// Whether no answer has come to an attempt to connect: on a lossy path that says nothing of the server.
+    pub fn is_connect_timeout(&self) -> bool {
+        matches!(self, Self::NotReached { source: ConnectError::Io(error), .. }
+            if error.kind() == io::ErrorKind::TimedOut)
     }
 
     /// Whether the certificate of the server is not one of a known authority for its name.

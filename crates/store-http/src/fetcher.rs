@@ -4,7 +4,7 @@
 //! connections of the server keep to ([`Replicas`]). A server that refuses a further connection keeps those that it has.
 
 use crate::error::kind_of;
-use crate::mirrors::{Next, Replicas, What};
+use crate::mirrors::{Failed, Next, Replicas, What};
 use crate::open::{BUFFER_BYTES, HttpOpen, is_whole};
 use crate::shared::{Shared, lock};
 use hikyaku_http::{Connection, Known, Stop};
@@ -202,14 +202,14 @@ impl HttpFetcher {
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<(), FetchError> {
         let (replicas, server) = (&self.server.replicas, self.server.at);
-        let mut at = range.start;
+        let (mut at, mut unanswered) = (range.start, 0);
         while at < range.end && !request.is_cut() {
             let is_over = || request.stop.is_set() || self.paced.is_closed();
             replicas.wait(server, is_over)?;
             if self.paced.is_closed() {
                 return Err(FetchError::Lost("the transfer is over".to_owned()));
             }
-            let begun = Instant::now();
+            let (begun, first) = (Instant::now(), at);
             let most = replicas.piece_bytes(BUFFER_BYTES);
             let passed =
                 open.pass(&mut at, range.end, (most, &request.stop), &mut |bytes, over| {
@@ -230,7 +230,9 @@ impl HttpFetcher {
             if request.is_cut() {
                 break;
             }
-            match replicas.judge(server, begun, fault) {
+            let failed = Failed { begun, has_sent: at > first, unanswered };
+            unanswered += u32::from(fault.is_connect_timeout());
+            match replicas.judge(server, &failed, fault) {
                 Next::Again => {}
                 Next::Failed(error) => return Err(error),
             }

@@ -54,6 +54,16 @@ pub(crate) enum What {
     AnyFile,
 }
 
+/// A request that has failed.
+pub(crate) struct Failed {
+    /// When it was begun.
+    pub(crate) begun: Instant,
+    /// Whether a byte of the file has come.
+    pub(crate) has_sent: bool,
+    /// How often no answer came to an attempt to connect before, for the same bytes.
+    pub(crate) unanswered: u32,
+}
+
 /// The step after a fault.
 pub(crate) enum Next {
     /// The rest is requested again.
@@ -213,8 +223,8 @@ impl Replicas {
         Ok(())
     }
 
-    /// Decides what a fault of a request that was begun at this time means for its server.
-    pub(crate) fn judge(&self, server: usize, begun: Instant, fault: Fault) -> Next {
+    /// Decides what a fault of a request means for its server.
+    pub(crate) fn judge(&self, server: usize, failed: &Failed, fault: Fault) -> Next {
         match fault {
             Fault::Stopped => return Next::Failed(FetchError::Lost("stopped".to_owned())),
             // Earlier and later bytes belong to two versions.
@@ -227,14 +237,21 @@ impl Replicas {
         }
         let (now, mut standings) = (Instant::now(), lock(&self.standings));
         let standing = &mut standings[server];
+        if standing.flowing > 0 && !failed.has_sent {
+            // The server has enough of them. Those that are at work go on.
+            if fault.is_refusal() || fault.is_connect_timeout() && failed.unanswered > 0 {
+                return Next::Failed(FetchError::Full);
+            }
+            // It answers others: the packets of this one were lost.
+            if fault.is_connect_timeout() {
+                return Next::Again;
+            }
+        }
+        let begun = failed.begun;
         let is_counted = begun < standing.failed;
         let may_again = is_counted || standing.failures < self.retries;
         let may_wait = is_counted || standing.waited.next(&fault, Duration::ZERO).is_some();
         if fault.may_pass() && may_again && may_wait {
-            if fault.is_refusal() && standing.flowing > 0 {
-                // The server has enough of them. Those that are at work go on.
-                return Next::Failed(FetchError::Full);
-            }
             let wait = |failures| {
                 let own = self.retry.wait(failures);
                 // It answers at once, whatever wait it asks for: the attempts would be used up before any of its

@@ -3,6 +3,9 @@
 use crate::server::{Body, Reply, Server};
 use crate::{Folder, check, get, got, payload, sha256};
 use hikyaku_console::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 const ETAG: &str = "\"one\"";
 const MIB: usize = 1 << 20;
@@ -244,16 +247,28 @@ fn a_server_that_gives_no_more_parts_is_no_endless_loop() {
 
 #[test]
 fn a_server_that_has_enough_connections_keeps_those_that_it_has() {
-    let (folder, content) = (Folder::new(), payload(11, 12 * MIB));
-    let data = content.clone();
-    let server = Server::start(move |request| {
-        if request.others >= 2 {
-            return Reply::status(503).with("Retry-After", "0");
-        }
-        Reply::honest(request, &data, ETAG).body(|bytes| Body::Paced(bytes, 256 << 10))
-    });
-    got(&folder, &format!("-n 8 -o DIR/a {}", server.url("/a")));
-    check(&folder, "a", &content);
+    let (forbidden, silent) =
+        (|| Reply::status(403), || Reply::status(200).body(|_| Body::Nothing));
+    let busy = || Reply::status(503).with("Retry-After", "0");
+    for refuse in [busy as fn() -> Reply, forbidden, silent] {
+        let (folder, content) = (Folder::new(), payload(11, 12 * MIB));
+        let data = content.clone();
+        let refused = Arc::new(AtomicUsize::new(0));
+        let count = refused.clone();
+        let server = Server::start(move |request| {
+            if request.others >= 2 {
+                count.fetch_add(1, Ordering::Relaxed);
+                // The bytes of those that are granted come first.
+                std::thread::sleep(Duration::from_millis(200));
+                return refuse();
+            }
+            Reply::honest(request, &data, ETAG).body(|bytes| Body::Paced(bytes, 256 << 10))
+        });
+        got(&folder, &format!("-n 8 --retries 0 -o DIR/a {}", server.url("/a")));
+        check(&folder, "a", &content);
+        let refused = refused.load(Ordering::Relaxed);
+        assert!((1..=12).contains(&refused), "{refused}");
+    }
 }
 
 fn digest_of(bytes: &[u8]) -> Vec<u8> {
