@@ -34,6 +34,8 @@ pub(crate) struct Tcp {
     timeout: Duration,
     last_heard: Instant,
     law: Law,
+    /// Segments in flight at most: what the receiver's buffer takes.
+    window_max: usize,
     /// The number of acknowledged segments.
     acked: u64,
     acked_at: Instant,
@@ -104,12 +106,32 @@ impl Tcp {
                 Congestion::Cubic => Law::Cubic(Cubic::new()),
                 Congestion::Bbr => Law::Bbr(Bbr::new(now)),
             },
+            window_max: usize::MAX,
             acked: 0,
             acked_at: now,
             answers: Vec::new(),
             arrived: 0,
             progress: Vec::new(),
         }
+    }
+
+    /// The same with at most so many segments in flight.
+    pub(crate) fn within(self, segments: usize) -> Self {
+        Self { window_max: segments.max(1), ..self }
+    }
+
+    /// Payload bytes that have arrived.
+    pub(crate) const fn arrived(&self) -> u64 {
+        self.arrived * PAYLOAD_BYTES
+    }
+
+    /// The last round-trip time that was measured.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        (self.acked > 0).then(|| Duration::from_secs_f64(self.rtt.latest))
+    }
+
+    fn window(&self) -> usize {
+        self.law.window().min(self.window_max)
     }
 
     pub(crate) fn wake(&self, host: usize) -> Instant {
@@ -151,7 +173,7 @@ impl Tcp {
         if !self.outstanding.is_empty() && now >= self.last_heard + self.timeout {
             self.on_timeout(now);
         }
-        while self.outstanding.len() < self.law.window() && self.law.may_send(now) {
+        while self.outstanding.len() < self.window() && self.law.may_send(now) {
             if self.outstanding.is_empty() {
                 self.last_heard = now;
                 self.acked_at = now;
@@ -163,7 +185,7 @@ impl Tcp {
             self.law.on_sent(now);
         }
         self.wake = (self.last_heard + self.timeout).max(now + Duration::from_micros(1));
-        if self.outstanding.len() < self.law.window()
+        if self.outstanding.len() < self.window()
             && let Some(at) = self.law.next_send()
         {
             self.wake = self.wake.min(at);
@@ -190,7 +212,8 @@ impl Tcp {
             rate: (self.acked - sent.acked) as f64 / took.max(1e-6),
             in_flight: self.outstanding.len(),
         };
-        let is_recovering = number < self.recovery;
+        // As in Linux, a window that is not used does not grow.
+        let is_recovering = number < self.recovery || self.law.window() > self.window_max;
         self.law.on_ack(&ack, is_recovering);
         while let Some(entry) = self.outstanding.first_entry()
             && *entry.key() + REORDERING_SEGMENTS < self.highest

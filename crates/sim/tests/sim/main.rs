@@ -19,3 +19,4 @@ mod recorded;
 mod remembered;
 mod rules;
 mod snapshot;
+mod tuned;
