@@ -30,6 +30,7 @@ const OTHERS: &[Need] = &[
     Need::new("rclone", "rclone"),
     Need::new("sshfs", "sshfs"),
     Need::new("aria2c", "aria2"),
+    Need::new("axel", "axel"),
 ];
 
 /// A question, put to the machine in a number of cells.
@@ -106,9 +107,9 @@ pub(crate) struct BenchArgs {
     /// Keep what is in the output folder already, but for rounds in which the rig was late.
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Measure only the cells whose id contains this text.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) only: Option<String>,
+    /// Measure only the cells whose id contains this text, or one of several with commas between them.
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
     /// How many times to measure each cell; the table shows medians.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
@@ -134,7 +135,7 @@ pub(crate) struct BenchArgs {
 impl BenchArgs {
     /// Whether a cell is to be measured.
     fn chooses(&self, cell: &Cell) -> bool {
-        self.only.as_ref().is_none_or(|text| cell.id().contains(text.as_str()))
+        self.only.is_empty() || self.only.iter().any(|text| cell.id().contains(text.as_str()))
     }
 }
 
@@ -193,11 +194,12 @@ fn chosen<'a>(benches: &'a [Bench], ids: &[String]) -> Result<Vec<&'a Bench>> {
 fn run_bench(bench: &Bench, args: &BenchArgs) -> Result<usize> {
     let root = workspace();
     let mut context = Ctx::new(&root, args);
+    let mut provenance = provenance::Provenance::collect(&root)?;
     if let Some(program) = &args.program {
         let found = program.canonicalize().with_context(|| format!("no {}", program.display()))?;
+        provenance.commit = provenance::of_program(&found)?;
         context = context.with_hikyaku(found);
     }
-    let provenance = provenance::Provenance::collect(&root)?;
     println!("{}: {}", bench.id, bench.title);
     let cells = (bench.cells)(&context);
     let mut series: Vec<Series> = cells

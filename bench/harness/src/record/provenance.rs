@@ -1,6 +1,6 @@
 //! Where a number comes from: machine, commit, date and command.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
@@ -63,6 +63,12 @@ pub(crate) fn commit(root: &Path) -> String {
     let tree = ["status", "--porcelain", "--untracked-files=no", "--", ".", &other_files];
     let changes = said("git", &tree, root);
     if changes.is_ok_and(|changes| changes.is_empty()) { id } else { format!("{id}+changes") }
+}
+
+/// The name of a program that was built elsewhere, in place of a commit: the first digits of its hash.
+pub(crate) fn of_program(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(format!("program {}", &blake3::hash(&bytes).to_hex()[..10]))
 }
 
 /// Whether nothing that is built into the product differs between two commits. Changes that are in
