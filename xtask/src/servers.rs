@@ -3,6 +3,7 @@
 //! A server's directory has the file `processes` with a line for each process: its number and the time when it started.
 //! Both together name one process for as long as the machine runs, so only processes that were started here are ended.
 
+pub mod apache;
 pub mod authority;
 pub mod ftp;
 pub mod gfarm;

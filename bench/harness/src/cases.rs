@@ -9,6 +9,7 @@ pub(crate) mod ground;
 mod many;
 mod mount;
 mod spine;
+mod web;
 
 use crate::bench::Bench;
 
@@ -53,5 +54,8 @@ pub(crate) const BENCHES: &[Bench] = &[
     fair::bottlenecks::BENCH,
     fair::short_flows::BENCH,
     ftp::tuned::BENCH,
+    web::get::BENCH,
+    web::fair::BENCH,
+    web::servers::BENCH,
     attack::forged_packets::BENCH,
 ];

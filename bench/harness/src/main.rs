@@ -27,6 +27,9 @@ enum Task {
     /// One end of many short TCP flows, for benches.
     #[command(hide = true)]
     ShortFlows(rig::short_flows::ShortArgs),
+    /// A web server that limits its clients, for benches.
+    #[command(hide = true)]
+    OddWeb(rig::odd_web::OddArgs),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::Demo(args) => demo::run(&args),
         Task::ShortFlows(args) => rig::short_flows::run(&args),
+        Task::OddWeb(args) => rig::odd_web::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("bench: {error:#}");

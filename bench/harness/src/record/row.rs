@@ -9,12 +9,14 @@ pub(crate) struct Cell {
     id: String,
     settings: Vec<(String, String)>,
     most_runs: u32,
+    /// How many times as often as others it is measured.
+    times: u32,
 }
 
 impl Cell {
     /// A cell without settings. The id becomes a file name.
     pub(crate) fn new(id: impl Into<String>) -> Self {
-        Self { id: id.into(), settings: Vec::new(), most_runs: u32::MAX }
+        Self { id: id.into(), settings: Vec::new(), most_runs: u32::MAX, times: 1 }
     }
 
     /// Adds a setting.
@@ -28,6 +30,11 @@ impl Cell {
         Self { most_runs: 1, ..self }
     }
 
+    /// A cell that is measured twice as often as others.
+    pub(crate) fn twice(self) -> Self {
+        Self { times: 2, ..self }
+    }
+
     /// The same point under another name.
     pub(crate) fn renamed(self, id: String) -> Self {
         Self { id, ..self }
@@ -35,7 +42,7 @@ impl Cell {
 
     /// How often it is measured when others are measured `runs` times.
     pub(crate) fn runs(&self, runs: u32) -> u32 {
-        runs.min(self.most_runs)
+        (runs * self.times).min(self.most_runs)
     }
 
     /// The name of the cell.
@@ -174,6 +181,24 @@ pub(crate) struct CellResult {
 }
 
 impl CellResult {
+    /// The values of a number in the rounds that are figures, or in all if none is.
+    pub(crate) fn values(&self, name: &str) -> Vec<f64> {
+        let of = |is_wanted: fn(&Row) -> bool| -> Vec<f64> {
+            self.runs
+                .iter()
+                .filter(|row| is_wanted(row))
+                .filter_map(|row| row.value(name))
+                .collect()
+        };
+        let valid = of(Row::is_valid);
+        if valid.is_empty() { of(|_| true) } else { valid }
+    }
+
+    /// The median of a number over the rounds that are figures; `None` if no round has it.
+    pub(crate) fn typical(&self, name: &str) -> Option<f64> {
+        Some(self.values(name)).filter(|values| !values.is_empty()).map(median)
+    }
+
     pub(crate) fn new(cell: &Cell, runs: Vec<Row>, commit: &str) -> Self {
         Self {
             cell: cell.id.clone(),
@@ -225,6 +250,22 @@ mod tests {
         ];
         let median = Row::median(&rows);
         assert_eq!(median, Row::new().with("rate", 2.0, "Gbit/s").with("loss", 5.0, "%"));
+    }
+
+    #[test]
+    fn rounds_that_are_no_figures_do_not_count_beside_others() {
+        let late = || Row::new().with("rate", 9.0, "Gbit/s").note("INVALID: late");
+        let result = |runs| CellResult::new(&Cell::new("c"), runs, "x");
+        let fine = Row::new().with("rate", 2.0, "Gbit/s");
+        assert_eq!(result(vec![late(), fine, late()]).typical("rate"), Some(2.0));
+        assert_eq!(result(vec![late()]).typical("rate"), Some(9.0));
+        assert_eq!(result(vec![late()]).typical("loss"), None);
+    }
+
+    #[test]
+    fn a_cell_may_be_measured_more_often_than_others() {
+        assert_eq!(Cell::new("c").twice().runs(3), 6);
+        assert_eq!(Cell::new("c").once().runs(3), 1);
     }
 
     #[test]

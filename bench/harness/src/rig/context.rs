@@ -4,12 +4,15 @@ use crate::bench::BenchArgs;
 use crate::record::provenance;
 use crate::record::row::{Cell, Row};
 use crate::record::store;
+use crate::rig::files;
 use crate::rig::peers::Peers;
+use crate::rig::ramdisk::RamDisk;
 use anyhow::{Context, Result};
 use std::cell::OnceCell;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use xtask::{Build, Profile};
 
 /// The surroundings of a measurement.
@@ -25,6 +28,7 @@ pub(crate) struct Ctx {
     flood: OnceCell<PathBuf>,
     idle: OnceCell<PathBuf>,
     peers: Peers,
+    disk: OnceCell<RamDisk>,
 }
 
 impl Ctx {
@@ -42,6 +46,7 @@ impl Ctx {
             flood: OnceCell::new(),
             idle: OnceCell::new(),
             peers: Peers::default(),
+            disk: OnceCell::new(),
         }
     }
 
@@ -133,6 +138,29 @@ impl Ctx {
     /// The release binary `hikyaku`, built when first asked for.
     pub(crate) fn hikyaku(&self) -> Result<&Path> {
         self.built(&self.hikyaku, "hikyaku-cli", "hikyaku")
+    }
+
+    /// A RAM disk for all runs of a bench, mounted when first asked for.
+    pub(crate) fn disk(&self) -> Result<&Path> {
+        if self.disk.get().is_none() {
+            let disk = RamDisk::up()?;
+            self.disk.get_or_init(|| disk);
+        }
+        Ok(self.disk.get().context("the RAM disk is mounted")?.path())
+    }
+
+    /// A file of `bytes` random bytes on that disk, for all runs. It is an hour old, so that a web server sends strong
+    /// validators (RFC 9110, section 8.8.2.2).
+    pub(crate) fn random_file(&self, bytes: u64) -> Result<PathBuf> {
+        let path = self.disk()?.join(format!("random-{bytes}"));
+        if !path.exists() {
+            let draft = path.with_extension("part");
+            files::random_file(&draft, bytes, bytes)?;
+            let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
+            fs::File::options().write(true).open(&draft)?.set_modified(an_hour_ago)?;
+            fs::rename(&draft, &path)?;
+        }
+        Ok(path)
     }
 
     fn built<'a>(

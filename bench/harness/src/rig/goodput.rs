@@ -24,6 +24,16 @@ impl Goodput {
         Self { intervals }
     }
 
+    /// From the bytes that had come by a number of times, in the order of time.
+    pub(crate) fn of_sums(sums: &[(f64, f64)]) -> Self {
+        let interval = |two: &[(f64, f64)]| Interval {
+            start: two[0].0,
+            end: two[1].0,
+            bytes: two[1].1 - two[0].1,
+        };
+        Self::new(sums.windows(2).map(interval).collect())
+    }
+
     /// Bits a second between two times. An interval that lies partly between them counts in
     /// proportion; time without intervals counts as silence.
     pub(crate) fn mean(&self, from: f64, to: f64) -> f64 {

@@ -82,6 +82,11 @@ impl Line {
         self.behind(&["taskset", "-c", &cpu.to_string()])
     }
 
+    /// With a lower priority than the relay of the lab, which is late otherwise on a machine with two processors.
+    pub(crate) fn behind_the_lab(self) -> Self {
+        self.behind(&["nice", "-n", "10"])
+    }
+
     /// As nobody.
     pub(crate) fn unprivileged(self) -> Self {
         let nobody = NOBODY.to_string();

@@ -2,6 +2,7 @@
 //! stand on.
 
 use crate::record::row::Row;
+use crate::rig::download::marked;
 use crate::rig::files::{Folder, same};
 use crate::rig::ground::Ground;
 use crate::rig::home::Home;
@@ -246,17 +247,18 @@ impl Rig {
 
     /// Ends the row of a copy: stopped, or complete and compared, on a link that was what it should be.
     pub(crate) fn judge(&self, timed: Timed, row: Row, [from, to]: [&Path; 2]) -> Result<Row> {
-        let Some(finished) = timed.finished else { return Ok(row.note("stopped")) };
-        finished.success()?;
-        same(from, to)?;
-        if matches!(self.ground, Ground::Wire(_)) {
-            return Ok(row);
+        let row = match timed.finished {
+            None => row.note("stopped"),
+            Some(finished) => {
+                finished.success()?;
+                same(from, to)?;
+                row
+            }
+        };
+        match &self.ground {
+            Ground::Wire(_) => Ok(row),
+            Ground::Lab(lab) => Ok(marked(row, &lab.report()?)),
         }
-        let report = self.report()?;
-        if report.valid {
-            return Ok(row);
-        }
-        Ok(row.note(format!("INVALID: {}", report.problems.join(", "))))
     }
 }
 

@@ -47,3 +47,10 @@ fn the_worst_second_is_found() {
     assert!(close(goodput.worst_second(80e6, 0, 5), 0.1));
     assert!(goodput.worst_second(80e6, 3, 5) < 1e-9);
 }
+
+#[test]
+fn sums_have_intervals_between_them() {
+    let goodput = Goodput::of_sums(&[(0.0, 0.0), (1.0, 10.0), (3.0, 50.0)]);
+    assert_eq!(goodput.mean(0.0, 1.0), 80.0);
+    assert_eq!(goodput.mean(1.0, 2.0), 160.0);
+}

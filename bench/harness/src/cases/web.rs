@@ -1,0 +1,5 @@
+//! `hikyaku get` beside what people use.
+
+pub(crate) mod fair;
+pub(crate) mod get;
+pub(crate) mod servers;
