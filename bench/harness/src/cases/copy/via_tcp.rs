@@ -1,128 +1,225 @@
 //! Bench via: a copy over several TCP connections, where UDP may not go.
 
 use crate::bench::{Bench, Order};
+use crate::cases::web::get::{CAP_SECONDS, FILE_BYTES, download};
 use crate::record::row::{Bar, Cell, CellResult, Row};
+use crate::rig::contender::Contender;
 use crate::rig::context::Ctx;
 use crate::rig::copier::{Copier, Job};
-use crate::rig::files::random_file;
-use crate::rig::line::{End, Line};
-use crate::rig::link::{Link, host};
-use crate::rig::ssh::{Medium, Rig};
-use anyhow::{Context, Result, ensure};
-use hikyaku_lab::LabSpec;
-use std::time::{Duration, Instant};
+use crate::rig::download::payload;
+use crate::rig::downloader::Downloader;
+use crate::rig::files::written;
+use crate::rig::ground::Ground;
+use crate::rig::line::End;
+use crate::rig::link::Link;
+use crate::rig::ssh::Rig;
+use crate::rig::sysctl::{Buffers, DEBIAN};
+use crate::rig::trial::{Surroundings, measure};
+use anyhow::{Context, Result};
+use hikyaku_lab::Lab;
+use std::fs;
+use std::time::Duration;
 use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
     id: "via",
-    title: "via: `cp --via tcp` over 100 ms beside scp, with TCP buffers of 64 KB to 6 MB",
-    method: "The whole command, one file of 1 GB from RAM disk to RAM disk, over a real OpenSSH server. `buffers` is the \
-             limit of TCP's buffers at both ends (`tcp_rmem`, `tcp_wmem`), congestion control is CUBIC. `pipes` is how many \
-             TCP connections carry the copy: `auto` is what the adaptive rule finds. All are stopped after 120 s: the rate \
-             is then what the link delivered. What arrived is compared.",
+    title: "via: `cp --via tcp` beside scp and rsync over 1 Gbit/s and 100 ms, with Debian's TCP",
+    method: "A file of 1 GiB of random bytes from RAM disk to RAM disk through a real OpenSSH server, down and up. TCP has \
+             Debian's buffers and CUBIC, and the queue holds one bandwidth-delay product; loss is for each direction. `rate` \
+             is the size over the time of the whole command, `after login` over the time less that of `ssh host true`. A \
+             command is stopped after 45 s: its rate is then what the link had delivered, headers left out. What arrived is \
+             compared, in unfinished files too. `hikyaku get` downloads the same file from Apache (bench `get`), and iperf3 \
+             sends through 16 connections for 20 s.",
     cells,
     run,
-    order: Order::ByCell,
+    order: Order::ByRound,
     compare,
 };
 
-/// Limits of TCP's buffers in bytes. The last is Debian's of receiving.
-const BUFFERS: [u64; 3] = [65_536, 212_992, 6_291_456];
-/// Mbit/s of the link.
-const RATES: [u32; 3] = [200, 500, 1000];
-/// Shares of segments lost each way.
-const LOSSES: [f64; 2] = [0.0, 0.001];
 const RTT_MS: f64 = 100.0;
-const FILE_BYTES: u64 = 1_000_000_000;
-const CAP: Duration = Duration::from_secs(120);
-const SETTING: Duration = Duration::from_secs(10);
+/// In percent, each way.
+const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
+const QUEUE: &str = "1bdp";
+const IPERF_SECONDS: f64 = 20.0;
+const OF_SCP: f64 = 1.0;
+const OF_GET: f64 = 0.85;
 
-/// Who copies, and by how many TCP connections.
-const WHO: [(&str, &str); 3] = [("hikyaku", "auto"), ("hikyaku", "1"), ("scp", "1")];
-
-fn cells(_: &Ctx) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for rate in RATES {
-        for buffer in BUFFERS {
-            for loss in LOSSES {
-                cells.extend(WHO.map(|(who, pipes)| {
-                    Cell::new(format!("{}-{who}-{pipes}", id(rate, buffer, loss)))
-                        .with("rate Mbit/s", rate)
-                        .with("buffers", buffer)
-                        .with("loss %", loss * 100.0)
-                        .with("who", who)
-                        .with("pipes", pipes)
-                }));
-            }
-        }
-    }
-    cells
+/// Which way the file goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Down,
+    Up,
 }
 
-fn id(rate: u32, buffer: u64, loss: f64) -> String {
-    format!("{rate}m-{}k-{}", buffer >> 10, if loss > 0.0 { "lossy" } else { "clean" })
+/// Who carries it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Copy(Copier),
+    Get,
+    Iperf3,
+}
+
+const COPIERS: [Who; 3] =
+    [Who::Copy(Copier::Hikyaku), Who::Copy(Copier::Scp), Who::Copy(Copier::Rsync)];
+const WAYS: [Way; 2] = [Way::Down, Way::Up];
+
+impl Way {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
+    /// Everybody who is measured this way.
+    fn all(self) -> impl Iterator<Item = Who> {
+        COPIERS.into_iter().chain([match self {
+            Self::Down => Who::Get,
+            Self::Up => Who::Iperf3,
+        }])
+    }
+}
+
+impl Who {
+    const fn id(self) -> &'static str {
+        match self {
+            Self::Copy(copier) => copier.name(),
+            Self::Get => "get",
+            Self::Iperf3 => "iperf3",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Copy(Copier::Hikyaku) => "hikyaku cp --via tcp",
+            Self::Copy(copier) => copier.name(),
+            Self::Get => "hikyaku get",
+            Self::Iperf3 => "iperf3 -P 16",
+        }
+    }
+}
+
+fn cell(loss: f64, way: Way, who: Who) -> Cell {
+    let cell = Cell::new(format!("{loss}-{}-{}", way.name(), who.id()))
+        .with("loss %", loss)
+        .with("way", way.name())
+        .with("who", who.name());
+    if who == Who::Iperf3 { cell.once() } else { cell }
+}
+
+fn cells(_: &Ctx) -> Vec<Cell> {
+    let of =
+        |loss| WAYS.into_iter().flat_map(move |way| way.all().map(move |who| cell(loss, way, who)));
+    LOSSES.into_iter().flat_map(of).collect()
 }
 
 fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
-    let number = |name: &str| cell.setting(name).parse::<f64>().context("a number");
-    let (rate, loss) = (number("rate Mbit/s")? * 1e6, number("loss %")? / 100.0);
-    let link = Link { rate, rtt_ms: RTT_MS, loss, mtu: 1500 };
-    let lab = LabSpec { host: host(false, "cubic"), ..link.lab(ctx.round())? };
-    let rig = Rig::up(lab, Medium::Ram, &workspace())?;
-    limit_buffers(&rig, cell.setting("buffers"))?;
-    let from = rig.at(End::Client, "data");
-    let bytes = if ctx.is_quick() { FILE_BYTES / 10 } else { FILE_BYTES };
-    random_file(&from, bytes, 1)?;
-    let job = Job::Put { from: from.clone(), to: rig.far("copy") };
-    let line = match cell.setting("who") {
-        "scp" => Copier::Scp.line(ctx, &rig, &job)?,
-        _ => {
-            let line = Copier::Hikyaku.line(ctx, &rig, &job)?;
-            line.words("--via tcp --connections").arg(cell.setting("pipes"))
-        }
+    let loss: f64 = cell.setting("loss %").parse()?;
+    let way = WAYS.into_iter().find(|way| way.name() == cell.setting("way")).context("no way")?;
+    let who = way.all().find(|who| who.name() == cell.setting("who")).context("nobody")?;
+    let link = Link::gigabit(RTT_MS, loss / 100.0);
+    match who {
+        Who::Copy(copier) => copy(ctx, &link, way, copier),
+        Who::Get => download(ctx, &link, 1.0, Downloader::Tuned),
+        Who::Iperf3 => iperf3(ctx, &link),
+    }
+}
+
+fn iperf3(ctx: &Ctx, link: &Link) -> Result<Row> {
+    let seconds = ctx.seconds(IPERF_SECONDS);
+    let who = Contender::iperf3("-P 16", seconds)?;
+    let mut around = Surroundings::new(link.lab_with_queue(ctx.round(), QUEUE)?, seconds);
+    around.buffers = DEBIAN;
+    let outcome = measure(ctx, &around, &who)?;
+    let row = Row::new().with("rate", outcome.transfer.whole() / 1e6, "Mbit/s");
+    Ok(outcome.notes.into_iter().fold(row, Row::note))
+}
+
+fn copy(ctx: &Ctx, link: &Link, way: Way, copier: Copier) -> Result<Row> {
+    let source = ctx.random_file(if ctx.is_quick() { FILE_BYTES / 16 } else { FILE_BYTES })?;
+    let ground = Ground::Lab(Lab::up(link.lab_with_queue(ctx.round(), QUEUE)?)?);
+    let rig = Rig::over(ground, ctx.disk()?, &workspace())?;
+    let _buffers = Buffers::limit(DEBIAN)?;
+    let (from, to) = match way {
+        Way::Down => (End::Server, End::Client),
+        Way::Up => (End::Client, End::Server),
     };
+    // Programs copy a symbolic link in different ways.
+    fs::hard_link(&source, rig.at(from, "data"))?;
+    let folder = rig.at(to, "to");
+    fs::create_dir(&folder)?;
+    let job = match way {
+        Way::Down => Job::Get { from: rig.far("data"), to: folder.join("copy") },
+        Way::Up => Job::Put { from: rig.at(from, "data"), to: rig.far("to/copy") },
+    };
+    let line = copier.line(ctx, &rig, &job)?;
+    let line = if copier == Copier::Hikyaku { line.words("--via tcp") } else { line };
+    let login = rig.ssh()?;
     rig.restart()?;
-    let timed = rig.timed(&line, CAP)?;
-    let row = Row::new().with("command", timed.seconds, "s");
+    let timed =
+        rig.timed(&line.behind_the_lab(), Duration::from_secs_f64(ctx.seconds(CAP_SECONDS)))?;
+    let report = rig.report()?;
+    let bytes = match &timed.finished {
+        Some(_) => fs::metadata(&source)?.len() as f64,
+        None => payload(if way == Way::Down { &report.down } else { &report.up }),
+    };
     if timed.finished.is_none() {
-        let rate = rig.report()?.up.delivered_bytes as f64 * 8.0 / timed.seconds;
-        return Ok(row.with("rate", rate / 1e6, "Mbit/s").note("stopped"));
+        written(&source, &folder)?;
     }
-    let row = row.with("rate", bytes as f64 * 8.0 / timed.seconds / 1e6, "Mbit/s");
-    rig.judge(timed, row, [&from, &rig.at(End::Server, "copy")])
+    let mbit = |seconds: f64| bytes * 8e-6 / seconds;
+    let row = Row::new().with("rate", mbit(timed.seconds), "Mbit/s").with(
+        "after login",
+        mbit(timed.seconds - login),
+        "Mbit/s",
+    );
+    rig.judge(timed, row, [&source, &folder.join("copy")])
 }
 
-/// Limits TCP's buffers at both ends.
-fn limit_buffers(rig: &Rig, bytes: &str) -> Result<()> {
-    let limit = |name: &str| format!("net.ipv4.{name}=4096 {bytes} {bytes}");
-    let line = Line::new("sysctl").words("-qw").args([&limit("tcp_rmem"), &limit("tcp_wmem")]);
-    for mut running in [rig.start(&line)?, rig.start_far(&line)?] {
-        let finished = running.wait(Instant::now() + SETTING)?;
-        ensure!(finished.is_some(), "sysctl does not end");
-        finished.context("sysctl")?.success()?;
-    }
-    Ok(())
-}
-
-/// Ours with a tuned number beside scp's and beside one connection.
+/// Ours beside scp and rsync, and beside `hikyaku get` over the same link.
 fn compare(results: &mut [CellResult]) {
-    for (rate, buffer, loss) in RATES.iter().flat_map(|rate| {
-        BUFFERS.iter().flat_map(move |buffer| LOSSES.iter().map(move |loss| (rate, buffer, loss)))
-    }) {
-        let work = id(*rate, *buffer, *loss);
-        let value = |results: &[CellResult], who: &str| {
-            let cell = format!("{work}-{who}");
-            results.iter().find(|result| result.cell == cell)?.median.value("rate")
+    for (loss, way) in LOSSES.into_iter().flat_map(|loss| WAYS.map(|way| (loss, way))) {
+        let id = |way, who| cell(loss, way, who).id().to_owned();
+        let value =
+            |id: &str, name: &str| results.iter().find(|result| result.cell == id)?.typical(name);
+        let ours = id(way, Who::Copy(Copier::Hikyaku));
+        let Some(rate) = value(&ours, "rate") else { continue };
+        let of = |copier| Some(rate / value(&id(way, Who::Copy(copier)), "rate")?);
+        let (scp, rsync) = (of(Copier::Scp), of(Copier::Rsync));
+        let get = value(&id(Way::Down, Who::Get), "rate");
+        let get = get.and_then(|get| Some(value(&ours, "after login")? / get));
+        let Some(cell) = results.iter_mut().find(|result| result.cell == ours) else { continue };
+        let bars = [
+            ("times scp's", scp, Some(Bar::AtLeast(OF_SCP))),
+            ("times rsync's", rsync, None),
+            ("times get's", get, Some(Bar::AtLeast(OF_GET))),
+        ];
+        for (name, value, bar) in bars {
+            if let Some(value) = value {
+                cell.median.push(name, value, "", bar);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_are_compared_with_scp_and_with_a_download() {
+        let result = |way, who, rate: f64| {
+            let row =
+                Row::new().with("rate", rate, "Mbit/s").with("after login", rate * 1.1, "Mbit/s");
+            CellResult::new(&cell(0.1, way, who), vec![row], "x")
         };
-        let (ours, scp) = (value(results, "hikyaku-auto"), value(results, "scp-1"));
-        let one = value(results, "hikyaku-1");
-        let cell = format!("{work}-hikyaku-auto");
-        let Some(cell) = results.iter_mut().find(|result| result.cell == cell) else { continue };
-        if let (Some(ours), Some(scp)) = (ours, scp) {
-            cell.median.push("times scp's", ours / scp, "", Some(Bar::AtLeast(1.0)));
-        }
-        if let (Some(ours), Some(one)) = (ours, one) {
-            cell.median.push("times one pipe's", ours / one, "", None);
-        }
+        let mut results = [
+            result(Way::Up, Who::Copy(Copier::Hikyaku), 200.0),
+            result(Way::Up, Who::Copy(Copier::Scp), 210.0),
+            result(Way::Down, Who::Get, 250.0),
+        ];
+        compare(&mut results);
+        let measures = &results[0].median.measures;
+        let verdicts: Vec<_> = measures.iter().filter_map(|one| one.verdict()).collect();
+        assert_eq!(verdicts, [false, true]);
     }
 }
