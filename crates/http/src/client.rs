@@ -169,7 +169,7 @@ impl Client {
                 // The server may have closed the idle connection. The error of a new one is more exact.
                 Err(Fault::Closed | Fault::Connection(_)) => {}
                 // Bytes behind the end of the preceding answer are no answer.
-                Err(Fault::Lie(_)) => {}
+                Err(Fault::Lie(_) | Fault::Invalid(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -190,9 +190,14 @@ impl Client {
 
     /// The header lines of a request. A header of the user replaces the client's own of that name. Headers that may be
     /// secrets are sent to the origin of the user's URL only, not to the origins that its redirects lead to.
-    fn lines(&self, place: &Place, url: &Url, part: Option<&Part<'_>>) -> String {
+    fn lines<'a>(
+        &'a self,
+        place: &Place,
+        url: &Url,
+        part: Option<&Part<'_>>,
+    ) -> Vec<(&'a str, String)> {
         let is_at_home = url.origin == place.first.origin;
-        let mut lines: Vec<(&str, String)> = vec![
+        let mut lines: Vec<(&'a str, String)> = vec![
             ("User-Agent", self.settings.user_agent.clone()),
             ("Accept", "*/*".to_owned()),
             // A range of a coded file would be a range of other bytes.
@@ -218,7 +223,7 @@ impl Client {
                 lines.push(("If-Range", version.to_owned()));
             }
         }
-        lines.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+        lines
     }
 
     fn login(&self, place: &Place) -> Option<Login> {

@@ -1,26 +1,27 @@
 //! A connection to a server, directly or through a proxy, and one exchange after the other on it.
 
-use crate::body::Body;
 use crate::client::Settings;
+use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::head::Head;
 use crate::url::{Login, Origin, Url};
-use crate::wire::{LOOK_EVERY, Stop, Stream, Wire};
+use crate::wire::{Stop, Stream, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::addresses;
+use hyper::body::Bytes;
+use hyper::header::{HOST, PROXY_AUTHORIZATION};
+use hyper::http::request::Builder;
+use hyper::{Method, Request};
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio_rustls::TlsConnector;
 
-/// Interim responses (1xx) before the final one.
-const INTERIM_MAX: usize = 16;
-/// The time until the head of an answer is complete, as a multiple of the time without a byte after which a request fails.
-const HEAD_PATIENCES: u32 = 2;
 /// Addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -34,12 +35,11 @@ enum Form {
 
 /// An open connection.
 pub struct Connection {
-    wire: Wire,
+    exchange: Exchange,
+    /// The socket, for the kernel's record of the connection.
+    socket: TcpStream,
     origin: Origin,
     form: Form,
-    body: Body,
-    /// The server keeps it open after the response.
-    is_kept: bool,
     /// The time that TCP took to connect: a round trip.
     rtt: Duration,
 }
@@ -53,30 +53,31 @@ impl Connection {
         stop: &Stop,
     ) -> Result<Self, Fault> {
         let proxy = settings.proxies.of_url(url)?;
-        let (mut stream, rtt) = connect(&proxy.unwrap_or(url).origin, settings, stop)?;
+        let (socket, rtt) = connect(&proxy.unwrap_or(url).origin, settings, stop)?;
+        let mut wire = Wire::new(settings.patience, stop.clone())?;
+        let mut stream = registered(&wire, &socket).map_err(Fault::Connection)?;
         let of_proxy = proxy.and_then(|proxy| proxy.login.as_ref()).map(basic);
         let mut form = Form::Origin;
         match (proxy, url.origin.scheme) {
             (Some(_), Scheme::Http) => form = Form::Absolute(of_proxy),
-            (Some(_), Scheme::Https) => stream = tunnel(stream, url, of_proxy, settings, stop)?,
+            (Some(_), Scheme::Https) => (wire, stream) = tunnel(wire, stream, url, of_proxy)?,
             (None, _) => {}
         }
-        let stream = match url.origin.scheme {
-            Scheme::Http => Stream::Plain(stream),
-            Scheme::Https => secured(stream, &url.origin.host, tls()?, settings, stop)?,
-        };
-        let wire = Wire::new(stream, settings.patience, stop.clone());
-        Ok(Self { wire, origin: url.origin.clone(), form, body: Body::Over, is_kept: true, rtt })
+        if url.origin.scheme == Scheme::Https {
+            stream = secured(&wire, stream, &url.origin.host, tls()?)?;
+        }
+        let exchange = Exchange::new(wire, stream)?;
+        Ok(Self { exchange, socket, origin: url.origin.clone(), form, rtt })
     }
 
     /// Whether the connection can carry another request to this origin.
     pub fn serves(&self, origin: &Origin) -> bool {
-        self.is_kept && self.body == Body::Over && self.origin == *origin
+        self.exchange.is_idle() && self.origin == *origin
     }
 
     /// Replaces the stop that ends its waits.
     pub fn end_with(&mut self, stop: &Stop) {
-        self.wire.end_with(stop);
+        self.exchange.end_with(stop);
     }
 
     /// The time that TCP took to connect.
@@ -86,67 +87,48 @@ impl Connection {
 
     /// The round-trip time of now, queues included, to the server or its proxy. `None` if the kernel has not measured it.
     pub fn receive_rtt(&self) -> Option<Duration> {
-        self.wire.receive_rtt()
+        let info = hikyaku_tcp::info(&self.socket).ok()?;
+        (!info.receive_rtt.is_zero()).then_some(info.receive_rtt)
     }
 
-    /// Sends `GET` and reads the head of the response. `lines` are header lines with their ends.
-    pub(crate) fn ask(&mut self, url: &Url, lines: &str) -> Result<Head, Fault> {
-        let (target, proxy) = match &self.form {
-            Form::Origin => (url.target.clone(), String::new()),
+    /// Sends `GET` with these headers and reads the head of the response.
+    pub(crate) fn ask(&mut self, url: &Url, lines: &[(&str, String)]) -> Result<Head, Fault> {
+        let authority = url.origin.authority();
+        let (target, login) = match &self.form {
+            Form::Origin => (url.target.clone(), None),
             Form::Absolute(login) => {
-                let line = login.as_ref().map(|login| format!("Proxy-Authorization: {login}\r\n"));
-                let target = format!("http://{}{}", url.origin.authority(), url.target);
-                (target, line.unwrap_or_default())
+                (format!("http://{authority}{}", url.target), login.as_deref())
             }
         };
-        let host = url.origin.authority();
-        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n{proxy}{lines}\r\n");
-        self.is_kept = false;
-        self.wire.send(request.as_bytes())?;
-        let head = final_head(&mut self.wire)?;
-        self.body = Body::of(&head)?;
-        let closes = head.has_word("connection", "close")
-            || head.is_old && !head.has_word("connection", "keep-alive")
-            || self.body == Body::ToEnd;
-        self.is_kept = !closes;
-        Ok(head)
+        let mut request = request(Method::GET, target, &authority, login);
+        for (name, value) in lines {
+            request = request.header(*name, value);
+        }
+        self.exchange.ask(request)
     }
 
-    /// Reads bytes of the body. Returns 0 at its end.
+    /// Reads bytes of the body, at most `most`. Returns none at its end.
     ///
     /// # Errors
     ///
     /// The connection is lost, ends before the body, or is silent for too long.
-    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Fault> {
-        let result = self.body.read(&mut self.wire, into);
-        if result.is_err() {
-            self.is_kept = false;
-        }
-        result
+    pub fn read(&mut self, most: usize) -> Result<Bytes, Fault> {
+        self.exchange.read(most)
     }
 
     /// Reads the end of a body whose bytes have been read. Returns whether the connection can carry another request.
     pub fn finish(&mut self) -> bool {
-        if self.is_kept && matches!(self.body, Body::Chunked(Some(0))) {
-            // The last chunk is empty. If it is not, the connection is of no use.
-            let _ = self.read(&mut [0]);
-        }
-        self.is_kept && self.body == Body::Over && self.wire.is_empty()
+        self.exchange.finish()
     }
 }
 
-/// The head of the final answer. It may arrive in pieces, within a limited time.
-fn final_head(wire: &mut Wire) -> Result<Head, Fault> {
-    let (begin, within) = (Instant::now(), wire.patience() * HEAD_PATIENCES);
-    for _ in 0..INTERIM_MAX {
-        let head = wire.head(begin, within)?;
-        match head.status {
-            100..200 => {}
-            200..600 => return Ok(head),
-            _ => return Err(Fault::Lie("answers with a status that does not exist")),
-        }
+/// A request. `login` is for the proxy.
+fn request(method: Method, target: String, host: &str, login: Option<&str>) -> Builder {
+    let request = Request::builder().method(method).uri(target).header(HOST, host);
+    match login {
+        Some(login) => request.header(PROXY_AUTHORIZATION, login),
+        None => request,
     }
-    Err(Fault::Lie("sends interim answers without end"))
 }
 
 /// Connects by TCP. The time is that of the handshake.
@@ -165,10 +147,7 @@ fn connect(
         match hikyaku_tcp::connect(address, &settings.tcp, settings.connect_within) {
             Ok(stream) => {
                 let rtt = begin.elapsed();
-                let ready = stream.set_read_timeout(Some(LOOK_EVERY)).and_then(|()| {
-                    stream.set_write_timeout(Some(settings.patience))?;
-                    stream.set_nodelay(true)
-                });
+                let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
                 return ready.map(|()| (stream, rtt)).map_err(Fault::Connection);
             }
             Err(error) => last = Some(error),
@@ -180,60 +159,44 @@ fn connect(
     })
 }
 
+/// A second descriptor of the socket, for the runtime.
+fn registered(wire: &Wire, socket: &TcpStream) -> io::Result<Box<dyn Stream>> {
+    let _context = wire.runtime().enter();
+    Ok(Box::new(tokio::net::TcpStream::from_std(socket.try_clone()?)?))
+}
+
 /// Requests a connection to the server from a proxy.
 fn tunnel(
-    stream: TcpStream,
+    wire: Wire,
+    stream: Box<dyn Stream>,
     url: &Url,
     login: Option<String>,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<TcpStream, Fault> {
-    let mut wire = Wire::new(Stream::Plain(stream), settings.patience, stop.clone());
+) -> Result<(Wire, Box<dyn Stream>), Fault> {
     let address = url.origin.host_and_port();
-    let login = login.map(|login| format!("Proxy-Authorization: {login}\r\n")).unwrap_or_default();
-    let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{login}\r\n");
-    wire.send(request.as_bytes())?;
-    let head = final_head(&mut wire)?;
+    let request = request(Method::CONNECT, address.clone(), &address, login.as_deref());
+    let mut exchange = Exchange::new(wire, stream)?;
+    let head = exchange.ask(request)?;
     if !(200..300).contains(&head.status) {
         return Err(Fault::Proxy(head.status));
     }
     // In every version of TLS the client sends first, so the proxy must not have sent bytes of the server.
-    wire.into_tcp().ok_or(Fault::Lie("is reached by a proxy that says something of its own"))
+    exchange.into_stream().ok_or(Fault::Lie("is reached by a proxy that says something of its own"))
 }
 
 /// Establishes TLS: the certificate is checked before a request is sent.
 fn secured(
-    stream: TcpStream,
+    wire: &Wire,
+    stream: Box<dyn Stream>,
     host: &str,
     config: Arc<ClientConfig>,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<Stream, Fault> {
+) -> Result<Box<dyn Stream>, Fault> {
     let fault = |source| Fault::Tls { host: host.to_owned(), source };
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|_| fault(rustls::Error::General("no valid host name".to_owned())))?;
-    let tls = ClientConnection::new(config, name).map_err(fault)?;
-    let mut stream = StreamOwned::new(tls, stream);
-    let until = Instant::now() + settings.patience;
-    while stream.conn.is_handshaking() {
-        stop.check()?;
-        match stream.conn.complete_io(&mut stream.sock) {
-            Ok(_) => {}
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut if Instant::now() < until => {}
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                    return Err(Fault::Silent(settings.patience));
-                }
-                ErrorKind::Interrupted => {}
-                ErrorKind::InvalidData => {
-                    let inner = error.downcast::<rustls::Error>();
-                    return Err(inner.map_or_else(Fault::Connection, fault));
-                }
-                _ => return Err(Fault::Connection(error)),
-            },
-        }
+    match wire.run(TlsConnector::from(config).connect(name, stream), Fault::Silent)? {
+        Ok(secured) => Ok(Box::new(secured)),
+        Err(error) => Err(error.downcast().map_or_else(Fault::Connection, fault)),
     }
-    Ok(Stream::Tls(Box::new(stream)))
 }
 
 /// The value of an `Authorization` of the Basic scheme (RFC 7617).

@@ -65,9 +65,15 @@ pub enum Fault {
         /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The answer is not HTTP, or contradicts itself or the request.
+    /// The answer is not HTTP/1.1, or exceeds the limits of this client.
+    #[error("the server does not send a valid answer of HTTP/1.1")]
+    Invalid(#[source] hyper::Error),
+    /// The answer contradicts itself or the request.
     #[error("the server {0}")]
     Lie(&'static str),
+    /// A header of the user is one that no request can have.
+    #[error("the request cannot be sent")]
+    Request(#[source] hyper::http::Error),
     /// A redirect cannot be followed.
     #[error("a redirect {0}")]
     Redirect(&'static str),

@@ -7,15 +7,15 @@
 //! A [`Client`] sends requests for a [`Place`]: a URL, and the URL that its redirects lead to. An [`Answer`] has the [`Head`]
 //! of the response, and the [`Connection`] from which the caller reads the body. A connection carries one request after the
 //! other. Calls block. Every fifth of a second a connection that waits for bytes checks whether its [`Stop`] is set.
-//! `httparse` parses the heads of responses. Bodies are read into the caller's buffer. Not in this crate: requests with a
-//! body, pipelining, cookies, HTTP/2.
+//! hyper writes requests and reads answers. The sockets, TLS and all waits are this crate's own, and there is no runtime.
+//! Not in this crate: requests with a body, pipelining, cookies, HTTP/2.
 #![forbid(unsafe_code)]
 
 mod attempts;
-mod body;
 mod client;
 mod connection;
 mod digest;
+mod exchange;
 mod fault;
 mod head;
 mod name;
@@ -35,12 +35,13 @@ pub use connection::Connection;
 pub use digest::{Digest, Function};
 pub use fault::Fault;
 pub use head::Head;
+pub use hyper::body::Bytes;
 pub use name::{name, usable};
 pub use netrc::{Netrc, NetrcError};
 pub use offer::{Known, Offer, Parts, Proof, Version};
 pub use proxy::{Proxies, Unusable};
 pub use range::ContentRange;
-pub use reading::read_anything;
+pub use reading::{head_of, read_anything};
 pub use source::{First, Source};
 pub use url::{Login, Origin, Url, UrlError, decoded};
 pub use wire::Stop;

@@ -126,7 +126,7 @@ impl Offer {
     pub fn of(head: &Head, asked: Option<&Range<u64>>) -> Result<Self, Fault> {
         let encoding = head.one("content-encoding").map(str::to_ascii_lowercase);
         let mut offer = Self {
-            total: head.content_length()?,
+            total: head.length,
             parts: Parts::Refused,
             version: Version::of(head),
             modified: head.one("last-modified").and_then(date),
@@ -234,7 +234,7 @@ fn part(head: &Head, asked: &Range<u64>) -> Result<(Range<u64>, Option<u64>), Fa
         return Err(Fault::Lie("sends another part than was asked for"));
     }
     let length = told.range.end - told.range.start;
-    if head.content_length()?.is_some_and(|told| told != length) {
+    if head.length.is_some_and(|told| told != length) {
         return Err(Fault::Lie("sends a part whose length is another one than it says"));
     }
     Ok((told.range, told.total))

@@ -1,19 +1,69 @@
-//! For the fuzzer: every reader of a server's bytes in this crate.
+//! Answers in memory, for fuzzers and tests: they are read by the code that reads those of a server.
 
-use crate::body::chunk_size;
 use crate::digest::digests_of;
+use crate::exchange::Exchange;
+use crate::fault::Fault;
 use crate::head::Head;
 use crate::name::name;
 use crate::offer::{Offer, Proof};
 use crate::range::ContentRange;
 use crate::url::Url;
+use crate::wire::{Stop, Wire};
+use hyper::Request;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+/// Octets of the request at most.
+const REQUEST_BYTES_MAX: usize = 1024;
+/// The time for one operation, which waits for nothing but this process.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The head of an answer in memory.
+///
+/// # Errors
+///
+/// Those of an answer from a server.
+// fuzz: web
+pub fn head_of(bytes: &[u8]) -> Result<Head, Fault> {
+    Ok(asked(bytes)?.1)
+}
+
+/// The head and the body of an answer in memory.
+// fuzz: web
+pub(crate) fn answer_of(bytes: &[u8]) -> Result<(Head, Vec<u8>), Fault> {
+    let (mut exchange, head) = asked(bytes)?;
+    let mut body = Vec::new();
+    loop {
+        let bytes = exchange.read(usize::MAX)?;
+        if bytes.is_empty() {
+            return Ok((head, body));
+        }
+        body.extend_from_slice(&bytes);
+    }
+}
+
+/// A server that sends these bytes after a request, and closes the connection.
+fn asked(bytes: &[u8]) -> Result<(Exchange, Head), Fault> {
+    let wire = Wire::new(PATIENCE, Stop::default())?;
+    let (near, mut far) = duplex(bytes.len().max(REQUEST_BYTES_MAX));
+    let bytes = bytes.to_vec();
+    wire.runtime().spawn(async move {
+        if far.read(&mut [0; REQUEST_BYTES_MAX]).await.is_ok() {
+            let _ = far.write_all(&bytes).await;
+        }
+    });
+    let mut exchange = Exchange::new(wire, Box::new(near))?;
+    let head = exchange.ask(Request::builder())?;
+    Ok((exchange, head))
+}
 
 /// Passes `bytes` to every reader of a server's bytes. Wrong input is an error and never a panic.
 // fuzz: web
 pub fn read_anything(bytes: &[u8]) {
-    let _ = chunk_size(bytes);
-    if let Ok(Some((head, length))) = Head::parse(bytes) {
-        assert!(length <= bytes.len());
+    if let Ok((_, body)) = answer_of(bytes) {
+        assert!(body.len() <= bytes.len());
+    }
+    if let Ok(head) = head_of(bytes) {
         let _ = (digests_of(&head), Offer::of(&head, None));
         if let Ok(offer) = Offer::of(&head, Some(&(0..100)))
             && let Ok(range) = offer.check_part(&head, &(10..100), Proof::Version)

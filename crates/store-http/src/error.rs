@@ -16,7 +16,9 @@ pub(crate) fn kind_of(fault: &Fault) -> ErrorKind {
             ErrorKind::TimedOut
         }
         Fault::Changed | Fault::Unrecognised | Fault::NoRanges => ErrorKind::Changed,
-        Fault::Lie(_) | Fault::OtherFile(_) | Fault::Redirect(_) => ErrorKind::Damaged,
+        Fault::Invalid(_) | Fault::Lie(_) | Fault::OtherFile(_) | Fault::Redirect(_) => {
+            ErrorKind::Damaged
+        }
         Fault::NoAddress { .. }
         | Fault::NotReached { .. }
         | Fault::Connection(_)
@@ -24,6 +26,7 @@ pub(crate) fn kind_of(fault: &Fault) -> ErrorKind {
         | Fault::Tls { .. }
         | Fault::Authorities(_)
         | Fault::Unusable(_)
+        | Fault::Request(_)
         | Fault::Proxy(_)
         | Fault::Status { .. }
         | Fault::Stopped => ErrorKind::Unreachable,

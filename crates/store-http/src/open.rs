@@ -2,13 +2,15 @@
 
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
-use hikyaku_http::{Answer, Attempts, Connection, Fault, First, Known, Parts, Proof, Source, Stop};
+use hikyaku_http::{
+    Answer, Attempts, Bytes, Connection, Fault, First, Known, Parts, Proof, Source, Stop,
+};
 use hikyaku_store::{ErrorKind, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Bytes that are read at once.
+/// Bytes that are read at once, at most.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that is open for reading.
@@ -99,13 +101,12 @@ impl HttpOpen {
     ) -> std::result::Result<ControlFlow<()>, Fault> {
         let mut reading = self.reading(*at, end, stop)?;
         let end = end.min(reading.rest.end);
-        let mut buffer = vec![0; usize::try_from(end - *at).unwrap_or(most).min(most)];
         while *at < end {
-            let room = usize::try_from(end - *at).unwrap_or(most).min(most);
-            let length = read(&mut reading, &mut buffer[..room])?;
-            *at += length as u64;
+            let most = usize::try_from(end - *at).unwrap_or(most).min(most);
+            let bytes = read(&mut reading, most)?;
+            *at += bytes.len() as u64;
             self.is_begun.store(true, Ordering::Relaxed);
-            if each(&buffer[..length], &reading.connection).is_break() {
+            if each(&bytes, &reading.connection).is_break() {
                 // The rest of a range would occupy the connection for nothing.
                 if self.is_whole.load(Ordering::Relaxed) || reading.rest.is_empty() {
                     self.put_back(reading);
@@ -154,10 +155,9 @@ impl HttpOpen {
                 Reading { connection: answer.connection, rest: 0..self.found.size }
             }
         };
-        let mut skipped = vec![0; BUFFER_BYTES];
         while reading.rest.start < at {
-            let room = usize::try_from(at - reading.rest.start).unwrap_or(BUFFER_BYTES);
-            read(&mut reading, &mut skipped[..room.min(BUFFER_BYTES)])?;
+            let skipped = at - reading.rest.start;
+            read(&mut reading, usize::try_from(skipped).unwrap_or(usize::MAX))?;
         }
         Ok(reading)
     }
@@ -169,14 +169,10 @@ pub(crate) fn is_whole(known: &Known) -> bool {
 }
 
 /// Reads the next bytes of an answer.
-fn read(reading: &mut Reading, into: &mut [u8]) -> std::result::Result<usize, Fault> {
-    match reading.connection.read(into)? {
-        0 => Err(Fault::Closed),
-        length => {
-            reading.rest.start += length as u64;
-            Ok(length)
-        }
-    }
+fn read(reading: &mut Reading, most: usize) -> std::result::Result<Bytes, Fault> {
+    let bytes = reading.connection.read(most)?;
+    reading.rest.start += bytes.len() as u64;
+    if bytes.is_empty() { Err(Fault::Closed) } else { Ok(bytes) }
 }
 
 impl Open for HttpOpen {

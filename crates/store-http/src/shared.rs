@@ -107,7 +107,7 @@ impl Shared {
     /// Keeps the connection of an answer of one byte at most.
     pub(crate) fn keep_after(&self, first: First) {
         let mut connection = first.answer.connection;
-        if first.range.is_none() || connection.read(&mut [0; 2]).is_ok() {
+        if first.range.is_none() || connection.read(2).is_ok() {
             // A connection whose answer has more bytes is closed.
             self.keep(connection);
         }

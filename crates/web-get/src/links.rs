@@ -80,10 +80,11 @@ fn argument(text: &str) -> (String, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hikyaku_http::head_of;
 
     fn of(lines: &str, known: &str) -> Vec<String> {
         let text = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
-        let head = Head::parse(text.as_bytes()).unwrap().unwrap().0;
+        let head = head_of(text.as_bytes()).unwrap();
         let known = [Url::parse(known).unwrap()];
         mirrors(&head, &known).iter().map(|url| format!("{url}{}", url.target)).collect()
     }

@@ -2,12 +2,12 @@
 
 use crate::links::mirrors;
 use crate::metalink;
-use hikyaku_http::Head;
+use hikyaku_http::head_of;
 
 /// Passes `bytes` to each reader of a server's bytes. Wrong input is an error and never a panic.
 // fuzz: web
 pub fn read_anything(bytes: &[u8]) {
-    if let Ok(Some((head, _))) = Head::parse(bytes) {
+    if let Ok(head) = head_of(bytes) {
         let _ = mirrors(&head, &[]);
     }
     let Ok(text) = str::from_utf8(bytes) else { return };

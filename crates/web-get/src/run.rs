@@ -313,13 +313,13 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
 fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
     let place = Place::new(url, NamedBy::User);
     let mut answer = client.get(None, &place, None, stop).map_err(error_of)?;
-    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    let mut bytes = Vec::new();
     loop {
-        let length = answer.connection.read(&mut buffer).map_err(error_of)?;
-        if length == 0 {
+        let more = answer.connection.read(METALINK_BYTES_MAX).map_err(error_of)?;
+        if more.is_empty() {
             return Ok(bytes);
         }
-        bytes.extend_from_slice(&buffer[..length]);
+        bytes.extend_from_slice(&more);
         ensure!(bytes.len() <= METALINK_BYTES_MAX, lasting("is larger than 16 MiB".to_owned()));
     }
 }

@@ -1,10 +1,11 @@
 //! Tests of answers to the question for a part.
 
 use super::*;
+use crate::reading::head_of;
 
 fn head(lines: &str) -> Head {
     let text = format!("HTTP/1.1 {}\r\n\r\n", lines.replace('|', "\r\n"));
-    Head::parse(text.as_bytes()).unwrap().unwrap().0
+    head_of(text.as_bytes()).unwrap()
 }
 
 fn known() -> Offer {

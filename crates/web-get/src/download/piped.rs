@@ -19,8 +19,8 @@ use hikyaku_job::JournalFile;
 use hikyaku_transfer::{FileRecord, Geometry, Record, SEGMENT, SegmentHash, Version};
 use std::sync::atomic::Ordering;
 
-/// Bytes that are read at once.
-const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes that are read at once, at most.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// A draft, and the number of bytes that are written to it.
 struct Pipe<'a> {
@@ -234,21 +234,21 @@ impl Pipe<'_> {
         };
         let Answer { mut connection, .. } = answer.map_err(Unfetched::Fault)?;
         let tools = self.tools;
-        let mut buffer = vec![0; BUFFER_BYTES];
         loop {
-            let room = tools.limit.piece_bytes(buffer.len());
+            let most = tools.limit.piece_bytes(PIECE_BYTES);
             let left = self.total.map_or(u64::MAX, |total| total.saturating_sub(self.at));
-            let room = room.min(usize::try_from(left).unwrap_or(usize::MAX));
-            let length = connection.read(&mut buffer[..room]).map_err(Unfetched::Fault)?;
-            if length == 0 {
+            let most = most.min(usize::try_from(left).unwrap_or(usize::MAX));
+            let bytes = connection.read(most).map_err(Unfetched::Fault)?;
+            if bytes.is_empty() {
                 break;
             }
-            let written = self.draft.pour(|output| output.write_all(&buffer[..length]));
+            let written = self.draft.pour(|output| output.write_all(&bytes));
             written.map_err(|error| stopped(tools, error.into()))?;
-            self.sums.update(&buffer[..length]);
-            self.at += length as u64;
-            tools.show.counted().fetch_add(length as u64, Ordering::Relaxed);
-            tools.limit.wait(length as u64, || tools.interrupted.is_set());
+            self.sums.update(&bytes);
+            let length = bytes.len() as u64;
+            self.at += length;
+            tools.show.counted().fetch_add(length, Ordering::Relaxed);
+            tools.limit.wait(length, || tools.interrupted.is_set());
         }
         Ok(())
     }

@@ -35,23 +35,41 @@ fn a_server_that_wants_a_long_wait_is_told_and_given_up() {
     assert_eq!(server.requests().len(), 1);
 }
 
-#[test]
-fn a_head_that_never_ends_is_given_up() {
-    let (folder, listener) = (Folder::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+/// Sends these bytes over and over to whoever connects. Returns the port.
+fn endless(first: &'static [u8], again: &'static [u8], pause: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let _ = stream.read(&mut [0; 4096]);
             thread::spawn(move || {
-                let mut head =
-                    b"HTTP/1.1 200 OK\r\nX: ".iter().copied().chain(std::iter::repeat(b'x'));
-                while stream.write_all(&[head.next().unwrap()]).is_ok() {
-                    thread::sleep(Duration::from_millis(100));
+                let mut next = first;
+                while stream.write_all(next).is_ok() {
+                    thread::sleep(pause);
+                    next = again;
                 }
             });
         }
     });
+    port
+}
+
+#[test]
+fn a_head_that_never_ends_is_given_up() {
+    let folder = Folder::new();
+    let port = endless(b"HTTP/1.1 200 OK\r\nX: ", b"x", Duration::from_millis(100));
+    let line = format!("--timeout 500ms --retries 0 -o DIR/a http://127.0.0.1:{port}/");
+    let (code, error) = get(&folder, &line);
+    assert_eq!(code, ExitCode::MayPass, "{error}");
+    assert!(error.contains("head"), "{error}");
+}
+
+#[test]
+fn interim_answers_without_end_are_given_up() {
+    let folder = Folder::new();
+    let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    let port = endless(interim, interim, Duration::ZERO);
     let line = format!("--timeout 500ms --retries 0 -o DIR/a http://127.0.0.1:{port}/");
     let (code, error) = get(&folder, &line);
     assert_eq!(code, ExitCode::MayPass, "{error}");
