@@ -17,6 +17,7 @@ use crate::data::Data;
 use crate::error::FtpError;
 use crate::facts;
 use crate::features::Features;
+use crate::gauge::Gauges;
 use crate::login::{Login, Server, enter, guard};
 use crate::names::Names;
 use crate::settings::{Settings, Stripes};
@@ -52,6 +53,7 @@ pub struct Channel {
     listing: Listing,
     /// The hosts of the server's data nodes that carry a part at once; empty: there is one, and the server chooses it.
     nodes: Vec<IpAddr>,
+    gauges: Gauges,
 }
 
 /// How data connections carry files.
@@ -87,7 +89,8 @@ enum Pool {
     #[default]
     Empty,
     Receiving(Vec<Data>),
-    Sending(Vec<Data>),
+    /// And where the server, or each data node, listens for further ones.
+    Sending(Vec<Data>, Vec<SocketAddr>),
     /// This number of connections, between this server and another one.
     Relaying(u32),
 }
@@ -129,7 +132,7 @@ impl Channel {
         }
         let (settings, pool, nodes) = (settings.clone(), Pool::Empty, Vec::new());
         let (names, odd, storing) = (Names::default(), Odd::default(), Storing::default());
-        let listing = Listing::default();
+        let (listing, gauges) = (Listing::default(), Gauges::default());
         let bell = Arc::new(Bell::new().map_err(FtpError::Control)?);
         let mut channel = Self {
             control,
@@ -143,6 +146,7 @@ impl Channel {
             storing,
             listing,
             nodes,
+            gauges,
         };
         if mode == Mode::Extended && channel.settings.stripes == Stripes::All {
             let addresses = channel.nodes_listen()?;
@@ -154,6 +158,11 @@ impl Channel {
     /// The features that the server announced.
     pub const fn features(&self) -> &Features {
         &self.features
+    }
+
+    /// The readings of the data connections.
+    pub fn gauges(&self) -> Gauges {
+        self.gauges.clone()
     }
 
     /// How data connections carry files.

@@ -2,8 +2,9 @@
 //!
 //! A [`Channel`] is a control connection with its data connections. It logs in, asks what the server can do, and moves
 //! parts of files in extended block mode (MODE E of GFD.020) through any number of parallel data connections, in either
-//! direction. The connections stay open between parts of the same direction and number. The caller's [`Plan`] selects
-//! the parts, and may request several before the first is complete: no round trip passes between them then.
+//! direction. The connections stay open between parts of the same direction. A server closes those of downloads when their
+//! number changes; the number of an upload changes while it runs. The caller's [`Plan`] selects the parts, and may request
+//! several before the first is complete: no round trip passes between them then.
 //!
 //! A server without MODE E is used in stream mode (RFC 959): one data connection carries one file, in order.
 //!
@@ -27,6 +28,7 @@ mod data;
 mod error;
 mod facts;
 mod features;
+mod gauge;
 mod get;
 mod gsi;
 mod guard;
@@ -48,10 +50,11 @@ pub use channel::{Channel, Made, Mode, Rename};
 pub use error::FtpError;
 pub use facts::{EntryError, Facts, Kind, Listed};
 pub use features::Features;
+pub use gauge::{Gauged, Gauges};
 pub use gsi::{Credentials, CredentialsError};
 pub use guard::{Guard, GuardError, Privacy};
 pub use login::{Login, Server};
-pub use plan::{Plan, Store, Supply, Target, Upload, Wanted};
+pub use plan::{Plan, Store, Supply, Target, Traffic, Upload, Wanted};
 pub use reading::read_anything;
 pub use reply::{Reply, ReplyError, ReplyReader};
 pub use settings::{DataHosts, Settings, Spoken, Stripes, Trace};

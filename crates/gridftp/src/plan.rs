@@ -3,9 +3,11 @@
 //! A channel takes the next part from its [`Plan`] while the last one is still under way, so that the command is at the
 //! server before the server has nothing left to do. The caller decides how many parts are asked for at once.
 
+use crate::gauge::Gauged;
 use crate::transfer::{Part, Progress, Transferred};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Stores bytes at an offset of a file.
 pub type Store<'a> = dyn Fn(u64, &[u8]) -> io::Result<()> + Send + Sync + 'a;
@@ -43,6 +45,22 @@ pub trait Plan<'a, F> {
 
     /// The oldest part is complete: the server has confirmed it, and for a download all of its bytes are stored.
     fn done(&mut self, done: &Transferred);
+
+    /// The number of data connections of an upload to each data node from this moment on; called every few milliseconds. A
+    /// larger number than before opens connections, a smaller one lets some of them rest. Default: `None`, the number that the
+    /// parts want.
+    fn steer(&mut self, _: &Traffic<'_>) -> Option<u32> {
+        None
+    }
+}
+
+/// The data connections of an upload.
+#[derive(Debug)]
+pub struct Traffic<'t> {
+    /// Those that have carried bytes and do not rest.
+    pub connections: &'t [Gauged],
+    /// Time that connections have waited for blocks of this end, summed over them.
+    pub waited: Duration,
 }
 
 /// A plan of one part.

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long a data connection to a server may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long one may take while others wait for it: a lost SYN is sent again after 1 and 3 s.
+const CONNECT_TOO_TIMEOUT: Duration = Duration::from_secs(4);
 
 impl Channel {
     /// Listens for data connections, at the address that the server knows this end by.
@@ -110,11 +112,29 @@ impl Channel {
 
 /// A data connection to a server.
 pub(super) fn connect(
+    node: (SocketAddr, usize),
+    settings: &Settings,
+    flow: &Flow<'_>,
+) -> Result<Data, FtpError> {
+    connect_within(CONNECT_TIMEOUT, node, settings, flow)
+}
+
+/// A data connection beside others, which wait for it.
+pub(super) fn connect_too(
+    node: (SocketAddr, usize),
+    settings: &Settings,
+    flow: &Flow<'_>,
+) -> Result<Data, FtpError> {
+    connect_within(CONNECT_TOO_TIMEOUT, node, settings, flow)
+}
+
+fn connect_within(
+    timeout: Duration,
     (address, stripe): (SocketAddr, usize),
     settings: &Settings,
     flow: &Flow<'_>,
 ) -> Result<Data, FtpError> {
-    hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT)
+    hikyaku_tcp::connect(address, &settings.tcp, timeout)
         .map_err(|source| FtpError::Connect { address, told: None, source })
         .and_then(|stream| Data::connected((stream, stripe), settings.guard.as_ref(), flow))
 }

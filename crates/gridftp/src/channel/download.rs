@@ -199,11 +199,15 @@ impl Channel {
         let bell = &*bell;
         let (flow, receipt) = (&Flow::new(&settings, counted), &Receipt::new(expected, stripes));
         let (store, before) = (&*store, counted.load(Ordering::Relaxed));
+        let gauges = &self.gauges.clone();
         let kept = thread::scope(|scope| {
             let guard = settings.guard.as_ref();
             let start = |data: Result<Data, (TcpStream, usize)>| {
                 scope.spawn(move || {
-                    let ended = match data.or_else(|stream| Data::accepted(stream, guard, flow)) {
+                    let accepted = data.or_else(|stream| {
+                        Data::accepted(stream, guard, flow).map(|data| data.gauged(gauges.add()))
+                    });
+                    let ended = match accepted {
                         Ok(data) => get::receive(data, flow, receipt, store),
                         Err(error) => {
                             flow.fail(error);
