@@ -147,6 +147,8 @@ impl FtpError {
     pub const fn may_pass(&self) -> bool {
         match self {
             Self::Control(_) | Self::Data(_) | Self::Stalled(_) => true,
+            // The next attempt is in stream mode.
+            Self::NotReached(_) => true,
             Self::Connect { told, .. } => told.is_none(),
             Self::Refused { code, .. } => *code < 500,
             _ => false,

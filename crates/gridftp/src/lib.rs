@@ -8,7 +8,8 @@
 //!
 //! A server without MODE E is used in stream mode (RFC 959): one data connection carries one file, in order.
 //!
-//! In MODE E the sender of data connects. For a download this end listens, so the server must be able to connect to it.
+//! In MODE E the sender of data connects. For a download this end listens, so the server must be able to connect to it. If it
+//! cannot, downloads come in stream mode, for which this end connects.
 //!
 //! A server's words and blocks are checked before they are used: a line, a reply, a listing, the number of data
 //! connections and the number of separate ranges of a part have limits, which stand beside the code that applies them. A
@@ -57,5 +58,5 @@ pub use login::{Login, Server};
 pub use plan::{Plan, Store, Supply, Target, Traffic, Upload, Wanted};
 pub use reading::read_anything;
 pub use reply::{Reply, ReplyError, ReplyReader};
-pub use settings::{DataHosts, Settings, Spoken, Stripes, Trace};
+pub use settings::{DataHosts, Reach, Settings, Spoken, Stripes, Trace};
 pub use transfer::{Part, Progress, Transferred};

@@ -30,8 +30,25 @@ pub struct Settings {
     /// The key by which data connections of a login by certificate are authenticated (`DCAU A`). Without it they are not
     /// (`DCAU N`).
     pub guard: Option<Guard>,
+    /// Whether servers can connect to this end, in common for all channels with these settings.
+    pub reach: Reach,
     /// Receives every command and reply, without passwords.
     pub trace: Option<Trace>,
+}
+
+/// Whether the server can connect to this end. Clones have it in common. If it could not once, because of a firewall or an address
+/// translator, downloads and listings come in stream mode: this end connects then.
+#[derive(Clone, Debug, Default)]
+pub struct Reach(Arc<AtomicBool>);
+
+impl Reach {
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn block(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Which hosts may be at the other end of a data connection.
@@ -78,6 +95,7 @@ impl Default for Settings {
             block_bytes: 256 << 10,
             credentials: None,
             guard: None,
+            reach: Reach::default(),
             trace: None,
         }
     }

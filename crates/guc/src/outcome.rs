@@ -40,7 +40,6 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         // The error of a file here says more.
         FtpError::Local(_) => return None,
         error if error.may_pass() => ExitCode::MayPass,
-        FtpError::NotReached(_) => ExitCode::WillFail,
         FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::PlainFtp | FtpError::BadPath => {
             ExitCode::WillFail
         }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use hikyaku_console::{Kept, Scope, Totals};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Server, Settings, Spoken,
+    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Reach, Server, Settings, Spoken,
     Stripes, Trace, Transferred,
 };
 use hikyaku_store_ftp::{
@@ -100,6 +100,7 @@ impl<'a> Session<'a> {
             block_bytes: u32::try_from(args.bs.bytes()).unwrap_or(u32::MAX),
             credentials,
             guard: guard.flatten(),
+            reach: Reach::default(),
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
         let (channel, contact, number, mode) = (None, Contact::None, 0, None);

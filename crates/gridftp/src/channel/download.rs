@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 pub(super) const LISTING_BYTES_MAX: u64 = 16 << 20;
 /// Data nodes send blocks of this size in turn. Without it one of them may send all of a short part.
 const STRIPED_LAYOUT: &str = "StripeLayout=Blocked;BlockSize=1048576;";
-/// How long the server may take to connect to this end.
-const REACH_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the server may take to connect to this end: a lost SYN is sent again after 1, 3 and 7 s.
+const REACH_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A requested part that has not arrived yet.
 struct Asked<'a> {
@@ -53,7 +53,7 @@ impl Channel {
     ///
     /// # Errors
     /// Also if the caller's function fails. Some bytes of parts that are not done may have been stored. If more than one part
-    /// was under way the channel is of no use any more.
+    /// was under way the channel is of no use any more. After [`FtpError::NotReached`] downloads come in stream mode.
     pub fn download<'a>(
         &mut self,
         plan: &mut dyn Plan<'a, Arc<Store<'a>>>,
@@ -61,6 +61,9 @@ impl Channel {
     ) -> Result<(), FtpError> {
         if self.mode == Mode::Stream {
             return self.download_streams(plan, counted);
+        }
+        if self.is_out_of_reach() {
+            return self.in_stream_mode(|channel| channel.download_streams(plan, counted));
         }
         let mut waiting: VecDeque<Asked<'a>> = VecDeque::new();
         let mut ended = None;
@@ -239,6 +242,10 @@ impl Channel {
                     Err(error) => break Err(error),
                 }
                 if threads.is_empty() && begin.elapsed() > REACH_TIMEOUT {
+                    // One that connects from another address is no matter of the way.
+                    if self.odd.stranger.get().is_none() {
+                        self.settings.reach.block();
+                    }
                     break Err(FtpError::NotReached(REACH_TIMEOUT));
                 }
                 let mut fds = vec![

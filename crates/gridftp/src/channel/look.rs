@@ -149,6 +149,9 @@ impl Channel {
     /// The text that a server sends over a data connection for a command.
     fn text_of(&mut self, command: Command) -> Result<Vec<u8>, FtpError> {
         match self.mode {
+            Mode::Extended if self.is_out_of_reach() => {
+                self.in_stream_mode(|channel| channel.text_in_stream(command))
+            }
             Mode::Extended => self.text_in_blocks(command),
             Mode::Stream => self.text_in_stream(command),
         }

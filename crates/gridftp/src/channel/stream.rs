@@ -8,7 +8,7 @@
 
 use super::download::LISTING_BYTES_MAX;
 use super::replies::Replies;
-use super::{Channel, LOOK_EVERY, Mode, connect};
+use super::{Channel, LOOK_EVERY, Mode, Pool, connect};
 use crate::command::Command;
 use crate::control::{is_pause, refused, wait_for};
 use crate::data::Data;
@@ -43,6 +43,28 @@ impl Sending {
 }
 
 impl Channel {
+    /// Whether the server cannot connect to this end, so that downloads come in stream mode.
+    pub fn is_out_of_reach(&self) -> bool {
+        self.settings.reach.is_blocked()
+    }
+
+    /// Does something in stream mode over a channel in extended block mode.
+    pub(super) fn in_stream_mode<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, FtpError>,
+    ) -> Result<T, FtpError> {
+        self.pool = Pool::Empty;
+        self.control.demand(&Command::new("MODE S"))?;
+        self.mode = Mode::Stream;
+        let done = work(self);
+        self.mode = Mode::Extended;
+        // After another error the channel is of no use any more.
+        if done.as_ref().err().is_none_or(FtpError::leaves_channel) && self.is_in_step() {
+            self.control.demand(&Command::new("MODE E"))?;
+        }
+        done
+    }
+
     pub(super) fn download_streams<'a>(
         &mut self,
         plan: &mut dyn Plan<'a, Arc<Store<'a>>>,

@@ -225,3 +225,24 @@ fn an_error_of_the_caller_ends_the_transfer() {
     let error = channel.get(&PART, 2, &AtomicU64::new(0), full).unwrap_err();
     assert!(matches!(error, FtpError::Local(_)), "{error}");
 }
+
+#[test]
+fn a_server_that_cannot_connect_to_this_end_is_asked_in_stream_mode() {
+    let (address, other) = (start(Lie::CannotConnect), start(Lie::CannotConnect));
+    let settings = Settings { patience: Duration::from_secs(20), ..Settings::default() };
+    let open = |address: SocketAddr| {
+        let host = address.ip().to_string();
+        let server = Server { host, port: address.port(), login: Login::Anonymous };
+        Channel::open(&server, &settings).unwrap()
+    };
+    let error = get(&mut open(address), 2).unwrap_err();
+    assert!(matches!(error, FtpError::NotReached(_)) && error.may_pass(), "{error}");
+    // All channels with these settings know it.
+    let mut channel = open(other);
+    for _ in 0..2 {
+        let (done, bytes) = get(&mut channel, 2).unwrap();
+        let want: Vec<u8> = (PART.offset..PART.offset + PART.length).map(byte).collect();
+        assert!(done.connections == 1 && bytes == want, "other bytes");
+    }
+    assert!(channel.is_out_of_reach());
+}

@@ -51,6 +51,8 @@ pub(crate) enum Lie {
     KeepsNames,
     /// Its data connections come from another address.
     OtherSource,
+    /// No lie: it cannot connect to the client, which can connect to it.
+    CannotConnect,
     /// The listing has names that lead elsewhere.
     BadNames,
     /// The listing is a long one of another kind.
@@ -74,7 +76,8 @@ pub(crate) fn start(lie: Lie) -> SocketAddr {
         // An error means that the client has gone, as it should after a lie.
         let lines = BufReader::new(stream.try_clone().unwrap()).lines();
         let data = Vec::new();
-        let _ = Session { lie, control: stream, lines, early: None, n: 1, port: None, data }.run();
+        let (early, port, passive) = (None, None, None);
+        let _ = Session { lie, control: stream, lines, early, n: 1, port, passive, data }.run();
     });
     address
 }
@@ -87,6 +90,8 @@ struct Session {
     early: Option<String>,
     n: usize,
     port: Option<SocketAddr>,
+    /// Where it listens, and the offset of the next file in stream mode.
+    passive: Option<(TcpListener, u64)>,
     data: Vec<TcpStream>,
 }
 
@@ -125,7 +130,29 @@ impl Session {
                 }
                 "MLST" => self.say_facts(rest)?,
                 "PASV" if self.lie == Lie::OtherHost => self.say("227 (192,0,2,1,9,9)")?,
+                "PASV" if self.lie == Lie::CannotConnect => {
+                    let listener = TcpListener::bind("127.0.0.1:0")?;
+                    let [high, low] = listener.local_addr()?.port().to_be_bytes();
+                    self.passive = Some((listener, 0));
+                    self.say(&format!("227 (127,0,0,1,{high},{low})"))?;
+                }
                 "PASV" => self.say("227 nowhere")?,
+                "REST" => {
+                    let from = rest.parse().unwrap();
+                    self.passive.iter_mut().for_each(|(_, at)| *at = from);
+                    self.say("350 go on")?;
+                }
+                "RETR" => {
+                    let (listener, from) = self.passive.take().unwrap();
+                    self.say("150 begins")?;
+                    let (mut data, _) = listener.accept()?;
+                    let end = FIRST_OFFSET + 100_000;
+                    let content: Vec<u8> = (from..end).map(byte).collect();
+                    data.write_all(&content)?;
+                    drop(data);
+                    self.say("226 done")?;
+                }
+                "ERET" if self.lie == Lie::CannotConnect => self.say("150 begins")?,
                 "ERET" => {
                     let mut words = rest.split(' ').skip(1).map(|word| word.parse().unwrap_or(0));
                     let (offset, length) = (words.next().unwrap(), words.next().unwrap());
