@@ -66,6 +66,8 @@ pub(crate) struct Climb {
     n: u32,
     goal: u32,
     cap: u32,
+    /// Connections are opened and given up in groups of this number.
+    unit: u32,
     state: State,
     watch: Watch,
     /// When the number was changed last.
@@ -166,6 +168,7 @@ impl Climb {
             n: first,
             goal: first,
             cap,
+            unit: 1,
             state: State::First,
             watch: Watch::Settling(None),
             changed: Instant::ZERO,
@@ -176,6 +179,11 @@ impl Climb {
             proof: Proof { at: Instant::ZERO, every: judge::PROVE_MIN, found: Found::Nothing },
             began: None,
         }
+    }
+
+    /// The rule for connections that are opened and given up in groups of `unit`.
+    pub(crate) fn in_groups(self, unit: u32) -> Self {
+        Self { unit: unit.clamp(1, self.first), ..self }
     }
 
     /// How many connections are to be open now.
@@ -248,7 +256,7 @@ impl Climb {
             }
         };
         if now - self.changed >= every {
-            (self.n, self.changed) = (self.n - 1, now);
+            (self.n, self.changed) = (self.n.saturating_sub(self.unit).max(self.goal), now);
         }
         matches!(self.state, State::Holding(_))
     }
@@ -290,7 +298,8 @@ impl Climb {
 
     /// Asks for `n` connections. The next window begins when they have settled.
     fn ask(&mut self, look: &Look<'_>, n: u32) {
-        self.goal = n.clamp(1, self.cap);
+        let groups = if n > self.n { n.div_ceil(self.unit) } else { (n / self.unit).max(1) };
+        self.goal = groups.saturating_mul(self.unit).clamp(1, self.cap);
         if self.goal > self.n {
             self.old = look.connections.iter().map(|one| one.id).collect();
             self.n = self.goal;

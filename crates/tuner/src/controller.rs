@@ -31,6 +31,12 @@ impl Controller {
         Self { rule: Rule::Climb(Climb::new(options)), cap: Cap::new(options.cap) }
     }
 
+    /// The rule that grows, for connections that can be opened and given up only in groups of `unit`.
+    pub fn climb_in_groups(unit: u32, options: &ClimbOptions) -> Self {
+        let climb = Climb::new(options).in_groups(unit);
+        Self { rule: Rule::Climb(climb), cap: Cap::new(options.cap) }
+    }
+
     /// The published rule, at most `cap` connections.
     pub fn paper(paper: Paper, cap: u32) -> Self {
         Self { rule: Rule::Paper(Chunked::new(paper)), cap: Cap::new(cap) }

@@ -74,7 +74,7 @@ impl Climb {
                 match added >= enough && now > GROWN * goodput {
                     true if self.is_standing => self.wait_for_room(look, now),
                     true => self.grow(look, now, rate),
-                    false => self.hold(look, before, now, WAIT_MIN),
+                    false => self.go_back(look, before, (now, now), WAIT_MIN),
                 }
                 return Some(added);
             }
@@ -83,11 +83,12 @@ impl Climb {
                 match n > before && growth(goodput, now) >= gain * growth(before, n) {
                     true if self.is_standing => self.wait_for_room(look, now),
                     true => self.grow(look, now, each),
-                    false => self.hold(look, before, now.max(goodput), 2 * wait),
+                    false => self.go_back(look, before, (now.max(goodput), now), 2 * wait),
                 }
             }
             State::Lessening { before, goodput, wait } => {
                 match now >= KEEP * goodput || self.is_standing {
+                    true if self.unit > 1 => self.hold(look, n, now, wait),
                     true => self.hold(look, n, now, WAIT_MIN),
                     false => self.hold(look, before, goodput, 2 * wait),
                 }
@@ -135,7 +136,7 @@ impl Climb {
         }
         let delay = self.delay.round_trip() + measured.queue.unwrap_or_default();
         let packets = mean * delay.as_secs_f64() / PACKET_BYTES;
-        let least = LEAST.min(self.first);
+        let least = if self.unit > 1 { self.first } else { LEAST.min(self.first) };
         if packets / f64::from(n) < PACKETS_MIN && n > least && holding.standing >= 2 {
             let n = ((packets / PACKETS) as u32).min(n - 1).max(least);
             return self.hold(look, n, mean, WAIT_MIN);
@@ -168,6 +169,17 @@ impl Climb {
         }
         self.state = State::Growing { before: self.n, goodput, unit };
         self.ask(look, self.n.saturating_mul(2));
+    }
+
+    /// The connections that were added to `before` bring too little. They are given up one by one, and the rest of them stays if
+    /// goodput falls; a whole group is given up to see whether it does. `chosen` is the goodput to compare with, `now` the present
+    /// one.
+    fn go_back(&mut self, look: &Look<'_>, before: u32, (chosen, now): (f64, f64), wait: u32) {
+        if self.unit == 1 || before >= self.n {
+            return self.hold(look, before, chosen, wait);
+        }
+        self.state = State::Lessening { before: self.n, goodput: now, wait };
+        self.ask(look, before);
     }
 
     /// `n` stays. If that is less than now, the others are given up one by one.

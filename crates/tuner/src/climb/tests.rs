@@ -40,7 +40,17 @@ const FREE: Model = Model {
 
 /// The numbers of some seconds, and what was measured.
 fn run(model: Model, options: ClimbOptions, seconds: usize) -> (Vec<u32>, Vec<Measured>) {
-    let mut climb = Climb::new(&options);
+    run_in_groups(1, model, options, seconds)
+}
+
+/// The numbers of connections that come and go in groups.
+fn run_in_groups(
+    unit: u32,
+    model: Model,
+    options: ClimbOptions,
+    seconds: usize,
+) -> (Vec<u32>, Vec<Measured>) {
+    let mut climb = Climb::new(&options).in_groups(unit);
     let (mut ages, mut carried) = (vec![0.0_f64; 128], vec![0.0_f64; 128]);
     let (mut numbers, mut measured) = (Vec::new(), Vec::new());
     let (mut held_up, mut cap) = (0.0, options.cap.max(1));
@@ -197,4 +207,41 @@ fn goodput_that_falls_gives_nothing_up() {
     let each = |age: f64| if age > 10.0 { 0.5 * MBIT } else { 10.0 * MBIT };
     let asked = numbers(Model { each, ..FREE }, 18);
     assert_eq!(asked.last(), Some(&64), "{asked:?}");
+}
+
+/// Connections of 52 Mbit/s each, as windows of 64 KB give them over 10 ms.
+const WINDOWS: Model =
+    Model { each: |_| 52.0 * MBIT, queue: Some(Duration::from_millis(6)), ..FREE };
+
+/// The share of the numbers from 10 s on that are `n`.
+fn share_of(numbers: &[u32], n: u32) -> f64 {
+    let late = &numbers[100..];
+    late.iter().filter(|&&other| other == n).count() as f64 / late.len() as f64
+}
+
+#[test]
+fn a_group_that_brings_little_stays_if_goodput_falls_without_it() {
+    let options = ClimbOptions::default();
+    let (numbers, _) = run_in_groups(16, Model { line: 936.0 * MBIT, ..WINDOWS }, options, 60);
+    assert!(numbers.iter().all(|n| [16, 32].contains(n)), "{numbers:?}");
+    assert!(share_of(&numbers, 32) > 0.8, "{numbers:?}");
+}
+
+#[test]
+fn a_group_that_brings_nothing_is_given_up() {
+    let options = ClimbOptions::default();
+    for line in [300.0, 830.0] {
+        let (numbers, _) = run_in_groups(16, Model { line: line * MBIT, ..WINDOWS }, options, 60);
+        assert!(numbers.iter().all(|n| [16, 32].contains(n)), "{numbers:?}");
+        assert!(share_of(&numbers, 16) > 0.8, "{numbers:?}");
+    }
+}
+
+#[test]
+fn groups_grow_to_the_cap_while_they_bring_as_much_as_those_before() {
+    let (numbers, _) = run_in_groups(16, FREE, ClimbOptions::default(), 60);
+    assert_eq!((numbers[0], numbers[30]), (16, 64));
+    assert!(numbers.iter().all(|n| n % 16 == 0), "{numbers:?}");
+    // A proof gives half of them up for a moment.
+    assert!(numbers.contains(&32) && share_of(&numbers, 64) > 0.9, "{numbers:?}");
 }
