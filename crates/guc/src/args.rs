@@ -2,10 +2,10 @@
 
 use crate::checksum::Checksum;
 use crate::other_args::GlobusUrlCopy;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
-use hikyaku_store_ftp::{Connections, Retry};
+use hikyaku_store_ftp::{Connections, Limits, Retry};
 use hikyaku_tuner::PaperOptions;
 use hikyaku_units::{DataSize, parse_duration, parse_timeout};
 use std::ffi::{OsStr, OsString};
@@ -18,9 +18,9 @@ use std::time::Duration;
 /// a path. Between two servers, the data do not pass through this host. A directory ends in a slash and needs -r. The last
 /// part of a source may be a pattern (*.h5); -r includes directories.
 ///
-/// A file goes in chunks through several TCP connections at once. Their number is tuned while the file is
-/// transferred: it is multiplied until goodput falls, and then the best number is searched. -p fixes it. A server of plain
-/// FTP, without GridFTP's extended block mode, sends and takes a file through one connection.
+/// A file goes through several TCP connections at once. Their number is tuned while files are transferred: it begins with 16, and
+/// grows while new connections bring as much as those before. -p fixes it; -apt-tuner paper uses the published rule. A server of
+/// plain FTP, without GridFTP's extended block mode, sends and takes a file through one connection.
 ///
 /// If a copy is interrupted, the same command goes on with what is missing.
 #[derive(Args, Debug)]
@@ -47,18 +47,18 @@ pub struct GucArgs {
     /// Do not tune the number of data connections: use one, or as many as -p says
     #[arg(long)]
     pub(crate) noapt: bool,
-    /// Connections of the first chunk
-    #[arg(long, visible_alias = "n0", value_name = "N", default_value_t = 4,
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, value_name = "RULE", help = TUNER, value_enum, conflicts_with_all = ["parallel", "noapt"])]
+    pub(crate) apt_tuner: Option<Rule>,
+    #[arg(long, visible_alias = "n0", value_name = "N", help = FIRST,
           value_parser = clap::value_parser!(u32).range(1..=512), conflicts_with_all = ["parallel", "noapt"])]
-    pub(crate) apt_n0: u32,
-    /// Factor by which the number of connections grows until goodput falls; above 1
-    #[arg(long, visible_alias = "alpha", value_name = "X", default_value_t = 2.0,
+    pub(crate) apt_n0: Option<u32>,
+    #[arg(long, visible_alias = "alpha", value_name = "X", help = FACTOR,
           value_parser = factor, conflicts_with_all = ["parallel", "noapt"])]
-    pub(crate) apt_alpha: f64,
-    /// Time that a chunk should take, in seconds or with a unit
-    #[arg(long, visible_alias = "delta", value_name = "TIME", default_value = "3",
+    pub(crate) apt_alpha: Option<f64>,
+    #[arg(long, visible_alias = "delta", value_name = "TIME", help = CHUNK,
           value_parser = seconds, conflicts_with_all = ["parallel", "noapt"])]
-    pub(crate) apt_delta: Duration,
+    pub(crate) apt_delta: Option<Duration>,
     // As an attribute, because rustdoc would take the brackets for a link.
     #[arg(long, value_name = "N", help = MOST, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub(crate) max_connections: Option<u32>,
@@ -148,10 +148,21 @@ const SOURCE: &str = "What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gs
 
 const LEVEL: &str = "What another version is: 0, no file; 1, another size; 2, another size or an older time; 3, another size or checksum (CKSM, sha256 unless -cksm says) [default: 2]";
 
-const MOST: &str = "Never use more data connections than this [default: 128, or what -p says]";
+const TUNER: &str = "How the number of data connections is found: ours, in steps while data flow; paper, the published rule, chunk by chunk [default: ours, or paper if an option of its own is given]";
+const FIRST: &str = "Published rule: connections of the first chunk [default: 4]";
+const FACTOR: &str = "Published rule: factor by which the number of connections grows until goodput falls, above 1 [default: 2]";
+const CHUNK: &str =
+    "Published rule: time that a chunk should take, in seconds or with a unit [default: 3]";
+const MOST: &str = "Never use more data connections than this [default: 64; 128 by the published rule, or what -p says]";
 
-/// Data connections that the tuner uses at most, if the user does not say how many.
-const CONNECTIONS_MAX: u32 = 128;
+/// A rule for the number of data connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Rule {
+    /// It grows while new connections bring as much as those before.
+    Ours,
+    /// GridFTP with automatic parallelism tuning (Osaka University, 2007).
+    Paper,
+}
 
 const RETRIES: &str = "How often a transfer is tried again after a failure that may pass [default: 5; 0 if nobody listens at the server's port]";
 
@@ -176,17 +187,29 @@ Examples:
 impl GucArgs {
     /// The rule for the number of data connections.
     pub(crate) fn connections(&self) -> Connections {
-        if let Some(n) = self.fixed() {
-            return Connections::Fixed { n, chunk: self.apt_delta };
-        }
         let default = PaperOptions::default();
-        Connections::Tuned(PaperOptions {
-            first: self.apt_n0,
-            alpha: self.apt_alpha,
-            chunk: self.apt_delta,
+        let chunk = self.apt_delta.unwrap_or(default.chunk);
+        if let Some(n) = self.fixed() {
+            return Connections::Fixed { n, chunk };
+        }
+        if self.rule() == Rule::Ours {
+            let all = Limits::default();
+            let most = self.max_connections.unwrap_or(all.most);
+            return Connections::Tuned(Limits { most, ..all });
+        }
+        Connections::Published(PaperOptions {
+            first: self.apt_n0.unwrap_or(default.first),
+            alpha: self.apt_alpha.unwrap_or(default.alpha),
+            chunk,
             window: self.tcp_bs.unwrap_or(default.window),
-            cap: self.max_connections.unwrap_or(CONNECTIONS_MAX),
+            cap: self.max_connections.unwrap_or(default.cap),
         })
+    }
+
+    /// The rule by which the number is tuned.
+    fn rule(&self) -> Rule {
+        let has_own = self.apt_n0.is_some() || self.apt_alpha.is_some() || self.apt_delta.is_some();
+        self.apt_tuner.unwrap_or(if has_own { Rule::Paper } else { Rule::Ours })
     }
 
     /// The number of data connections, if the user has chosen it.

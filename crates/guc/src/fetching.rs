@@ -3,7 +3,7 @@
 use crate::args::GucArgs;
 use crate::checksum::{Checksum, compare};
 use crate::outcome::{Changed, Record, explained};
-use crate::show::{chunk, retries};
+use crate::show::{chunk, epoch, retries};
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{ExitCode, Kept, Scope, Totals};
 use hikyaku_gridftp::{Facts, FtpError, Server, Transferred};
@@ -15,7 +15,7 @@ use hikyaku_mover::{
 use hikyaku_store::{ErrorKind, StoreError, StorePath, Time, Versions};
 use hikyaku_store_ftp::{Ftp, Observer, Parts, Reading};
 use hikyaku_transfer::{Links, Resume, Write};
-use hikyaku_tuner::Decision;
+use hikyaku_tuner::{Decision, Measured, Phase};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -285,6 +285,10 @@ pub(crate) fn code(kind: Kind) -> ExitCode {
 impl Observer for Told {
     fn chunk(&self, asked: &Decision, bytes: u64, done: &Transferred) {
         chunk(&self.show, asked, bytes, done);
+    }
+
+    fn epoch(&self, measured: &Measured, phase: Phase) {
+        epoch(&self.show, measured, phase);
     }
 
     fn retries(&self, error: &FtpError) {

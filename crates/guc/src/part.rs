@@ -90,7 +90,7 @@ pub(crate) fn part(
     let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| {
         draft.write_at(at, bytes, Zeros::Written).map_err(io::Error::other)
     });
-    let moved = session.transfer(path, &mut Missing::new(all.clone(), &[]), &way(with), |_| {});
+    let moved = session.download(path, &mut Missing::new(all.clone(), &[]), &with);
     moved.and_then(|()| check_unchanged(session, path, facts)).inspect_err(|_| {
         if made == Made::Here {
             // That the part did not come is told in either case.
@@ -149,19 +149,5 @@ pub(crate) fn version(size: u64, facts: &Facts) -> String {
 /// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.
 pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>) -> Result<()> {
     let with: Arc<Store<'_>> = Arc::new(|_, _: &[u8]| Ok(()));
-    session.transfer(path, &mut Missing::new(range, &[]), &way(with), |_| {})
-}
-
-/// How a download moves: into `with`.
-fn way<'p>(with: Arc<Store<'p>>) -> Way<'p, 'p, Arc<Store<'p>>> {
-    Way { with, by: &get, foresight: Foresight::Measured, sender: Sender::Server }
-}
-
-/// Downloads the parts of a plan.
-fn get<'p>(
-    channel: &mut Channel,
-    plan: &mut dyn Plan<'p, Arc<Store<'p>>>,
-    counted: &AtomicU64,
-) -> Result<(), FtpError> {
-    channel.download(plan, counted)
+    session.download(path, &mut Missing::new(range, &[]), &with)
 }

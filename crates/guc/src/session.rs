@@ -3,21 +3,22 @@
 use crate::args::GucArgs;
 use crate::checksum::Checksum;
 use crate::outcome::{explained, lasting};
-use crate::show::{chunk, retries};
+use crate::show::{chunk, epoch, retries};
 use anyhow::Result;
 use hikyaku_console::{Kept, Scope, Totals};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Reach, Server, Settings, Spoken,
-    Stripes, Trace, Transferred,
+    Channel, Credentials, DataHosts, Facts, FtpError, Guard, Mode, Plan, Reach, Server, Settings,
+    Spoken, Store, Stripes, Trace, Transferred,
 };
 use hikyaku_store_ftp::{
-    Attempt, Batch, Chunker, Counters, Foresight, Ftp, Missing, Move, Moving, Notes, Parts,
+    Attempt, Batch, Chunker, Counters, Foresight, Ftp, Missing, Move, Moving, Notes, Others, Parts,
     parts_from,
 };
 use hikyaku_tcp::Options;
-use hikyaku_tuner::Decision;
+use hikyaku_tuner::{Decision, Measured};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -73,6 +74,15 @@ pub(crate) struct Way<'w, 'p, F> {
     /// Who sends them.
     pub(crate) sender: Sender,
 }
+
+/// Moves the missing bytes of a file, up to the first failure. The last argument is called with each complete chunk.
+type Try<'t> = dyn FnMut(
+        &mut Chunker,
+        &mut Channel,
+        (&mut Missing, &Counters<'_>),
+        &mut dyn FnMut(&Range<u64>),
+    ) -> Result<Attempt, FtpError>
+    + 't;
 
 /// Who sends a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -202,10 +212,65 @@ impl<'a> Session<'a> {
         way: &Way<'_, 'p, F>,
         mut done: impl FnMut(&Range<u64>),
     ) -> Result<()> {
+        let stripes = self.settings.stripes;
+        self.with_attempts(
+            missing,
+            &mut done,
+            &mut |chunker, channel, (missing, counters), done| {
+                let parts = match (channel.mode(), way.sender) {
+                    (mode, Sender::Server) => parts_from(mode, stripes),
+                    (Mode::Extended, Sender::Here) => Parts::Chunks,
+                    // The file ends with the part.
+                    (Mode::Stream, Sender::Here) => Parts::Whole,
+                };
+                let (with, foresight) = (way.with.clone(), way.foresight);
+                let moving = Moving { path, with, foresight, parts };
+                chunker.attempt(channel, (&moving, missing), way.by, counters, done)
+            },
+        )
+    }
+
+    /// Downloads what is missing of a file into `with`.
+    pub(crate) fn download<'p>(
+        &mut self,
+        path: &'p [u8],
+        missing: &mut Missing,
+        with: &Arc<Store<'p>>,
+    ) -> Result<()> {
+        let (server, settings) = (self.server, self.settings.clone());
+        let open = || Channel::open(server, &settings);
+        let others = Others { open: &open, is_cut: &|_| false };
+        self.with_attempts(
+            missing,
+            &mut |_| (),
+            &mut |chunker, channel, (missing, counters), done| {
+                let (with, foresight) = (Arc::clone(with), Foresight::Measured);
+                let parts = parts_from(channel.mode(), settings.stripes);
+                let moving = Moving { path, with, foresight, parts };
+                let file = (&moving, &mut *missing);
+                if let Some(attempt) = chunker.download(channel, file, others, counters, &mut *done)
+                {
+                    return attempt;
+                }
+                let by =
+                    |channel: &mut Channel, plan: &mut dyn Plan<'p, _>, counted: &AtomicU64| {
+                        channel.download(plan, counted)
+                    };
+                chunker.attempt(channel, (&moving, missing), &by, counters, done)
+            },
+        )
+    }
+
+    fn with_attempts(
+        &mut self,
+        missing: &mut Missing,
+        done: &mut dyn FnMut(&Range<u64>),
+        attempt: &mut Try<'_>,
+    ) -> Result<()> {
         let mut left = self.retries();
         while missing.bytes() > 0 {
             let before = missing.bytes();
-            let moved = self.try_all(path, missing, way, &mut done);
+            let moved = self.try_all(missing, done, attempt);
             if missing.bytes() < before {
                 left = self.retries();
             }
@@ -222,30 +287,21 @@ impl<'a> Session<'a> {
     }
 
     /// Moves what is missing, up to the first failure.
-    fn try_all<'p, F: Clone>(
+    fn try_all(
         &mut self,
-        path: &'p [u8],
         missing: &mut Missing,
-        way: &Way<'_, 'p, F>,
         done: &mut dyn FnMut(&Range<u64>),
+        attempt: &mut Try<'_>,
     ) -> Result<(), FtpError> {
-        let mode = self.channel()?.mode();
+        self.channel()?;
         let Some(channel) = &mut self.channel else { return Ok(()) };
-        let parts = match (mode, way.sender) {
-            (_, Sender::Server) => parts_from(mode, self.settings.stripes),
-            (Mode::Extended, Sender::Here) => Parts::Chunks,
-            // The file ends with the part.
-            (Mode::Stream, Sender::Here) => Parts::Whole,
-        };
-        let (with, foresight) = (way.with.clone(), way.foresight);
-        let moving = Moving { path, with, foresight, parts };
         let report = |asked: &Decision, bytes, done: &Transferred| {
             chunk(self.show, asked, bytes, done);
         };
+        let on_epoch = |measured: &Measured, phase| epoch(self.show, measured, phase);
         let bytes = self.show.counted(self.number as usize);
-        let counters = Counters { bytes, report: &report };
-        let file = (&moving, missing);
-        if self.chunker.attempt(channel, file, way.by, &counters, done)? == Attempt::OneByOne {
+        let counters = Counters { bytes, report: &report, on_epoch: &on_epoch };
+        if attempt(&mut self.chunker, channel, (missing, &counters), done)? == Attempt::OneByOne {
             self.channel = None;
         }
         Ok(())

@@ -58,6 +58,7 @@ const CERTIFICATE: (&str, &str) = ("", "gsiftp:// for every server, where a cert
 const ROWS: &[Row] = &[
     all(("parallel", "-p"), Convenience),
     all(("noapt", "-noapt"), Convenience),
+    all(("apt_tuner", "-apt-tuner"), Convenience),
     all(("apt_n0", "-apt-n0"), Convenience),
     all(("apt_alpha", "-apt-alpha"), Convenience),
     all(("apt_delta", "-apt-delta"), Convenience),

@@ -1,12 +1,16 @@
 //! Moves files over a channel, chunk by chunk or several small ones at once, and keeps the measurements of the session: how
-//! many data connections are best, and whether the server takes the command for a part while it carries another one.
+//! many data connections are best, and whether the server takes the command for a part while it carries another one. Downloads in
+//! extended block mode go over several channels, unless their number of connections is fixed or follows the published rule.
 
 use crate::batch::Batch;
 use crate::chunks::{Chunks, Foresight, Parts, Report, Tools};
+use crate::lanes::{Download, Lanes, Told};
 use crate::missing::Missing;
+use crate::steering::{OnEpoch, Steering};
 use crate::tuning::{Connections, Tuning};
-use hikyaku_gridftp::{Channel, FtpError, Mode, Plan};
+use hikyaku_gridftp::{Channel, FtpError, Mode, Plan, Store};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The measurements of a session.
@@ -14,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Chunker {
     connections: Connections,
     tuning: Option<Tuning>,
+    /// The other channels of downloads, if their number of connections grows while they run.
+    lanes: Option<Lanes>,
     ahead: Ahead,
 }
 
@@ -58,6 +64,23 @@ pub struct Counters<'c> {
     pub bytes: &'c AtomicU64,
     /// Receives each complete chunk.
     pub report: &'c Report<'c>,
+    /// Receives each measurement of a download over several channels, with what the rule was doing.
+    pub on_epoch: &'c OnEpoch<'c>,
+}
+
+/// The use of several channels for a download.
+#[derive(Clone, Copy)]
+pub struct Others<'o> {
+    /// Opens another channel to the server.
+    pub open: &'o (dyn Fn() -> Result<Channel, FtpError> + Sync),
+    /// Whether nothing is wanted behind this number of requested bytes.
+    pub is_cut: &'o (dyn Fn(u64) -> bool + Sync),
+}
+
+impl std::fmt::Debug for Others<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Others").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Counters<'_> {
@@ -68,8 +91,44 @@ impl std::fmt::Debug for Counters<'_> {
 
 impl Chunker {
     /// Without measurements.
-    pub const fn new(connections: Connections) -> Self {
-        Self { connections, tuning: None, ahead: Ahead::Untried }
+    pub fn new(connections: Connections) -> Self {
+        Self::steered(connections, Steering::of_downloads(&connections))
+    }
+
+    /// One of several that have their number of connections in common.
+    pub(crate) fn steered(connections: Connections, steering: Option<Steering>) -> Self {
+        let lanes = steering.map(Lanes::new);
+        Self { connections, tuning: None, lanes, ahead: Ahead::Untried }
+    }
+
+    /// Downloads the missing bytes of a file over this channel and others, up to the first failure. `done` is called with each
+    /// complete piece. `None`: the number of connections does not change while a download runs.
+    ///
+    /// # Errors
+    /// That of the channel. Bytes of incomplete pieces are moved again by the next attempt.
+    pub fn download<'p>(
+        &mut self,
+        channel: &mut Channel,
+        (file, missing): (&Moving<'p, Arc<Store<'p>>>, &mut Missing),
+        others: Others<'_>,
+        counters: &Counters<'_>,
+        done: &mut dyn FnMut(&Range<u64>),
+    ) -> Option<Result<Attempt, FtpError>> {
+        let is_tuned = channel.mode() == Mode::Extended && file.parts == Parts::Chunks;
+        let is_tuned = is_tuned && !channel.is_out_of_reach();
+        let lanes = self.lanes.as_mut().filter(|_| is_tuned)?;
+        let download = Download {
+            path: file.path,
+            with: Arc::clone(&file.with),
+            foresight: if self.ahead == Ahead::Fails { Foresight::None } else { file.foresight },
+            open: others.open,
+            is_cut: others.is_cut,
+            bytes: counters.bytes,
+        };
+        let mut told = Told { report: counters.report, on_epoch: counters.on_epoch, done };
+        let ended = lanes.download(channel, &download, missing, &mut told);
+        let ahead = (ended.is_ahead, ended.has_worked_ahead);
+        Some(self.ended(ended.result, ahead, |_| ()))
     }
 
     /// Whether a second part may be requested before the end of the first.

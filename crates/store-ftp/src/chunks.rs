@@ -18,9 +18,9 @@ use std::time::Duration;
 const CONNECTION_BYTES_MIN: u64 = 256 << 10;
 /// The next chunk is requested this number of round trips before the expected end of the last one. One passes until the
 /// server's first byte arrives; the others cover the error of the estimate.
-const LEAD_ROUND_TRIPS: u32 = 3;
+pub(crate) const LEAD_ROUND_TRIPS: u32 = 3;
 /// The least such time, for a path without delay: a server opens a file within it.
-const LEAD_MIN: Duration = Duration::from_millis(30);
+pub(crate) const LEAD_MIN: Duration = Duration::from_millis(30);
 
 /// When the next chunk is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -208,7 +208,7 @@ impl<'p, F: Clone> Plan<'p, F> for Chunks<'p, '_, F> {
 }
 
 /// The expected time until the end of a part, by its goodput up to now.
-fn time_left(length: u64, progress: &Progress) -> Duration {
+pub(crate) fn time_left(length: u64, progress: &Progress) -> Duration {
     let left = length.saturating_sub(progress.bytes) as f64;
     let goodput = progress.bytes as f64 / progress.elapsed.as_secs_f64();
     Duration::try_from_secs_f64(left / goodput).unwrap_or(Duration::MAX)

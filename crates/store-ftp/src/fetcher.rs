@@ -6,12 +6,13 @@
 mod assembly;
 mod small;
 
-use crate::chunker::{Attempt, Chunker, Counters, Moving, parts_from};
+use crate::chunker::{Attempt, Chunker, Counters, Moving, Others, parts_from};
 use crate::chunks::{Foresight, Parts};
 use crate::convert::{kind_behind, reason};
 use crate::ftp::Ftp;
 use crate::missing::Missing;
 use crate::reading::{Observer, Reading};
+use crate::steering::Steering;
 use assembly::{Assembly, Buffers, WHOLE_MAX, Whole};
 use hikyaku_gridftp::{
     Channel, Facts, FtpError, Mode, Plan, Progress, Settings, Store, Stripes, Transferred,
@@ -22,7 +23,7 @@ use hikyaku_store::{
     Segment, StorePath, Wanted,
 };
 use hikyaku_transfer::{Geometry, Links};
-use hikyaku_tuner::Decision;
+use hikyaku_tuner::{Decision, Measured};
 use hikyaku_units::Rate;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,8 +32,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of a request in extended block mode. The tuner has room in it for many chunks.
-const REQUEST_BYTES: u64 = 1 << 30;
+/// Bytes of a request in extended block mode. Its channels have room in it for many pieces, and it rarely ends for all of them.
+const REQUEST_BYTES: u64 = 16 << 30;
 /// Bytes of a request in stream mode: several sessions share a large file.
 const STREAM_REQUEST_BYTES: u64 = 64 << 20;
 
@@ -57,10 +58,11 @@ struct Session {
 }
 
 impl FtpFetcher {
-    pub(crate) fn new(ftp: &Ftp, reading: Reading) -> Self {
+    pub(crate) fn new(ftp: &Ftp, reading: Reading, steering: Option<Steering>) -> Self {
         let is_closed: Arc<AtomicBool> = Arc::default();
         let settings = Settings { stop: Arc::clone(&is_closed), ..ftp.settings().clone() };
-        let session = Session { channel: None, chunker: Chunker::new(reading.connections) };
+        let chunker = Chunker::steered(reading.connections, steering);
+        let session = Session { channel: None, chunker };
         let (session, pace) = (Mutex::new(session), Paced::default());
         let buffers = Buffers::default();
         Self { ftp: ftp.clone(), settings, session, is_closed, pace, buffers, reading }
@@ -152,14 +154,26 @@ impl FtpFetcher {
         let report = |asked: &Decision, bytes: u64, done: &Transferred| {
             self.observer(|observer| observer.chunk(asked, bytes, done));
         };
-        let counters = Counters { bytes: &counted, report: &report };
+        let on_epoch = |measured: &Measured, phase| {
+            self.observer(|observer| observer.epoch(measured, phase));
+        };
+        let counters = Counters { bytes: &counted, report: &report, on_epoch: &on_epoch };
+        let open = || Channel::open(self.ftp.server(), &self.settings);
         let mut left = self.reading.retry.attempts;
         loop {
             let before = all - missing.bytes();
             let by = |channel: &mut Channel, plan: &mut dyn Plan<'p, _>, counted: &AtomicU64| {
                 channel.download(&mut UpTo { plan, cut, before }, counted)
             };
+            let is_cut = |asked| cut.is_reached(before + asked);
+            let others = Others { open: &open, is_cut: &is_cut };
             let attempt = self.with(|channel, chunker| {
+                let file = (moving, &mut missing);
+                if let Some(attempt) =
+                    chunker.download(channel, file, others, &counters, &mut |_| ())
+                {
+                    return attempt;
+                }
                 chunker.attempt(channel, (moving, &mut missing), &by, &counters, &mut |_| ())
             });
             if all - missing.bytes() > before {

@@ -4,7 +4,7 @@ use crate::convert::{kind, reason};
 use crate::listing::Rest;
 use crate::notes::Notes;
 use crate::sent::Sent;
-use crate::tuning::Tuning;
+use crate::uploads::Uploads;
 use crate::writing::Writing;
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Channel, Facts, FtpError, Mode, Server, Settings};
@@ -50,8 +50,7 @@ struct Inner {
     sessions: OnceLock<usize>,
     writing: OnceLock<Writing>,
     notes: OnceLock<Arc<Notes>>,
-    /// The measurements of uploads that have ended.
-    tunings: Mutex<Vec<Tuning>>,
+    uploads: Uploads,
     sent: Sent,
     /// Bytes of small files that wait in memory.
     held: AtomicU64,
@@ -219,7 +218,7 @@ impl Ftp {
             sessions: OnceLock::new(),
             writing: OnceLock::new(),
             notes: OnceLock::new(),
-            tunings: Mutex::default(),
+            uploads: Uploads::default(),
             sent: Sent::default(),
             held: AtomicU64::new(0),
             slots: Mutex::default(),
@@ -273,16 +272,9 @@ impl Ftp {
         &self.0.held
     }
 
-    /// The measurements with which an upload begins.
-    pub(crate) fn take_tuning(&self) -> Tuning {
-        let earlier = lock(&self.0.tunings).pop();
-        let Traits { mode, rtt, .. } = self.traits();
-        earlier.unwrap_or_else(|| Tuning::new(&self.writing().connections, mode, rtt))
-    }
-
-    /// Keeps the measurements of an upload for the next one.
-    pub(crate) fn keep_tuning(&self, tuning: Tuning) {
-        lock(&self.0.tunings).push(tuning);
+    /// The measurements of uploads.
+    pub(crate) fn uploads(&self) -> &Uploads {
+        &self.0.uploads
     }
 
     /// Waits until another file may be sent, if the user has set the number of sessions. A wait for too long ends: the

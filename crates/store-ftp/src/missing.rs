@@ -40,12 +40,17 @@ impl Missing {
         self.0 = std::iter::once(0..end).collect();
     }
 
-    /// `chunk` was transferred: the one that [`next`](Self::next) returned.
+    /// `chunk` was transferred.
     pub fn remove(&mut self, chunk: &Range<u64>) {
-        if let Some(first) = self.0.first_mut() {
-            first.start = chunk.end.min(first.end);
-        }
-        self.0.retain(|range| !range.is_empty());
+        let has = std::slice::from_ref(chunk);
+        self.0 =
+            std::mem::take(&mut self.0).into_iter().flat_map(|range| missing(range, has)).collect();
+    }
+
+    /// `chunk`, which was removed, is missing after all.
+    pub(crate) fn add(&mut self, chunk: Range<u64>) {
+        let at = self.0.partition_point(|range| range.start < chunk.start);
+        self.0.insert(at, chunk);
     }
 }
 
@@ -64,5 +69,16 @@ mod tests {
         }
         assert_eq!(chunks, [0..30, 30..40, 50..80, 80..100]);
         assert_eq!(missing.bytes(), 0);
+    }
+
+    #[test]
+    fn chunks_are_transferred_in_any_order_and_some_are_not() {
+        let mut missing = Missing::new(0..100, &[]);
+        missing.remove(&(60..80));
+        missing.remove(&(0..20));
+        assert_eq!((missing.bytes(), missing.next(100)), (60, Some(20..60)));
+        missing.add(0..20);
+        missing.remove(&(20..100));
+        assert_eq!((missing.bytes(), missing.next(100)), (20, Some(0..20)));
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::fetcher::FtpFetcher;
 use crate::ftp::Ftp;
+use crate::steering::Steering;
 use crate::tuning::Connections;
 use hikyaku_gridftp::{FtpError, Transferred};
 use hikyaku_store::{Fetcher, StorePath};
 use hikyaku_transfer::Links;
-use hikyaku_tuner::Decision;
+use hikyaku_tuner::{Decision, Measured, Phase};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,9 @@ pub trait Observer: Send + Sync {
     /// A chunk is complete: the tuner's decision, its bytes, and its transfer.
     fn chunk(&self, asked: &Decision, bytes: u64, done: &Transferred);
 
+    /// A measurement of a tuned number of connections is complete, with what the rule was doing. Default: nothing.
+    fn epoch(&self, _: &Measured, _: Phase) {}
+
     /// A request has failed, and is sent again.
     fn retries(&self, error: &FtpError);
 
@@ -64,9 +68,13 @@ impl fmt::Debug for Reading {
 }
 
 impl Ftp {
-    /// Channels that read files, each over a session of its own.
+    /// Channels that read files, each over a session of its own. They have their number of connections in common if it is tuned.
     pub fn readers(&self, count: usize, reading: &Reading) -> Vec<Arc<dyn Fetcher>> {
-        let fetcher = || Arc::new(FtpFetcher::new(self, reading.clone())) as Arc<dyn Fetcher>;
+        let steering = Steering::of_downloads(&reading.connections);
+        let fetcher = || {
+            let steering = steering.clone();
+            Arc::new(FtpFetcher::new(self, reading.clone(), steering)) as Arc<dyn Fetcher>
+        };
         std::iter::repeat_with(fetcher).take(count).collect()
     }
 }

@@ -319,6 +319,7 @@ impl Store for Ftp {
     }
 
     fn own_fetchers(&self, count: usize) -> Result<Vec<Arc<dyn Fetcher>>> {
-        Ok(self.readers(count.min(self.readers_max()), &Reading::default()))
+        let reading = Reading { connections: self.writing().connections, ..Reading::default() };
+        Ok(self.readers(count.min(self.readers_max()), &reading))
     }
 }

@@ -1,7 +1,9 @@
 //! The tuner of a session.
 
 use hikyaku_gridftp::Mode;
-use hikyaku_tuner::{Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Phase, Sample, Tuner};
+use hikyaku_tuner::{
+    ClimbOptions, Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Phase, Sample, Tuner,
+};
 use hikyaku_units::DataSize;
 use std::time::Duration;
 
@@ -24,14 +26,57 @@ pub enum Connections {
         /// Time that a chunk takes.
         chunk: Duration,
     },
-    /// The tuner searches it.
-    Tuned(PaperOptions),
+    /// It grows while new connections bring as much as those before. Copies between two servers, parts of files to a server and
+    /// striped servers, whose number can change only from chunk to chunk, follow the published rule.
+    Tuned(Limits),
+    /// The published rule searches it, chunk by chunk.
+    Published(PaperOptions),
+}
+
+/// The limits of a number that is tuned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The number of the beginning, and the least one while all connections are of use. Default: that of [`ClimbOptions`], 16.
+    pub first: u32,
+    /// The largest number. Default: that of [`ClimbOptions`], 64.
+    pub most: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let ClimbOptions { first, cap } = ClimbOptions::default();
+        Self { first, most: cap }
+    }
+}
+
+impl Limits {
+    /// One number from the beginning to the end.
+    pub const fn exactly(n: u32) -> Self {
+        Self { first: n, most: n }
+    }
+
+    pub(crate) const fn options(self) -> ClimbOptions {
+        ClimbOptions { first: self.first, cap: self.most }
+    }
 }
 
 impl Default for Connections {
-    /// Tuned, as [`PaperOptions`] has it by default.
+    /// Tuned.
     fn default() -> Self {
-        Self::Tuned(PaperOptions::default())
+        Self::Tuned(Limits::default())
+    }
+}
+
+impl Connections {
+    /// The published rule, if the number is tuned.
+    fn published(&self) -> Option<PaperOptions> {
+        match self {
+            Self::Fixed { .. } => None,
+            Self::Tuned(limits) => {
+                Some(PaperOptions { cap: limits.most, ..PaperOptions::default() })
+            }
+            Self::Published(options) => Some(*options),
+        }
     }
 }
 
@@ -59,14 +104,15 @@ pub(crate) struct Measured {
 impl Tuning {
     /// Of a session in this mode. `rtt` is the mean time from a command to its reply.
     pub(crate) fn new(connections: &Connections, mode: Mode, rtt: Duration) -> Self {
+        let published = connections.published().unwrap_or_default();
         let chunk = match connections {
             Connections::Fixed { chunk, .. } => *chunk,
-            Connections::Tuned(options) => options.chunk,
+            _ => published.chunk,
         };
         let tuner = match (connections, mode) {
             (_, Mode::Stream) => Tuner::Fixed(Fixed::new(1)),
             (Connections::Fixed { n, .. }, Mode::Extended) => Tuner::Fixed(Fixed::new(*n)),
-            (Connections::Tuned(options), Mode::Extended) => Tuner::Paper(Paper::new(options, rtt)),
+            (_, Mode::Extended) => Tuner::Paper(Paper::new(&published, rtt)),
         };
         let asked = tuner.start();
         Self { tuner, asked, chunk, goodput: None }

@@ -373,6 +373,37 @@ fn connections_are_added_while_they_bring_more() {
     assert_eq!(numbers[..3], [4, 8, 16], "{numbers:?}");
 }
 
+#[test]
+fn the_number_grows_while_a_file_is_transferred() {
+    if !is_there() {
+        return;
+    }
+    if !xtask::is_root() {
+        eprintln!("\n*** SKIPPED, because the lab needs root ***\n");
+        return;
+    }
+    let scene = Scene::new("guc-grows");
+    let ip = IpAddr::from([10, 77, 1, 1]);
+    let (server, command) = gridftp::prepare(&scene.at("server"), ip, 2811).unwrap();
+    write_file(&server.data.join("big"), 150_000_000);
+    // A connection with a window of 64 KB has 10 Mbit/s over 50 ms.
+    let options = ["--rate", "400mbit", "--rtt", "50ms", "--queue", "500p", "--server-cmd"];
+    let there = |name: &str| format!("{}/{name}", server.url);
+    for (from, to) in [(there("big"), "got".to_owned()), ("got".to_owned(), there("up"))] {
+        let mut lab = scene.hikyaku();
+        lab.args(["lab", "run"]).args(options).arg(format!("{command:?}"));
+        lab.arg("--").arg(lab_program(&scene)).args(["guc", "--json-lines", "-tcp-bs", "65536"]);
+        let output = lab.args([&from, &to]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let epochs = events(&output).into_iter().filter(|event| event["event"] == "epoch");
+        let numbers: Vec<_> = epochs.map(|event| event["connections"].as_u64().unwrap()).collect();
+        assert!(numbers.first() == Some(&16), "{from}: {numbers:?}");
+        assert!(numbers.iter().any(|n| *n >= 28), "{from}: {numbers:?}");
+    }
+    assert!(is_same(&scene.at("got"), &server.data.join("big")));
+    assert!(is_same(&scene.at("got"), &server.data.join("up")));
+}
+
 /// The program's path, for a command line.
 fn lab_program(scene: &Scene) -> std::ffi::OsString {
     scene.hikyaku().get_program().to_owned()

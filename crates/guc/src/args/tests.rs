@@ -103,3 +103,34 @@ fn every_option_of_globus_url_copy_has_a_row_or_a_meaning() {
     let unknown: Vec<&str> = NAMES.split_whitespace().filter(|name| !is_known(name)).collect();
     assert_eq!(unknown, [""; 0]);
 }
+
+#[test]
+fn options_of_the_published_rule_select_it() {
+    let connections = |words: &[&str]| {
+        let words = ["guc"].iter().chain(words).chain(&["ftp://h/a", "b"]);
+        let words = with_long_options(words.map(OsString::from));
+        Line::try_parse_from(words).map(|line| line.args.connections()).ok()
+    };
+    let default = PaperOptions::default();
+    let published = |options| Some(Connections::Published(options));
+    let cases = [
+        (&[][..], Some(Connections::Tuned(Limits { first: 16, most: 64 }))),
+        (
+            &["-apt-tuner", "ours", "-max-connections", "5"],
+            Some(Connections::Tuned(Limits { first: 16, most: 5 })),
+        ),
+        (&["-apt-tuner", "paper"], published(default)),
+        (&["-apt-n0", "2"], published(PaperOptions { first: 2, ..default })),
+        (&["-apt-alpha", "3"], published(PaperOptions { alpha: 3.0, ..default })),
+        (
+            &["-apt-delta", "1"],
+            published(PaperOptions { chunk: Duration::from_secs(1), ..default }),
+        ),
+        (&["-p", "7"], Some(Connections::Fixed { n: 7, chunk: default.chunk })),
+        (&["-noapt"], Some(Connections::Fixed { n: 1, chunk: default.chunk })),
+        (&["-p", "7", "-apt-tuner", "paper"], None),
+    ];
+    for (words, want) in cases {
+        assert_eq!(connections(words), want, "{words:?}");
+    }
+}

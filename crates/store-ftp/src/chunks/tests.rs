@@ -15,7 +15,7 @@ type Asked = Option<(u64, u64, u32)>;
 /// Calls `check` with the chunks of a file of 4,000 MiB, of which the first has 32 MiB over 4 connections.
 fn with_chunks(foresight: Foresight, check: impl FnOnce(&mut Chunks<'_, '_, ()>)) {
     let window = DataSize::from_bytes(279_620);
-    let tuned = Connections::Tuned(PaperOptions { window, ..PaperOptions::default() });
+    let tuned = Connections::Published(PaperOptions { window, ..PaperOptions::default() });
     chunks_of(&tuned, foresight, |_| {}, check);
 }
 

@@ -1,20 +1,23 @@
 //! Extended block mode: blocks in any order. Those that wait and follow each other are one part, and the server confirms each
 //! part. Parts stay in memory until then, and are sent again when a connection is lost.
 //!
-//! As many parts are under way as the path carries, so that no connection waits for a confirmation. The tuner chooses the
-//! number of connections: the parts that follow one decision are a chunk, and the tuner learns its goodput.
+//! As many parts are under way as the path carries, so that no connection waits for a confirmation. The number of connections
+//! changes while the upload runs, or from chunk to chunk.
+
+mod chunked;
+mod steered;
 
 use super::{Block, Confirmed, Piece, next_of};
 use crate::ftp::Ftp;
-use crate::tuning::{Measured, Tuning};
-use hikyaku_gridftp::{FtpError, Part, Plan, Progress, Transferred, Upload, Wanted};
-use hikyaku_tuner::Decision;
+use chunked::Chunked;
+use hikyaku_gridftp::{FtpError, Part, Plan, Progress, Traffic, Transferred, Upload, Wanted};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
+use steered::Steered;
 
 /// Bytes up to which waiting blocks are put together into a part.
 const PART_BYTES_MAX: usize = 4 << 20;
@@ -29,18 +32,20 @@ const STORING: Duration = Duration::from_millis(50);
 pub(super) struct Blocks<'p> {
     ftp: &'p Ftp,
     path: &'p [u8],
-    connections_max: u32,
     queue: Queue,
     /// Parts that are not confirmed, and whether each was requested while another was under way.
     under_way: VecDeque<(Piece, Ahead)>,
     confirmed: &'p Confirmed,
     done_bytes: u64,
-    tuning: Tuning,
-    chunks: VecDeque<Chunk>,
-    /// Bytes in a second.
-    rate: f64,
+    number: Number<'p>,
     /// A part that was requested while another was under way is confirmed.
     has_worked_ahead: bool,
+}
+
+/// The rule for the number of connections.
+enum Number<'p> {
+    Chunked(Chunked<'p>),
+    Steered(Steered<'p>),
 }
 
 /// The parts that are not sent, or have to be sent again.
@@ -84,27 +89,6 @@ enum Ahead {
     No,
 }
 
-/// The parts that follow one decision of the tuner.
-struct Chunk {
-    asked: Decision,
-    connections: u32,
-    /// Bytes that it has.
-    bytes: u64,
-    /// Whether it gets further parts.
-    growth: Growth,
-    done: u64,
-    elapsed: Duration,
-    /// Time of the connections that was spent at this end.
-    local: f64,
-    retransmitted: Option<u64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Growth {
-    Open,
-    Closed,
-}
-
 impl<'p> Blocks<'p> {
     pub(super) fn new(
         ftp: &'p Ftp,
@@ -115,14 +99,16 @@ impl<'p> Blocks<'p> {
         Self {
             ftp,
             path,
-            connections_max,
             queue: Queue { from, next: None, again: VecDeque::new() },
             under_way: VecDeque::new(),
             confirmed,
             done_bytes: 0,
-            tuning: ftp.take_tuning(),
-            chunks: VecDeque::new(),
-            rate: 0.0,
+            number: match ftp.steering_of_uploads() {
+                Some(steering) => {
+                    Number::Steered(Steered::new(ftp, steering.join(), connections_max))
+                }
+                None => Number::Chunked(Chunked::new(ftp, connections_max)),
+            },
             has_worked_ahead: false,
         }
     }
@@ -151,10 +137,10 @@ impl<'p> Blocks<'p> {
             }
             self.all_again();
         };
-        if let Some(chunk) = self.chunks.pop_front().filter(|chunk| chunk.done > 0) {
-            self.learn(&chunk);
+        match self.number {
+            Number::Chunked(chunked) => chunked.end(),
+            Number::Steered(steered) => steered.end(),
         }
-        ftp.keep_tuning(self.tuning);
         sent
     }
 
@@ -173,59 +159,23 @@ impl<'p> Blocks<'p> {
         while let Some((piece, _)) = self.under_way.pop_back() {
             self.queue.again.push_front(piece);
         }
-        self.chunks.clear();
+        if let Number::Chunked(chunked) = &mut self.number {
+            chunked.all_again();
+        }
     }
 
     /// Whether another part may be under way.
     fn has_room(&self) -> bool {
         let bytes: u64 = self.under_way.iter().map(|(piece, _)| piece.length()).sum();
         let time = self.ftp.traits().rtt + STORING;
+        let rate = match &self.number {
+            Number::Chunked(chunked) => chunked.rate(),
+            Number::Steered(steered) => steered.rate(),
+        };
         // Twice the bytes that the path carries, so that the rate can grow.
-        let carried = (2.0 * self.rate * time.as_secs_f64()) as u64;
+        let carried = (2.0 * rate * time.as_secs_f64()) as u64;
         let window = carried.clamp(WINDOW_BYTES.0, WINDOW_BYTES.1);
         self.ftp.works_ahead() && bytes < window && self.under_way.len() < PARTS_MAX
-    }
-
-    /// Begins the chunk that the next part belongs to, unless it has begun. `None` while the tuner waits for the measurement of
-    /// the last one.
-    fn begin_chunk(&mut self) -> Option<()> {
-        let limit = self.tuning.chunk_bytes();
-        if let Some(last) = self.chunks.back_mut()
-            && last.bytes >= limit
-        {
-            last.growth = Growth::Closed;
-        }
-        let is_open = self.chunks.back().is_some_and(|last| last.growth == Growth::Open);
-        if !is_open {
-            if !self.chunks.is_empty() && !self.tuning.is_final() {
-                return None;
-            }
-            let asked = self.tuning.asked();
-            self.chunks.push_back(Chunk {
-                connections: asked.n.min(self.connections_max).max(1),
-                asked,
-                bytes: 0,
-                growth: Growth::Open,
-                done: 0,
-                elapsed: Duration::ZERO,
-                local: 0.0,
-                retransmitted: None,
-            });
-        }
-        Some(())
-    }
-
-    /// The tuner and the observer learn of a chunk.
-    fn learn(&mut self, chunk: &Chunk) {
-        let Chunk { asked, connections, done: bytes, elapsed, retransmitted, .. } = *chunk;
-        let seconds = elapsed.as_secs_f64();
-        let local_share = if seconds > 0.0 { chunk.local / seconds } else { 0.0 };
-        let done = Transferred { connections, elapsed, local_share, retransmitted };
-        self.ftp.observed(|observer| observer.chunk(&asked, bytes, &done));
-        // A number that this end has lowered is no measurement of the path.
-        if connections == asked.n {
-            self.tuning.learn(&Measured { bytes, connections, elapsed, local_share });
-        }
     }
 }
 
@@ -235,12 +185,15 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
         if !is_idle && !self.has_room() {
             return None;
         }
-        self.begin_chunk()?;
+        let connections = match &mut self.number {
+            Number::Chunked(chunked) => chunked.connections()?,
+            Number::Steered(steered) => steered.connections(),
+        };
         let piece = self.queue.next(is_idle)?;
         let (offset, length, bytes) = (piece.offset, piece.length(), Arc::clone(&piece.bytes));
-        let chunk = self.chunks.back_mut()?;
-        chunk.bytes += length;
-        let connections = chunk.connections;
+        if let Number::Chunked(chunked) = &mut self.number {
+            chunked.add(length);
+        }
         self.under_way.push_back((piece, if is_idle { Ahead::No } else { Ahead::Yes }));
         let part = Part { path: self.path, offset, length };
         let supply = move |at: u64, into: &mut [u8]| {
@@ -257,24 +210,16 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
         self.done_bytes += length;
         self.has_worked_ahead |= ahead == Ahead::Yes;
         self.confirmed.add(piece.blocks);
-        let (limit, Some(chunk)) = (self.tuning.chunk_bytes(), self.chunks.front_mut()) else {
-            return;
-        };
-        chunk.done += length;
-        chunk.elapsed += done.elapsed;
-        chunk.local += done.local_share * done.elapsed.as_secs_f64();
-        let again = done.retransmitted.map(|count| chunk.retransmitted.unwrap_or(0) + count);
-        chunk.retransmitted = again.or(chunk.retransmitted);
-        let seconds = chunk.elapsed.as_secs_f64();
-        if seconds > 0.0 {
-            self.rate = chunk.done as f64 / seconds;
+        match &mut self.number {
+            Number::Chunked(chunked) => chunked.done(length, done),
+            Number::Steered(steered) => steered.done(length, done),
         }
-        let is_full = chunk.growth == Growth::Closed || chunk.bytes >= limit;
-        if is_full
-            && chunk.done == chunk.bytes
-            && let Some(chunk) = self.chunks.pop_front()
-        {
-            self.learn(&chunk);
+    }
+
+    fn steer(&mut self, traffic: &Traffic<'_>) -> Option<u32> {
+        match &self.number {
+            Number::Chunked(_) => None,
+            Number::Steered(steered) => Some(steered.steer(traffic)),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::location::{FtpPath, FtpScheme};
 use hikyaku_gridftp::{Credentials, Guard, Login, Privacy, Server, Settings};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_store::Root;
-use hikyaku_store_ftp::{Ftp, Retry, Writing};
+use hikyaku_store_ftp::{Connections, Ftp, Limits, Retry, Writing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,9 +34,13 @@ impl FtpServer {
             settings.credentials = Some(Credentials::of_user()?);
             settings.guard = Some(Guard::new(Privacy::Clear)?);
         }
+        let connections = match opening.hosts.way.pipes {
+            Pipes::Fixed(count) => Connections::Tuned(Limits::exactly(count)),
+            Pipes::Auto => Connections::default(),
+        };
         let store = Ftp::open(&at.server, &settings, &at.root)
             .map_err(|error| OpenError::Ftp { location: at.to_string(), error: Box::new(error) })?
-            .with_writing(Writing { retry: RETRY, ..Writing::default() });
+            .with_writing(Writing { retry: RETRY, connections, ..Writing::default() });
         let store = match opening.hosts.way.pipes {
             Pipes::Fixed(count) => store.with_sessions(count as usize),
             Pipes::Auto => store,
