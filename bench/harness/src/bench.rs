@@ -90,6 +90,7 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("p1", "ssh-channel"),
     ("pep", "proxy-switch"),
     ("vrs9", "shared-files"),
+    ("tuned", "guc"),
 ];
 
 /// For benches whose cells stand alone.

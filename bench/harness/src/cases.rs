@@ -53,9 +53,9 @@ pub(crate) const BENCHES: &[Bench] = &[
     fair::beside_tcp::BENCH,
     fair::bottlenecks::BENCH,
     fair::short_flows::BENCH,
-    ftp::tuned::BENCH,
     web::get::BENCH,
     web::fair::BENCH,
     web::servers::BENCH,
+    ftp::guc::BENCH,
     attack::forged_packets::BENCH,
 ];

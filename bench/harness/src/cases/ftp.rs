@@ -1,4 +1,4 @@
 //! `hikyaku guc` beside globus-url-copy.
 
+pub(crate) mod guc;
 pub(crate) mod plot;
-pub(crate) mod tuned;
