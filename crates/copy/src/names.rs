@@ -2,8 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::At;
-use hikyaku_fs::{PeerPath, Shown};
-use std::io::Read;
+use hikyaku_fs::{PeerPath, Shown, read_list};
 use std::path::Path;
 
 /// The names of a file, in which the byte `end` follows each; `-` is standard input.
@@ -13,12 +12,7 @@ use std::path::Path;
 /// The file cannot be read, or those of [`names`].
 pub(crate) fn read(path: &Path, end: u8) -> Result<Vec<Vec<u8>>> {
     let shown = Shown::new(path.as_os_str().as_encoded_bytes());
-    let mut bytes = Vec::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
-    };
-    read.at(shown)?;
+    let bytes = read_list(path).at(shown)?;
     names((&bytes, end), &shown)
 }
 

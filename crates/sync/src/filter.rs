@@ -3,7 +3,6 @@
 
 mod wild;
 
-use crate::input;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use wild::Wild;
@@ -172,7 +171,7 @@ impl Rules {
         path: &Path,
         add: fn(&mut Self, &str) -> Result<(), BadRule>,
     ) -> Result<(), BadRule> {
-        let read = input::read(path).and_then(|bytes| {
+        let read = hikyaku_fs::read_list(path).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
         let text = read.map_err(|error| BadRule::File {

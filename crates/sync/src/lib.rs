@@ -13,7 +13,6 @@ mod contents;
 mod each;
 mod ends;
 mod filter;
-mod input;
 mod item;
 mod line;
 mod names;

@@ -1,7 +1,6 @@
 //! The only names of a source that take part: those of a list (`--files-from`), or the one that the user has named.
 
 use crate::filter::Rules;
-use crate::input;
 use crate::plan::parent;
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::At;
@@ -48,7 +47,7 @@ impl Names {
     ///
     /// The list cannot be read, or a line of it is no path below the source.
     pub(crate) fn read(path: &Path, end: u8, depth: Depth) -> Result<Self> {
-        let bytes = input::read(path).at(path.display())?;
+        let bytes = hikyaku_fs::read_list(path).at(path.display())?;
         Self::of(&bytes, end, depth).with_context(|| path.display().to_string())
     }
 

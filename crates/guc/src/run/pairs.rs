@@ -5,10 +5,9 @@ use crate::table::way;
 use crate::url::Place;
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::{ExitCode, Way, causes, misuse};
+use hikyaku_fs::read_list;
 use hikyaku_gridftp::Server;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
@@ -50,14 +49,7 @@ pub(super) fn pairs(args: &GucArgs) -> Result<Vec<Pair>> {
         };
         return Ok(vec![Pair::parse(source, target)?]);
     };
-    let text = match path.as_os_str() == "-" {
-        true => {
-            let mut text = Vec::new();
-            io::stdin().read_to_end(&mut text).map(|_| text)
-        }
-        false => fs::read(path),
-    };
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_list(path).with_context(|| format!("cannot read {}", path.display()))?;
     of_file(path, &text)
 }
 
