@@ -29,11 +29,15 @@ impl LocalDraft {
         make: &Make,
     ) -> Self {
         // Holes would be filled by what is reserved.
-        if let Some(size) = make.size.filter(|size| *size > 0 && !make.has_holes()) {
+        let size = make.size.filter(|size| *size > 0 && !make.has_holes());
+        if let Some(size) = size.filter(|size| has_room(&inner, *size)) {
             let reserve = |file: &std::fs::File| {
                 // Preallocation is optional, so its failure is ignored. The write itself reports a
                 // full disk.
-                let _ = fallocate(file, FallocateFlags::KEEP_SIZE, 0, size);
+                if fallocate(file, FallocateFlags::KEEP_SIZE, 0, size).is_err() {
+                    // ext4 keeps what it has allocated before it finds the disk full.
+                    let _ = file.metadata().and_then(|meta| file.set_len(meta.len()));
+                }
                 Ok(())
             };
             let _ = inner.with(reserve);
@@ -174,11 +178,28 @@ impl Draft for LocalDraft {
     }
 }
 
+/// Whether the file system has room for this many bytes. A size may be a claim of a server: a file system that begins to reserve
+/// more than it has takes the room from everybody until it fails.
+fn has_room(draft: &hikyaku_fs::Draft, bytes: u64) -> bool {
+    draft.dir().space().is_ok_and(|(free, ..)| bytes <= free)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Local, NewModes};
+    use hikyaku_fs::{Dir, Draft, Name, Token};
     use hikyaku_store::{Finish, Make, Naming, Store, StorePath};
     use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    #[test]
+    fn room_that_the_file_system_does_not_have_is_not_reserved() {
+        let dir = Arc::new(Dir::open(Path::new(".")).unwrap());
+        let (name, token) = (Name::new(b"reserved").unwrap(), Token::random().unwrap());
+        let draft = Draft::create(dir, &name, &token).unwrap();
+        assert!(super::has_room(&draft, 1) && !super::has_room(&draft, 1 << 60));
+    }
 
     #[test]
     fn zeros_of_a_file_with_holes_become_holes_also_after_it_was_taken_up() {
