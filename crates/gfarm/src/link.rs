@@ -4,13 +4,15 @@ use crate::account::Dial;
 use crate::code::{Reader, Writer};
 use crate::config::Address;
 use crate::error::{CallError, ConnectError};
-use hikyaku_tcp::addresses;
+use hikyaku_tcp::{Options, addresses, connect_first, in_turn};
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+/// Addresses of a server that are tried.
+const ADDRESSES_MAX: usize = 16;
 /// How long a server may take to accept a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// How long a server may take to answer.
@@ -41,24 +43,18 @@ impl Link {
         let name = || ConnectError::Name { host: server.host.clone() };
         let addresses = addresses(&server.host, server.port, dial.family).map_err(|_| name())?;
         let within = dial.silence.unwrap_or(CONNECT_TIME);
-        let mut last = None;
-        for address in addresses {
-            let begin = Instant::now();
-            match TcpStream::connect_timeout(&address, within) {
-                Ok(stream) => {
-                    let round_trip = begin.elapsed();
-                    let failed = |error: io::Error| ConnectError::Call {
-                        server: server.to_string(),
-                        error: error.into(),
-                    };
-                    stream.set_nodelay(true).map_err(failed)?;
-                    return Self::new(Stream::Tcp(stream), round_trip, dial).map_err(failed);
-                }
-                Err(error) => last = Some(error.kind()),
-            }
-        }
-        let failed = |kind| ConnectError::Connect { server: server.to_string(), kind };
-        Err(last.map_or_else(name, failed))
+        let addresses = in_turn(&addresses, ADDRESSES_MAX);
+        let won = connect_first(&addresses, &Options::default(), within, &|| true);
+        let won = won.map_err(|error| ConnectError::Connect {
+            server: server.to_string(),
+            kind: io::Error::from(error).kind(),
+        })?;
+        let failed = |error: io::Error| ConnectError::Call {
+            server: server.to_string(),
+            error: error.into(),
+        };
+        won.stream.set_nodelay(true).map_err(failed)?;
+        Self::new(Stream::Tcp(won.stream), won.handshake, dial).map_err(failed)
     }
 
     /// Connects to a socket of this machine.

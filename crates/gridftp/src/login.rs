@@ -8,7 +8,7 @@ use crate::features::Features;
 use crate::gsi::Shield;
 use crate::guard::{Guard, Privacy};
 use crate::settings::Settings;
-use hikyaku_tcp::addresses;
+use hikyaku_tcp::{addresses, connect_first, in_turn};
 use std::fmt;
 use std::time::Duration;
 
@@ -143,20 +143,23 @@ fn show_certificate(
     Err(FtpError::Lie("does not end the handshake of the login"))
 }
 
+/// Addresses of a host that are tried.
+const ADDRESSES_MAX: usize = 16;
+
 /// Connects to the first address of the host that accepts.
 fn connect(server: &Server, settings: &Settings) -> Result<Control, FtpError> {
     let Server { host, port, .. } = server;
     let no_address = |source| FtpError::NoAddress { host: host.clone(), source };
     let found = addresses(host, *port, settings.tcp.family);
-    let mut last = no_address(None);
-    for address in found.map_err(|error| no_address(Some(error)))? {
-        if settings.is_stopped() {
-            return Err(FtpError::Stopped);
-        }
-        match hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT) {
-            Ok(stream) => return Control::new(stream, settings.clone()),
-            Err(source) => last = FtpError::Connect { address, told: None, source },
-        }
+    let found = found.map_err(|error| no_address(Some(error)))?;
+    let goes_on = || !settings.is_stopped();
+    let found = in_turn(&found, ADDRESSES_MAX);
+    match connect_first(&found, &settings.tcp, CONNECT_TIMEOUT, &goes_on) {
+        Ok(won) => Control::new(won.stream, settings.clone()),
+        Err(_) if settings.is_stopped() => Err(FtpError::Stopped),
+        Err(source) => Err(match found.last() {
+            Some(address) => FtpError::Connect { address: *address, told: None, source },
+            None => no_address(None),
+        }),
     }
-    Err(last)
 }

@@ -1,6 +1,7 @@
 //! Requests for a file or a part of it: headers, credentials, redirects.
 
 use crate::connection::{Connection, basic};
+use crate::dial::Dial;
 use crate::fault::Fault;
 use crate::head::Head;
 use crate::netrc::Netrc;
@@ -80,6 +81,7 @@ pub struct Part<'a> {
 /// Sends requests.
 pub struct Client {
     settings: Settings,
+    dial: Dial,
     tls: Mutex<Option<Arc<ClientConfig>>>,
 }
 
@@ -118,7 +120,7 @@ impl Client {
     pub fn new(settings: Settings) -> Result<Self, Fault> {
         let of_user = settings.authorities.as_deref();
         let made = of_user.map(|path| tls::config(Some(path))).transpose()?;
-        Ok(Self { settings, tls: Mutex::new(made) })
+        Ok(Self { settings, dial: Dial::default(), tls: Mutex::new(made) })
     }
 
     /// Requests a file or a part of it, over `kept` if that is a connection to its server. Redirects are followed. A later
@@ -174,7 +176,7 @@ impl Client {
             }
         }
         let tls = || self.tls();
-        let mut connection = Connection::open(url, &self.settings, tls, stop)?;
+        let mut connection = Connection::open(url, (&self.settings, &self.dial), tls, stop)?;
         let head = connection.ask(url, &lines)?;
         Ok(Answer { connection, head })
     }

@@ -1,6 +1,7 @@
 //! A connection to a server, directly or through a proxy, and one exchange after the other on it.
 
 use crate::client::Settings;
+use crate::dial::Dial;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::head::Head;
@@ -9,21 +10,18 @@ use crate::wire::{Stop, Stream, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hikyaku_forward::Scheme;
-use hikyaku_tcp::addresses;
 use hyper::body::Bytes;
 use hyper::header::{HOST, PROXY_AUTHORIZATION};
 use hyper::http::request::Builder;
 use hyper::{Method, Request};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_rustls::TlsConnector;
 
-/// Addresses of a host that are tried.
-const ADDRESSES_MAX: usize = 8;
 
 /// Whether requests name the whole URL, as RFC 9112, section 3.2.2, demands of requests to a proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,12 +46,12 @@ impl Connection {
     /// Connects to the server of `url`. `tls` is called only for `https`.
     pub(crate) fn open(
         url: &Url,
-        settings: &Settings,
+        (settings, dial): (&Settings, &Dial),
         tls: impl FnOnce() -> Result<Arc<ClientConfig>, Fault>,
         stop: &Stop,
     ) -> Result<Self, Fault> {
         let proxy = settings.proxies.of_url(url)?;
-        let (socket, rtt) = connect(&proxy.unwrap_or(url).origin, settings, stop)?;
+        let (socket, rtt) = dial.connect(&proxy.unwrap_or(url).origin, settings, stop)?;
         let mut wire = Wire::new(settings.patience, stop.clone())?;
         let mut stream = registered(&wire, &socket).map_err(Fault::Connection)?;
         let of_proxy = proxy.and_then(|proxy| proxy.login.as_ref()).map(basic);
@@ -129,34 +127,6 @@ fn request(method: Method, target: String, host: &str, login: Option<&str>) -> B
         Some(login) => request.header(PROXY_AUTHORIZATION, login),
         None => request,
     }
-}
-
-/// Connects by TCP. The time is that of the handshake.
-fn connect(
-    origin: &Origin,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<(TcpStream, Duration), Fault> {
-    let (host, port) = (origin.host.as_str(), origin.port);
-    let no_address = |source: io::Error| Fault::NoAddress { host: host.to_owned(), source };
-    let found = addresses(host, port, settings.tcp.family).map_err(no_address)?;
-    let mut last = None;
-    for address in found.into_iter().take(ADDRESSES_MAX) {
-        stop.check()?;
-        let begin = Instant::now();
-        match hikyaku_tcp::connect(address, &settings.tcp, settings.connect_within) {
-            Ok(stream) => {
-                let rtt = begin.elapsed();
-                let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-                return ready.map(|()| (stream, rtt)).map_err(Fault::Connection);
-            }
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(match last {
-        Some(source) => Fault::NotReached { host: host.to_owned(), port, source },
-        None => no_address(ErrorKind::NotFound.into()),
-    })
 }
 
 /// A second descriptor of the socket, for the runtime.

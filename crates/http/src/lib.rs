@@ -14,6 +14,7 @@
 mod attempts;
 mod client;
 mod connection;
+mod dial;
 mod digest;
 mod exchange;
 mod fault;

@@ -22,6 +22,7 @@ use hikyaku_crypto::{
 };
 use hikyaku_net::Side;
 use hikyaku_pipes::{Config, Extender, OnLoss, Pipe, Token};
+use hikyaku_tcp::{Options, connect_first, in_turn};
 use other::Overheard;
 use socket::{Bounded, Prepared};
 use std::io;
@@ -30,6 +31,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use steer::Steer;
+
+/// Addresses of a host that are tried.
+const ADDRESSES_MAX: usize = 16;
 
 /// Why there is no connection over TCP.
 #[derive(Debug, thiserror::Error)]
@@ -170,20 +174,9 @@ impl Further {
 
 /// A TCP connection to the first of the addresses that answers.
 fn first_of(addresses: &[SocketAddr], until: Instant) -> io::Result<TcpStream> {
-    let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for (number, at) in addresses.iter().enumerate() {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        // One that is silent must not keep the others from being tried.
-        let share = left / u32::try_from(addresses.len() - number).unwrap_or(u32::MAX);
-        match TcpStream::connect_timeout(at, share) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+    let left = until.saturating_duration_since(Instant::now());
+    let addresses = in_turn(addresses, ADDRESSES_MAX);
+    Ok(connect_first(&addresses, &Options::default(), left, &|| true)?.stream)
 }
 
 /// Watches a connection until its end.

@@ -1,7 +1,8 @@
 //! TCP sockets whose buffers and congestion control are chosen, and what the kernel knows of a connection.
 //!
 //! [`connect`] and [`listen`] set the options before the handshake, because the kernel derives the window scale of a
-//! connection from the size of its receive buffer when it sends or answers the SYN. [`info()`] reads `TCP_INFO`
+//! connection from the size of its receive buffer when it sends or answers the SYN. [`connect_first`] tries the addresses of a
+//! host a little after each other. [`info()`] reads `TCP_INFO`
 //! (tcp(7)). The streams are those of `std`.
 //!
 //! [`Diag`] sees the queues of any socket of this machine, and [`file_pages()`] those of a file in the kernel's cache: the
@@ -14,6 +15,7 @@ mod diag;
 mod file_pages;
 mod info;
 mod queue;
+mod race;
 mod socket;
 mod standard;
 mod transparent;
@@ -25,6 +27,7 @@ pub use diag::{Diag, Queues};
 pub use file_pages::{FilePages, file_pages, start_write_back};
 pub use info::{Info, info};
 pub use queue::unacknowledged;
+pub use race::{ATTEMPT_DELAY, Won, connect_first, in_turn};
 pub use socket::{Buffers, ConnectError, Options, buffers, connect, listen, reset};
 pub use standard::{Standard, was_closed};
 pub use transparent::set_transparent;

@@ -55,6 +55,15 @@ impl From<io::Error> for ConnectError {
     }
 }
 
+impl From<ConnectError> for io::Error {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Io(error) => error,
+            ConnectError::Control(error) => Self::other(error),
+        }
+    }
+}
+
 /// The sizes of a socket's buffers, without the kernel's doubling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Buffers {
@@ -73,15 +82,25 @@ pub fn connect(
     options: &Options,
     within: Duration,
 ) -> Result<TcpStream, ConnectError> {
+    let socket = begin(address, options)?;
+    wait_writable(&socket, within)?;
+    finish(socket)
+}
+
+/// Begins a handshake. The socket is writable at its end.
+pub(crate) fn begin(address: SocketAddr, options: &Options) -> Result<OwnedFd, ConnectError> {
     let socket = prepared(address.ip(), options, SocketFlags::NONBLOCK)?;
     if let Some(local) = options.local {
         bind(&socket, &SocketAddr::new(local, 0)).map_err(io::Error::from)?;
     }
     match rustix::net::connect(&socket, &address) {
-        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
-        Err(error) => return Err(io::Error::from(error).into()),
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(io::Error::from(error).into()),
     }
-    wait_writable(&socket, within)?;
+}
+
+/// The connection of a handshake that has ended.
+pub(crate) fn finish(socket: OwnedFd) -> Result<TcpStream, ConnectError> {
     sockopt::socket_error(&socket).and_then(|result| result).map_err(io::Error::from)?;
     let stream = TcpStream::from(socket);
     stream.set_nonblocking(false)?;

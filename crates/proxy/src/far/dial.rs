@@ -4,15 +4,13 @@
 use super::Targets;
 use crate::socket::{self, Socket};
 use hikyaku_forward::{Answer, Goal, Host, Loopback, Open, Target, Verdict, check};
+use hikyaku_tcp::{ATTEMPT_DELAY, in_turn};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// The next address is tried this long after the one before (RFC 8305, section 8).
-const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Addresses of a name that are tried at most.
 const ADDRESSES_MAX: usize = 16;
 
@@ -51,7 +49,7 @@ async fn dial_host(
         }
     }
     match (allowed.is_empty(), refusal) {
-        (false, _) => first_of(interleaved(&allowed)).await,
+        (false, _) => first_of(in_turn(&allowed, ADDRESSES_MAX)).await,
         (true, Some(answer)) => Err(answer),
         (true, None) => Err(Answer::failed(Verdict::NameNotFound, "the name has no address")),
     }
@@ -82,19 +80,6 @@ async fn look_up(name: &str, port: u16) -> Result<Vec<IpAddr>, Answer> {
         Ok(found) => Ok(found.map(|address| address.ip()).collect()),
         Err(error) => Err(Answer::failed(Verdict::NameNotFound, &error.to_string())),
     }
-}
-
-/// The addresses with their families in turn, beginning with the family of the first one.
-fn interleaved(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
-    let is_first = |address: &&SocketAddr| address.is_ipv4() == addresses[0].is_ipv4();
-    let (mut first, mut second) =
-        (addresses.iter().filter(is_first), addresses.iter().filter(|address| !is_first(address)));
-    let mut all = Vec::new();
-    while all.len() < addresses.len().min(ADDRESSES_MAX) {
-        all.extend(first.next());
-        all.extend(second.next());
-    }
-    all
 }
 
 /// The first connection that comes about.

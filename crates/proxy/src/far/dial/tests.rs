@@ -13,15 +13,6 @@ fn open(host: &str, port: u16, loopback: Loopback) -> Open {
 }
 
 #[test]
-fn families_take_turns() {
-    let of = |text: &&str| SocketAddr::new(text.parse().unwrap(), 1);
-    let all: Vec<_> = ["::1", "::2", "::3", "10.0.0.1", "10.0.0.2"].iter().map(of).collect();
-    let wanted: Vec<_> = ["::1", "10.0.0.1", "::2", "10.0.0.2", "::3"].iter().map(of).collect();
-    assert_eq!(interleaved(&all), wanted);
-    assert_eq!(interleaved(&vec![all[0]; 100]).len(), ADDRESSES_MAX);
-}
-
-#[test]
 fn a_target_is_connected_or_the_reason_is_told() {
     run(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
