@@ -4,10 +4,11 @@ use crate::connection::{Connection, basic};
 use crate::dial::Dial;
 use crate::fault::Fault;
 use crate::head::Head;
+use crate::idle::Idle;
 use crate::netrc::Netrc;
 use crate::proxy::Proxies;
 use crate::tls;
-use crate::url::{Login, Url};
+use crate::url::{Login, Origin, Url};
 use crate::wire::Stop;
 use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
@@ -81,6 +82,7 @@ pub struct Part<'a> {
 /// Sends requests.
 pub struct Client {
     settings: Settings,
+    idle: Idle,
     dial: Dial,
     tls: Mutex<Option<Arc<ClientConfig>>>,
 }
@@ -120,7 +122,8 @@ impl Client {
     pub fn new(settings: Settings) -> Result<Self, Fault> {
         let of_user = settings.authorities.as_deref();
         let made = of_user.map(|path| tls::config(Some(path))).transpose()?;
-        Ok(Self { settings, dial: Dial::default(), tls: Mutex::new(made) })
+        let (idle, dial, tls) = (Idle::default(), Dial::default(), Mutex::new(made));
+        Ok(Self { settings, idle, dial, tls })
     }
 
     /// Requests a file or a part of it, over `kept` if that is a connection to its server. Redirects are followed. A later
@@ -148,12 +151,28 @@ impl Client {
                     if redirects > REDIRECTS_MAX {
                         return Err(Fault::Redirect("leads to another one, more than 10 times"));
                     }
-                    *lock(&place.current) = next(&url, &answer.head)?;
+                    let next = next(&url, &answer.head)?;
+                    self.idle.keep_after(answer.connection);
+                    kept = self.kept(&next.origin, stop);
+                    *lock(&place.current) = next;
                 }
                 401 | 403 | 404 | 410 if redirects == 0 && place.go_back() => redirects += 1,
-                _ => return Err(answer.head.refusal()),
+                _ => {
+                    self.idle.keep_after(answer.connection);
+                    return Err(answer.head.refusal());
+                }
             }
         }
+    }
+
+    /// An idle connection to this server, whose waits `stop` ends.
+    pub fn kept(&self, origin: &Origin, stop: &Stop) -> Option<Connection> {
+        self.idle.take(origin, stop)
+    }
+
+    /// Keeps a connection whose answer has been read to its end, for the next file.
+    pub fn keep(&self, connection: Connection) {
+        self.idle.keep(connection);
     }
 
     fn ask(

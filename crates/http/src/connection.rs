@@ -19,7 +19,7 @@ use rustls::pki_types::ServerName;
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_rustls::TlsConnector;
 
 
@@ -112,6 +112,11 @@ impl Connection {
     /// The connection is lost, ends before the body, or is silent for too long.
     pub fn read(&mut self, most: usize) -> Result<Bytes, Fault> {
         self.exchange.read(most)
+    }
+
+    /// Skips the rest of a body that has arrived. A longer body is left: to wait for it would cost more than another connection.
+    pub(crate) fn skip_at_hand(&mut self) {
+        self.exchange.skip_at_hand();
     }
 
     /// Reads the end of a body whose bytes have been read. Returns whether the connection can carry another request.

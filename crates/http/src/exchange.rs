@@ -22,6 +22,9 @@ const HEADERS_MAX: usize = 128;
 /// Octets of a body that hyper reads at once, at most.
 const BODY_BYTES_MAX: usize = 256 << 10;
 
+/// How often a body that nobody needs is looked at before its connection is left.
+const SKIPPING_POLLS: u32 = 8;
+
 /// A connection of HTTP/1.1. Its requests have no body: an empty text.
 pub(crate) struct Exchange {
     sender: SendRequest<String>,
@@ -88,6 +91,24 @@ impl Exchange {
             self.body.take_if(|body| body.is_end_stream());
         }
         Ok(self.rest.split_to(most.min(self.rest.len())))
+    }
+
+    /// Skips the rest of a body that has arrived. A longer body is left: to wait for it would cost more than another connection.
+    pub(crate) fn skip_at_hand(&mut self) {
+        self.rest.clear();
+        for _ in 0..SKIPPING_POLLS {
+            let Some(body) = self.body.as_mut().filter(|body| !body.is_end_stream()) else {
+                self.body = None;
+                return;
+            };
+            // The first poll only lets hyper read on, so that a pending one is not the end.
+            let poll = |context: &mut Context<'_>| Poll::Ready(Pin::new(&mut *body).poll_frame(context));
+            match self.driver.run(Fault::Silent, poll) {
+                Ok(Poll::Ready(Some(Ok(_))) | Poll::Pending) => {}
+                Ok(Poll::Ready(None)) => self.body = None,
+                Ok(Poll::Ready(Some(Err(_)))) | Err(_) => return,
+            }
+        }
     }
 
     /// Reads the end of a body whose bytes have been read. Returns whether another request can be sent.

@@ -19,6 +19,7 @@ mod digest;
 mod exchange;
 mod fault;
 mod head;
+mod idle;
 mod name;
 mod netrc;
 mod offer;

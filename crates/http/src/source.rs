@@ -69,7 +69,8 @@ impl Source {
         let (answer, asked) = match client.get(kept, &self.place, Some(&part), stop) {
             // An empty file has no range.
             Err(Fault::Status { code: 416, .. }) => {
-                (client.get(None, &self.place, None, stop)?, None)
+                let kept = client.kept(&self.place.current().origin, stop);
+                (client.get(kept, &self.place, None, stop)?, None)
             }
             answer => (answer?, Some(part.range)),
         };

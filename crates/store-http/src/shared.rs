@@ -73,7 +73,9 @@ impl Shared {
 
     /// An idle connection, whose waits `stop` ends.
     pub(crate) fn kept(&self, stop: &Stop) -> Option<Connection> {
-        let mut kept = lock(&self.idle).pop()?;
+        let Some(mut kept) = lock(&self.idle).pop() else {
+            return self.client.kept(&self.file.1.current().origin, stop);
+        };
         kept.end_with(stop);
         Some(kept)
     }
@@ -136,6 +138,14 @@ impl Shared {
         };
         self.stop().sleep(wait);
         self.stop().check().map_err(|fault| kind_of(&fault))
+    }
+}
+
+/// The next file of the server goes over its connections.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        idle.drain(..).for_each(|connection| self.client.keep(connection));
     }
 }
 

@@ -317,6 +317,7 @@ fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
     loop {
         let more = answer.connection.read(METALINK_BYTES_MAX).map_err(error_of)?;
         if more.is_empty() {
+            client.keep(answer.connection);
             return Ok(bytes);
         }
         bytes.extend_from_slice(&more);
