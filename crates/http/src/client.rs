@@ -1,6 +1,7 @@
-//! Requests for a file or a part of it: headers, credentials, redirects.
+//! Requests for a file or a part of it: headers, credentials, cookies, redirects.
 
 use crate::connection::{Connection, basic};
+use crate::cookies::Cookies;
 use crate::dial::Dial;
 use crate::fault::Fault;
 use crate::head::Head;
@@ -16,7 +17,7 @@ use rustls::ClientConfig;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Redirects that are followed one after the other.
 const REDIRECTS_MAX: usize = 10;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub login: Option<Login>,
     /// Logins by host.
     pub netrc: Netrc,
+    /// The cookies of the user's file. Those of answers are added while the client exists.
+    pub cookies: Cookies,
     /// A file with certificates of authorities. Default: the authorities of the system.
     pub authorities: Option<PathBuf>,
     /// The proxies.
@@ -82,6 +85,7 @@ pub struct Part<'a> {
 /// Sends requests.
 pub struct Client {
     settings: Settings,
+    cookies: Mutex<Cookies>,
     idle: Idle,
     dial: Dial,
     tls: Mutex<Option<Arc<ClientConfig>>>,
@@ -122,8 +126,9 @@ impl Client {
     pub fn new(settings: Settings) -> Result<Self, Fault> {
         let of_user = settings.authorities.as_deref();
         let made = of_user.map(|path| tls::config(Some(path))).transpose()?;
+        let cookies = Mutex::new(settings.cookies.clone());
         let (idle, dial, tls) = (Idle::default(), Dial::default(), Mutex::new(made));
-        Ok(Self { settings, idle, dial, tls })
+        Ok(Self { settings, cookies, idle, dial, tls })
     }
 
     /// Requests a file or a part of it, over `kept` if that is a connection to its server. Redirects are followed. A later
@@ -144,6 +149,7 @@ impl Client {
         loop {
             let url = place.current();
             let answer = self.ask(kept.take(), place, &url, part, stop)?;
+            self.take_cookies(&url, &answer.head);
             match answer.head.status {
                 200 | 206 => return Ok(answer),
                 301 | 302 | 303 | 307 | 308 => {
@@ -225,18 +231,22 @@ impl Client {
             ("Accept-Encoding", "identity".to_owned()),
             ("Want-Repr-Digest", "sha-512=3, sha-256=10".to_owned()),
         ];
-        if is_at_home && let Some(login) = self.login(place) {
-            lines.push(("Authorization", basic(&login)));
-        }
+        let login = if is_at_home { self.login(place) } else { self.login_elsewhere(&url.origin) };
+        lines.extend(login.map(|login| ("Authorization", basic(&login))));
         let is_theirs = |name: &str| {
             self.settings.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
         };
         lines.retain(|(name, _)| !is_theirs(name));
+        let mut cookies = self.cookies(place, url);
         for (name, value) in &self.settings.headers {
             if is_at_home && place.named_by == NamedBy::User || !is_secret(name) {
-                lines.push((name, value.clone()));
+                // RFC 6265, section 5.4: a request has one `Cookie`.
+                let added = cookies.take_if(|_| name.eq_ignore_ascii_case("cookie"));
+                let value = added.map_or_else(|| value.clone(), |more| format!("{value}; {more}"));
+                lines.push((name, value));
             }
         }
+        lines.extend(cookies.map(|cookies| ("Cookie", cookies)));
         if let Some(part) = part {
             let Range { start, end } = part.range;
             lines.push(("Range", format!("bytes={start}-{}", end.saturating_sub(1))));
@@ -247,17 +257,36 @@ impl Client {
         lines
     }
 
+    /// The cookies for a URL. The author of a mirror's URL must not cause them to be sent unencrypted.
+    fn cookies(&self, place: &Place, url: &Url) -> Option<String> {
+        let is_allowed = place.named_by == NamedBy::User || url.origin.scheme == Scheme::Https;
+        is_allowed.then(|| lock(&self.cookies).of(url, SystemTime::now()))?
+    }
+
+    fn take_cookies(&self, url: &Url, head: &Head) {
+        let mut values = head.all("set-cookie").peekable();
+        if values.peek().is_some() {
+            let (mut cookies, now) = (lock(&self.cookies), SystemTime::now());
+            values.for_each(|value| cookies.set(url, value, now));
+        }
+    }
+
     fn login(&self, place: &Place) -> Option<Login> {
         let (netrc, origin) = (&self.settings.netrc, &place.first.origin);
-        match (place.named_by, origin.scheme) {
-            (NamedBy::User, _) => {
+        match place.named_by {
+            NamedBy::User => {
                 let typed = place.first.login.clone().or_else(|| self.settings.login.clone());
                 typed.or_else(|| netrc.login(&origin.host))
             }
-            // The author of a mirror's URL must neither get a login nor cause one to be sent unencrypted.
-            (NamedBy::Other, Scheme::Https) => netrc.login_of_machine(&origin.host),
-            (NamedBy::Other, Scheme::Http) => None,
+            NamedBy::Other => self.login_elsewhere(origin),
         }
+    }
+
+    /// The login for an origin that the user has not named. The author of a mirror's URL or of a redirect must neither get a
+    /// login nor cause one to be sent unencrypted.
+    fn login_elsewhere(&self, origin: &Origin) -> Option<Login> {
+        let is_safe = origin.scheme == Scheme::Https;
+        is_safe.then(|| self.settings.netrc.login_of_machine(&origin.host))?
     }
 }
 

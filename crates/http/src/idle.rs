@@ -37,7 +37,7 @@ impl Idle {
         }
     }
 
-    /// Keeps the connection of an answer whose body nobody needs, if the body has come with the head.
+    /// Keeps the connection of an answer with an unneeded body, if the body has come with the head.
     pub(crate) fn keep_after(&self, mut connection: Connection) {
         connection.skip_at_hand();
         self.keep(connection);

@@ -8,12 +8,13 @@
 //! of the response, and the [`Connection`] from which the caller reads the body. A connection carries one request after the
 //! other. Calls block. Every fifth of a second a connection that waits for bytes checks whether its [`Stop`] is set.
 //! hyper writes requests and reads answers. The sockets, TLS and all waits are this crate's own, and there is no runtime.
-//! Not in this crate: requests with a body, pipelining, cookies, HTTP/2.
+//! Not in this crate: requests with a body, pipelining, HTTP/2.
 #![forbid(unsafe_code)]
 
 mod attempts;
 mod client;
 mod connection;
+mod cookies;
 mod dial;
 mod digest;
 mod exchange;
@@ -26,6 +27,7 @@ mod offer;
 mod proxy;
 mod range;
 mod reading;
+mod secrets;
 mod source;
 mod tls;
 mod url;
@@ -34,16 +36,18 @@ mod wire;
 pub use attempts::{Attempts, Waited};
 pub use client::{Answer, Client, NamedBy, Part, Place, Settings};
 pub use connection::Connection;
+pub use cookies::{Cookies, CookiesError};
 pub use digest::{Digest, Function};
 pub use fault::Fault;
 pub use head::Head;
 pub use hyper::body::Bytes;
 pub use name::{name, usable};
-pub use netrc::{Netrc, NetrcError};
+pub use netrc::Netrc;
 pub use offer::{Known, Offer, Parts, Proof, Version};
 pub use proxy::{Proxies, Unusable};
 pub use range::ContentRange;
 pub use reading::{head_of, read_anything};
+pub use secrets::SecretsError;
 pub use source::{First, Source};
 pub use url::{Login, Origin, Url, UrlError, decoded};
 pub use wire::Stop;

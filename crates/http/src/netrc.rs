@@ -1,32 +1,12 @@
 //! Logins in `~/.netrc`, as ftp(1) and curl read them.
 
+use crate::secrets::{SecretsError, read_secrets};
 use crate::url::Login;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::Path;
 
 /// The logins of a file. The default has none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Netrc(Vec<Entry>);
-
-/// A file of logins cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum NetrcError {
-    /// The file cannot be read.
-    #[error("{}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The permission bits of the file let other users read it.
-    #[error("{}: other users may read the passwords in it", .0.display())]
-    Exposed(PathBuf),
-    /// The file is too large.
-    #[error("{} is larger than 1 MiB", .0.display())]
-    TooLarge(PathBuf),
-}
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Entry {
@@ -39,18 +19,9 @@ impl Netrc {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read, is larger than 1 MiB, or other users may read it.
-    pub fn read(path: &Path) -> Result<Self, NetrcError> {
-        let unread = |source| NetrcError::Read { path: path.to_owned(), source };
-        let meta = fs::metadata(path).map_err(unread)?;
-        if meta.mode() & 0o077 != 0 {
-            return Err(NetrcError::Exposed(path.to_owned()));
-        }
-        if meta.len() > 1 << 20 {
-            return Err(NetrcError::TooLarge(path.to_owned()));
-        }
-        let text = fs::read_to_string(path).map_err(unread)?;
-        Ok(Self::parse(&text))
+    /// The file cannot be read, is larger than 4 MiB, or other users may read it.
+    pub fn read(path: &Path) -> Result<Self, SecretsError> {
+        Ok(Self::parse(&String::from_utf8_lossy(&read_secrets(path)?)))
     }
 
     // fuzz: none, the user's own file

@@ -1,5 +1,6 @@
 //! Answers in memory, for fuzzers and tests: they are read by the code that reads those of a server.
 
+use crate::cookies::Cookies;
 use crate::digest::digests_of;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
@@ -10,7 +11,7 @@ use crate::range::ContentRange;
 use crate::url::Url;
 use crate::wire::{Stop, Wire};
 use hyper::Request;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 /// Octets of the request at most.
@@ -76,6 +77,12 @@ pub fn read_anything(bytes: &[u8]) {
         assert!(part.range.start < part.range.end);
     }
     let base = Url::parse("https://example.org/a/b?c");
+    if let Ok(url) = &base {
+        let mut cookies = Cookies::default();
+        cookies.set(url, text, SystemTime::now());
+        let sent = cookies.of(url, SystemTime::now()).unwrap_or_default();
+        assert!(!sent.contains(['\r', '\n']));
+    }
     for url in [Url::parse(text), base.and_then(|base| base.join(text))].into_iter().flatten() {
         assert!(
             url.target.starts_with('/') && url.target.bytes().all(|byte| byte.is_ascii_graphic())

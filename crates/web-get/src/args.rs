@@ -2,7 +2,7 @@
 
 use crate::download::Conduct;
 use crate::guests::Guests;
-use crate::outcome::logins;
+use crate::outcome::{cookies, logins};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
@@ -82,6 +82,9 @@ pub struct GetArgs {
     /// Take logins from this file
     #[arg(long, value_name = "FILE", conflicts_with = "netrc")]
     pub(crate) netrc_file: Option<PathBuf>,
+    /// Send the cookies of this file, in the format cookies.txt of curl, wget and browsers
+    #[arg(long, value_name = "FILE", alias = "load-cookies")]
+    pub(crate) cookies: Option<PathBuf>,
     /// Trust the authorities in this PEM file, and not those of the system
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
@@ -177,7 +180,9 @@ impl GetArgs {
             (None, true) => logins(&home()?.join(".netrc"))?,
             (None, false) => Netrc::default(),
         };
+        let cookies = self.cookies.as_deref().map(cookies).transpose()?;
         Ok(Settings {
+            cookies: cookies.unwrap_or_default(),
             headers: self.header.clone(),
             user_agent: self.user_agent.clone(),
             login: self.user.clone(),

@@ -2,8 +2,9 @@
 
 use anyhow::{Error, Result};
 use hikyaku_console::{ExitCode, Kept, with_remedy};
-use hikyaku_http::{Fault, Netrc, NetrcError};
+use hikyaku_http::{Cookies, CookiesError, Fault, Netrc, SecretsError};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// The file is not the one that was to be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +41,9 @@ pub(crate) fn error_of(fault: Fault) -> Error {
 /// The remedy for a fault.
 const fn remedy(fault: &Fault) -> Option<&'static str> {
     match fault {
-        Fault::Status { code: 401 | 403, .. } => {
-            Some("-u USER:PASSWORD, a line in ~/.netrc with --netrc, or -H 'Authorization: ...'")
-        }
+        Fault::Status { code: 401 | 403, .. } => Some(
+            "-u USER:PASSWORD, a line in ~/.netrc with --netrc, -H 'Authorization: ...', or --cookies FILE",
+        ),
         Fault::Status { code: 407, .. } | Fault::Proxy(407) => {
             Some("--proxy http://USER:PASSWORD@HOST:PORT")
         }
@@ -60,10 +61,34 @@ const fn remedy(fault: &Fault) -> Option<&'static str> {
 /// The file cannot be used.
 pub(crate) fn logins(path: &Path) -> Result<Netrc> {
     Netrc::read(path).map_err(|error| {
+        let remedy = remedy_for_secrets(&error);
+        with_remedy(error.into(), remedy)
+    })
+}
+
+/// The cookies of a file.
+///
+/// # Errors
+/// The file cannot be used.
+pub(crate) fn cookies(path: &Path) -> Result<Cookies> {
+    Cookies::read(path, SystemTime::now()).map_err(|error| {
         let remedy = match &error {
-            NetrcError::Exposed(path) => Some(format!("chmod 600 {}", path.display())),
-            NetrcError::Read { .. } | NetrcError::TooLarge(_) => None,
+            CookiesError::Secrets(error) => remedy_for_secrets(error),
+            CookiesError::Database(path) => Some(format!("{EXPORT}, with {}", path.display())),
+            CookiesError::Line { .. } => {
+                Some("an export in the format of Netscape, as curl -c writes it".to_owned())
+            }
         };
         with_remedy(error.into(), remedy)
     })
+}
+
+/// The command that writes the cookies of Firefox into a file. It reads the database while the browser has it open.
+const EXPORT: &str = "yt-dlp --cookies-from-browser BROWSER --cookies FILE, or the command for Firefox in docs/get.md";
+
+fn remedy_for_secrets(error: &SecretsError) -> Option<String> {
+    match error {
+        SecretsError::Exposed(path) => Some(format!("chmod 600 {}", path.display())),
+        SecretsError::Read { .. } | SecretsError::TooLarge(_) => None,
+    }
 }

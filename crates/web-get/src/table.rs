@@ -54,6 +54,7 @@ const ROWS: &[Row] = &[
     row(("user", "-u"), Protects, &[Y, Y, R, R, R, R, R, R], LOGIN),
     row(("netrc", "--netrc"), Protects, &[Y, Y, R, R, R, R, R, R], LOGIN),
     row(("netrc_file", "--netrc-file"), Protects, &[Y, Y, R, R, R, R, R, R], LOGIN),
+    row(("cookies", "--cookies"), Protects, &[Y, Y, R, R, R, R, R, R], WEB),
     row(("ca", "--ca"), Protects, &[Y, Y, R, R, R, R, R, R], WEB),
     row(("proxy", "--proxy"), Protects, &[Y, Y, R, R, R, R, R, R], WEB),
     row(("retries", "--retries"), Convenience, &[Y, Y, N, N, N, N, N, N], LEAVE),

@@ -87,6 +87,26 @@ fn https_goes_through_a_proxy() {
 }
 
 #[test]
+fn the_target_of_a_redirect_gets_the_login_that_the_user_has_for_its_host() {
+    use std::os::unix::fs::PermissionsExt;
+    for (entry, want) in [
+        ("machine localhost login me password secret", Some("Basic bWU6c2VjcmV0")),
+        ("default login me password secret", None),
+    ] {
+        let folder = Folder::new();
+        let netrc = folder.path("netrc");
+        std::fs::write(&netrc, entry).unwrap();
+        std::fs::set_permissions(&netrc, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let login = start(config(rustls::ALL_VERSIONS), |_| Reply::whole(b"x"));
+        let to = format!("https://localhost:{}/x", login.port);
+        let server = Server::start(move |_| Reply::status(302).with("Location", &to));
+        let line = format!("--netrc-file DIR/netrc --ca {CERTIFICATE} -o DIR/a");
+        got(&folder, &format!("{line} {}", server.url("/a")));
+        assert_eq!(login.requests()[0].header("authorization"), want, "{entry}");
+    }
+}
+
+#[test]
 fn https_never_leads_to_http() {
     let folder = Folder::new();
     let plain = Server::start(|_| Reply::whole(b"x"));

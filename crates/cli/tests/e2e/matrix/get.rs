@@ -77,11 +77,11 @@ impl Rig {
         fs::create_dir_all(folder.join("dir")).unwrap();
         let netrc = "machine 127.0.0.1 login of password netrc\n";
         fs::write(folder.join(".netrc"), netrc).unwrap();
-        fs::set_permissions(
-            folder.join(".netrc"),
-            std::os::unix::fs::PermissionsExt::from_mode(0o600),
-        )
-        .unwrap();
+        fs::write(folder.join("jar"), "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tb\n").unwrap();
+        for name in [".netrc", "jar"] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            fs::set_permissions(folder.join(name), mode).unwrap();
+        }
         fs::copy(folder.join(".netrc"), folder.join("logins")).unwrap();
         let client = Client::new(&format!("{name}-client"));
         let (keys, root) = (client.authorized("keys", ""), client.at("root"));
@@ -159,6 +159,7 @@ impl Ends for Rig {
             "user" => "a:b",
             "user_agent" => "another",
             "netrc_file" | "ca" => "logins",
+            "cookies" => "jar",
             "proxy" => "http://127.0.0.1:1",
             "timeout" => "5",
             "congestion" => "reno",
@@ -194,12 +195,13 @@ fn any_other_option_without_effect_is_noted_in_one_line() {
 }
 
 /// Options, and the words that the server gets with them and not without them.
-const TOLD: [(&[&str], &str); 5] = [
+const TOLD: [(&[&str], &str); 6] = [
     (&["-H", "X-One: two"], "X-One: two\r\n"),
     (&["-A", "another"], "User-Agent: another\r\n"),
     (&["-u", "a:b"], "Authorization: Basic YTpi\r\n"),
     (&["--netrc"], "Authorization: Basic b2Y6bmV0cmM=\r\n"),
     (&["--netrc-file", "logins"], "Authorization: Basic b2Y6bmV0cmM=\r\n"),
+    (&["--cookies", "jar"], "Cookie: a=b\r\n"),
 ];
 
 #[test]
