@@ -32,8 +32,11 @@ pub struct GetArgs {
     #[command(flatten)]
     pub(crate) given: Given,
     /// http:// or https:// URLs, or Metalink files (.meta4); also sftp://, ftp://, gsiftp://, hikyaku://, s3:// and gfarm:// addresses, or HOST:PATH
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL", required_unless_present = "input_file")]
     pub(crate) urls: Vec<OsString>,
+    /// Also fetch the URLs in this file, one a line, or from standard input (-), as wget and aria2c
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["output", "mirror", "sha256"])]
+    pub(crate) input_file: Option<PathBuf>,
     /// The file to write; several URLs are then mirrors of it. Standard output (-), a FIFO or a device get it in order, through one connection
     #[arg(short, long, value_name = "FILE", conflicts_with = "dir")]
     pub(crate) output: Option<PathBuf>,
@@ -143,7 +146,8 @@ Examples:
   hikyaku get -j 8 -d /data https://example.org/1.h5 https://example.org/2.h5
   hikyaku get -n 16 -H 'Authorization: Bearer TOKEN' https://example.org/1.h5
   hikyaku get -o - https://data.example.org/run7.tar.gz | tar xz
-  hikyaku get https://mirrors.example.org/debian.iso.meta4";
+  hikyaku get https://mirrors.example.org/debian.iso.meta4
+  hikyaku get -d /data --cookies cookies.txt -i list.txt";
 
 impl GetArgs {
     /// The messages on standard error.

@@ -139,7 +139,7 @@ pub(crate) struct Conduct {
 /// # Errors
 /// It cannot be had, or is not the one that was expected, or cannot be stored.
 pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
-    let (mut restarts, mut how) = (0, How::InParts);
+    let (mut restarts, mut how, url) = (0, How::InParts, &job.urls[0]);
     loop {
         let counted = tools.show.sent();
         tools.added.take();
@@ -149,10 +149,11 @@ pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
         };
         let fault = match done {
             Ok(()) => return Ok(()),
+            // One of several files: its message names none.
+            Err(Unfetched::Local(error)) if error.is::<Damaged>() => return Err(error).at(url),
             Err(Unfetched::Local(error)) => return Err(error),
             Err(Unfetched::Fault(fault)) => fault,
         };
-        let url = &job.urls[0];
         let why = match fault {
             Fault::Changed => "changed on the server; begun anew",
             Fault::Unrecognised => {
@@ -177,7 +178,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let mut used = vec![true; sources.len()];
     let (source, first) = ask(tools, &sources, &mut used, &job.expect)?;
     let spot = spot(job, &first.offer, &sources[source].place.first).map_err(local)?;
-    let _taken = tools.names.take(&spot.place.name).map_err(local)?;
+    let _taken = tools.names.take(&spot).map_err(local)?;
     let (known, expect) = known(&first.offer, &job.expect);
     if !expect.digests.is_empty() {
         let more = mirrors(&first.answer.head, &job.urls);

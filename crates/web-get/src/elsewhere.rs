@@ -47,7 +47,9 @@ pub(crate) fn locations(args: &GetArgs) -> Result<Vec<Location>> {
             }
         }
     }
-    let is_mixed = !all.is_empty() && (all.len() < args.urls.len() || !args.mirror.is_empty());
+    let is_more =
+        all.len() < args.urls.len() || !args.mirror.is_empty() || args.input_file.is_some();
+    let is_mixed = !all.is_empty() && is_more;
     match is_mixed {
         true => Err(misuse(
             "files of web servers and others do not go together",

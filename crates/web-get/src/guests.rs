@@ -42,7 +42,6 @@ const OPTIONS: &[Other] = &[
     other(("cookie", Some('b')), One, "-b (--cookie)", Refused("", "--cookies FILE, or -H 'Cookie: NAME=VALUE'")),
     other(("request", Some('X')), One, "-X (--request)", Refused("files are only fetched", "curl -X")),
     other(("range", Some('r')), One, "-r (--range)", Refused("files are fetched whole", "curl -r")),
-    other(("input-file", Some('i')), One, "-i (--input-file)", Refused("", "xargs hikyaku get <FILE")),
     other(("directory-prefix", Some('P')), One, "-P (--directory-prefix)", Refused("", "-d DIR")),
     other(("output-dir", None), One, "--output-dir", Refused("", "-d DIR")),
     other(("output-document", None), One, "--output-document", Refused("", "-o FILE")),

@@ -1,29 +1,23 @@
 //! One run of the command.
 
 use crate::args::GetArgs;
-use crate::download::{Job, Naming, Tools, download};
+use crate::download::{Job, Tools, download};
 use crate::elsewhere;
-use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::names::Names;
-use crate::outcome::{error_of, exit_code};
+use crate::outcome::exit_code;
 use crate::output::Output;
+use crate::queue::Queue;
 use crate::show::Show;
 use crate::table::TABLE;
 use crate::target::Existing;
-use anyhow::{Context, Error, Result, bail, ensure};
+use anyhow::{Context, Error, Result};
 use hikyaku_console::{
-    At, ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, host_by_ssh, misuse,
-    print_end, printed, remedy_for_scheme,
+    ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, misuse, print_end, printed,
 };
-use hikyaku_http::{Client, NamedBy, Place, Stop, Url, usable};
+use hikyaku_http::{Client, Stop};
 use hikyaku_transfer::Limit;
 use std::cell::Cell;
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -57,8 +51,8 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     for note in notes {
         totals.remark(note);
     }
-    let done = jobs(args, output.as_ref(), &command.client, &command.stop)
-        .and_then(|jobs| command.fetch_all(&shows, &jobs));
+    let done = Queue::new(args, output.as_ref(), (&command.client, &command.stop))
+        .and_then(|queue| command.fetch_all(&shows, queue));
     screen.finish();
     let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
     let error = done.as_ref().err().map(causes);
@@ -95,31 +89,35 @@ struct Command<'a> {
 impl Command<'_> {
     /// Fetches all files, several at once. A failure does not keep the others from being fetched. Each show is for one file at
     /// a time.
-    fn fetch_all(&self, shows: &[Show], jobs: &[Job]) -> Result<()> {
-        let shows = &shows[..shows.len().min(jobs.len().max(1))];
+    fn fetch_all(&self, shows: &[Show], queue: Queue<'_>) -> Result<()> {
+        let shows = match queue.is_counted() {
+            true => &shows[..shows.len().min((queue.count() as usize).max(1))],
+            false => shows,
+        };
         shows[0].count(|counts| {
-            counts.total_files = jobs.len() as u64;
-            counts.is_counted = jobs.len() == 1;
+            counts.total_files = queue.count();
+            counts.is_counted = queue.is_counted() && queue.count() == 1;
         });
-        let (next, complete) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (queue, results) = (Mutex::new(queue), Mutex::new(Results::default()));
         let names = Names::default();
-        let failures: Mutex<Vec<(usize, Error)>> = Mutex::default();
         let fetch = |show: &Show| {
             loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(job) = jobs.get(at).filter(|_| !self.stop.is_set()) else { return };
-                if at + 1 == jobs.len() {
-                    show.count(|counts| counts.is_counted = true);
+                let mut queued = lock(&queue);
+                let next = queued.next();
+                show.count(|counts| {
+                    counts.total_files = queued.count();
+                    counts.is_counted |= queued.is_over();
+                });
+                let is_alone = queued.is_counted() && queued.count() == 1;
+                drop(queued);
+                let Some((at, job)) = next else { return };
+                let done = job.and_then(|job| self.fetch(show, shows.len(), &names, &job));
+                if let Err(error) = &done
+                    && !is_alone
+                {
+                    tell(show, error);
                 }
-                match self.fetch(show, shows.len(), &names, job) {
-                    Ok(()) => drop(complete.fetch_add(1, Ordering::Relaxed)),
-                    Err(error) => {
-                        if jobs.len() > 1 {
-                            tell(show, &error);
-                        }
-                        lock(&failures).push((at, error));
-                    }
-                }
+                lock(&results).add(at, done);
             }
         };
         match shows {
@@ -130,17 +128,17 @@ impl Command<'_> {
                 }
             }),
         }
-        let mut failures = std::mem::take(&mut *lock(&failures));
-        failures.sort_by_key(|(at, _)| *at);
-        let (failed, count) = (failures.len(), jobs.len());
-        let complete = complete.into_inner();
-        let stopped: Vec<Kept> = failures.iter().filter_map(|(_, error)| Kept::of(error)).collect();
-        if !stopped.is_empty() || (self.stop.is_set() && failed == 0 && complete < count) {
-            return Err(kept(&stopped, (complete as u64, count as u64)).into());
+        let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let count = queue.count();
+        let is_stopped = self.stop.is_set() && results.failed == 0;
+        if !results.stopped.is_empty() || (is_stopped && results.complete < count) {
+            return Err(kept(&results.stopped, (results.complete, count)).into());
         }
-        match failures.into_iter().next() {
+        match results.first {
             Some((_, first)) if count == 1 => Err(first),
             Some((_, first)) => {
+                let failed = results.failed;
                 Err(first.context(format!("{failed} of {count} files were not fetched")))
             }
             None => Ok(()),
@@ -163,6 +161,31 @@ impl Command<'_> {
             added: Cell::default(),
         };
         download(&tools, job)
+    }
+}
+
+/// The results of the files.
+#[derive(Default)]
+struct Results {
+    complete: u64,
+    failed: u64,
+    /// The first of the files that failed, and why.
+    first: Option<(u64, Error)>,
+    /// The parts of stopped files that are kept.
+    stopped: Vec<Kept>,
+}
+
+impl Results {
+    fn add(&mut self, at: u64, done: Result<()>) {
+        let Err(error) = done else {
+            self.complete += 1;
+            return;
+        };
+        self.failed += 1;
+        self.stopped.extend(Kept::of(&error));
+        if self.first.as_ref().is_none_or(|(first, _)| at < *first) {
+            self.first = Some((at, error));
+        }
     }
 }
 
@@ -204,123 +227,6 @@ pub(crate) fn of_several(option: &str) -> Error {
     misuse(format!("{option} is for one file, and these are several"), "one command for each")
 }
 
-/// The files to fetch.
-fn jobs(
-    args: &GetArgs,
-    output: Option<&Arc<Output>>,
-    client: &Client,
-    stop: &Stop,
-) -> Result<Vec<Job>> {
-    let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
-    ensure!(dir.is_dir(), lasting(format!("{} is no directory", dir.display())));
-    let named = || match (output, &args.output) {
-        (Some(output), _) => Naming::Output(Arc::clone(output)),
-        (None, Some(path)) => Naming::Path(path.clone()),
-        (None, None) => Naming::Within(dir.clone(), None),
-    };
-    let given = Expect { digests: args.sha256.iter().cloned().collect(), ..Expect::default() };
-    let (mut urls, mut jobs) = (Vec::new(), Vec::new());
-    for word in &args.urls {
-        if is_metalink(word.as_ref()) {
-            jobs.extend(described(Path::new(word), client, stop, &dir)?);
-            continue;
-        }
-        let text = word.to_str().unwrap_or_default();
-        let url = Url::parse(text).map_err(|error| {
-            misuse(
-                format!("'{}' {error}", without_login(&word.to_string_lossy())),
-                remedy_for(word),
-            )
-        })?;
-        urls.push(url);
-    }
-    let is_one = args.output.is_some() || !args.mirror.is_empty();
-    if !jobs.is_empty() {
-        ensure!(
-            urls.is_empty() && args.mirror.is_empty() && args.sha256.is_none(),
-            misuse("a Metalink file has its own mirrors and digests", "it by itself")
-        );
-        match (&args.output, jobs.as_mut_slice()) {
-            (None, _) => {}
-            (Some(_), [job]) => job.naming = named(),
-            (Some(_), _) => bail!(of_several("-o")),
-        }
-        return Ok(jobs);
-    }
-    urls.extend(args.mirror.iter().cloned());
-    let job = |urls| Job { urls, named_by: NamedBy::User, naming: named(), expect: given.clone() };
-    if is_one {
-        return Ok(vec![job(urls)]);
-    }
-    ensure!(urls.len() == 1 || args.sha256.is_none(), of_several("--sha256"));
-    Ok(urls.into_iter().map(|url| job(vec![url])).collect())
-}
-
-/// An address without the login that it may have.
-// fuzz: none, the user's own words
-fn without_login(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}", &rest[host..])
-}
-
-/// The remedy for a word that is no address of a web server.
-// fuzz: none, the user's own words
-fn remedy_for(word: &OsStr) -> &'static str {
-    let scheme = word.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
-    let scheme = scheme.or_else(|| host_by_ssh(word.as_bytes()).map(|_| "scp"));
-    let known = scheme.and_then(|scheme| remedy_for_scheme(&scheme.to_ascii_lowercase()));
-    known
-        .filter(|_| scheme.is_some_and(|scheme| !scheme.starts_with("http")))
-        .unwrap_or("http://HOST/PATH or https://HOST/PATH")
-}
-
 pub(crate) fn is_metalink(word: &Path) -> bool {
     word.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("meta4"))
-}
-
-/// The files that a Metalink file describes.
-fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Vec<Job>> {
-    let shown = word.display();
-    let url = word.to_str().filter(|text| text.contains("://")).map(Url::parse);
-    let bytes = match url {
-        Some(url) => {
-            let url = url.map_err(|error| lasting(format!("'{shown}' {error}")))?;
-            fetched(url, client, stop).at(&shown)?
-        }
-        None => {
-            let file = File::open(word).at(&shown)?;
-            let mut bytes = Vec::new();
-            file.take(METALINK_BYTES_MAX as u64).read_to_end(&mut bytes)?;
-            bytes
-        }
-    };
-    let text =
-        String::from_utf8(bytes).map_err(|_| lasting(format!("{shown} is no UTF-8 text")))?;
-    let files = metalink::parse(&text);
-    let files = files.map_err(|error| lasting(format!("{shown} cannot be used: {error}")))?;
-    let job = |file: metalink::Described| {
-        ensure!(!file.urls.is_empty(), lasting(format!("{shown} has no web mirror of a file")));
-        let name = usable(file.name.as_bytes());
-        let naming = Naming::Within(dir.to_owned(), name);
-        Ok(Job { urls: file.urls, named_by: NamedBy::Other, naming, expect: file.expect })
-    };
-    files.into_iter().map(job).collect()
-}
-
-/// A small file, into memory.
-fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
-    let place = Place::new(url, NamedBy::User);
-    let mut answer = client.get(None, &place, None, stop).map_err(error_of)?;
-    let mut bytes = Vec::new();
-    loop {
-        let more = answer.connection.read(METALINK_BYTES_MAX).map_err(error_of)?;
-        if more.is_empty() {
-            client.keep(answer.connection);
-            return Ok(bytes);
-        }
-        bytes.extend_from_slice(&more);
-        ensure!(bytes.len() <= METALINK_BYTES_MAX, lasting("is larger than 16 MiB".to_owned()));
-    }
 }

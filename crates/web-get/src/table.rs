@@ -39,6 +39,8 @@ const ROWS: &[Row] = &[
     all(("output", "-o"), Protects),
     row(("dir", "-d"), Protects, &[Y, R, Y, Y, Y, Y, Y, Y], ("an output has no directory", "leave it out, or -o FILE")),
     row(("mirror", "--mirror"), Protects, &[Y, Y, R, R, R, R, R, R], ("a file of this storage has one address", "leave it out")),
+    // The storage of a file is known from an address of the command line only.
+    row(("input_file", "-i"), Protects, &[Y, R, R, R, R, R, R, R], ("a list has addresses of web servers", "hikyaku cp")),
     // An output is written into, whatever it has had before.
     all(("force", "-f"), Protects),
     all(("sha256", "--sha256"), Protects),

@@ -52,6 +52,13 @@ impl Spot {
         Ok(Self { dir: dir.to_owned(), place })
     }
 
+    /// The path, through no symbolic link: equal for all ways to write it.
+    pub(crate) fn path(&self) -> PathBuf {
+        let dir = if self.dir.as_os_str().is_empty() { Path::new(".") } else { &self.dir };
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        dir.join(self.place.name.as_os_str())
+    }
+
     /// Whether the file that has the name is the one of this version that an earlier attempt has completed: that was killed
     /// before it could remove its journal.
     pub(crate) fn is_named(&self, store: &dyn Store, opened: &Opened, version: Version) -> bool {

@@ -5,7 +5,9 @@
 
 mod apache;
 mod cookies;
+mod families;
 mod lies;
+mod lists;
 mod mirrors;
 mod ordinary;
 mod piped;

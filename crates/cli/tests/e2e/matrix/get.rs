@@ -168,8 +168,8 @@ impl Ends for Rig {
     }
 
     fn is_run(&self, row: &Row, _: Way) -> bool {
-        // The command line itself does not take -d beside -o, or -n beside --tuner. A mirror is one of the addresses.
-        !["dir", "mirror", "connections"].contains(&row.id)
+        // The command line itself does not take -d or -i beside -o, or -n beside --tuner. A mirror and a list are addresses.
+        !["dir", "mirror", "connections", "input_file"].contains(&row.id)
     }
 
     fn has_end(&self, way: Way) -> bool {
