@@ -3,6 +3,7 @@
 use crate::download::Conduct;
 use crate::guests::Guests;
 use crate::outcome::{cookies, logins};
+use crate::target::Existing;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
@@ -49,6 +50,9 @@ pub struct GetArgs {
     /// Replace files that exist
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// Go on with a file that wget, curl, aria2c, axel or a browser has left unfinished
+    #[arg(short, long = "continue", conflicts_with = "force")]
+    pub(crate) continued: bool,
     /// SHA-256 of the file, in hexadecimal digits; what does not have it does not get the name
     #[arg(long, value_name = "HEX", value_parser = sha256)]
     pub(crate) sha256: Option<Digest>,
@@ -170,6 +174,15 @@ impl GetArgs {
             retries: self.retries.unwrap_or(RETRIES_DEFAULT),
             retries_of_closed_port: self.retries.unwrap_or(0),
             retry: RetryPolicy::of_web(self.retry_wait),
+        }
+    }
+
+    /// The effect on a file that has the name.
+    pub(crate) const fn existing(&self) -> Existing {
+        match (self.force, self.continued) {
+            (true, _) => Existing::Replaced,
+            (false, true) => Existing::Continued,
+            (false, false) => Existing::Refused,
         }
     }
 

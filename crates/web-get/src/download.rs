@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod continued;
 mod first;
 mod piped;
 mod ranged;
@@ -54,7 +55,7 @@ pub(crate) struct Tools<'a> {
     pub(crate) limit: &'a Arc<Limit>,
     pub(crate) show: &'a Show,
     pub(crate) conduct: Conduct,
-    pub(crate) existing: Existing,
+    pub(crate) existing: Cell<Existing>,
     pub(crate) interrupted: &'a Stop,
     pub(crate) controller: &'a (dyn Fn() -> Controller + Sync),
     /// Names of the files that are being fetched.
@@ -185,15 +186,26 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
         used.extend(more.iter().map(|_| true));
         sources.extend(more.into_iter().map(|url| Source::new(Place::new(url, NamedBy::Other))));
     }
+    let is_continued = tools.existing.get() == Existing::Continued;
     let is_in_parts = how == How::InParts && known.proof != Proof::None && first.range.is_some();
     // A small file comes with the first answer. It is asked for again only if there are other servers to ask.
     let is_there = |total: u64| sources.len() == 1 && first.range == Some(0..total);
+    let left = match known.offer.total.filter(|_| is_continued) {
+        Some(total) if is_in_parts => {
+            continued::compared(tools, &spot, (&sources[source], &known), total)?
+        }
+        // Without parts, or a version of each, the file that has the name is not continued.
+        Some(_) | None => None,
+    };
     match known.offer.total.filter(|total| is_in_parts && !is_there(*total)) {
         Some(total) => {
             let what = (&known, &expect, total);
-            Ranged::new(tools, &spot, (sources, &used), what, (source, first))
-                .map_err(local)?
-                .run()?;
+            let ranged = Ranged::new(tools, &spot, (sources, &used), what, (source, first));
+            let ranged = ranged.map_err(local)?;
+            if let Some(left) = left {
+                ranged.continue_with(left).map_err(local)?;
+            }
+            ranged.run()?;
         }
         None => {
             piped::stream(tools, &spot, (&sources[source], first), (&known, &expect))?;

@@ -28,6 +28,7 @@ mod run;
 mod show;
 mod table;
 mod target;
+mod unfinished;
 mod verify;
 
 pub use args::GetArgs;

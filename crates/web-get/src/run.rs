@@ -9,7 +9,6 @@ use crate::output::Output;
 use crate::queue::Queue;
 use crate::show::Show;
 use crate::table::TABLE;
-use crate::target::Existing;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{
     ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, misuse, print_end, printed,
@@ -154,7 +153,7 @@ impl Command<'_> {
             limit: &self.limit,
             show,
             conduct: args.conduct(files),
-            existing: if args.force { Existing::Replaced } else { Existing::Refused },
+            existing: Cell::new(args.existing()),
             interrupted: &self.stop,
             controller: &controller,
             names,

@@ -43,6 +43,7 @@ const ROWS: &[Row] = &[
     row(("input_file", "-i"), Protects, &[Y, R, R, R, R, R, R, R], ("a list has addresses of web servers", "hikyaku cp")),
     // An output is written into, whatever it has had before.
     all(("force", "-f"), Protects),
+    row(("continued", "-c"), Convenience, &[Y, N, N, N, N, N, N, N], ("files of other programs are continued from web servers only", "leave it out")),
     all(("sha256", "--sha256"), Protects),
     row(("jobs", "-j"), Convenience, &[Y, N, N, N, N, N, N, N], ONE),
     // More than one connection is refused for an output.

@@ -20,6 +20,8 @@ const SOURCE: &str = "hikyaku get";
 pub(crate) enum Existing {
     Refused,
     Replaced,
+    /// It is continued, if another program has left it unfinished.
+    Continued,
 }
 
 /// A name in a directory of this machine.
@@ -98,7 +100,15 @@ impl Existing {
         let shown = place.name.shown();
         let exists = |what: &str| {
             let error = ExitCode::WillFail.error(format!("{shown} exists{what}"));
-            Err(with_remedy(error, Some("--force to replace it, or -o FILE for another name")))
+            let remedy = match self {
+                Self::Continued => {
+                    "a server that sends parts, --force in place of -c, or -o FILE for another name"
+                }
+                Self::Refused | Self::Replaced => {
+                    "--force to replace it, -c to continue it, or -o FILE for another name"
+                }
+            };
+            Err(with_remedy(error, Some(remedy)))
         };
         match meta.kind {
             Kind::File | Kind::Link if self == Self::Replaced => Ok(()),

@@ -74,7 +74,7 @@ pub(super) fn stream(
 ) -> Result<(), Unfetched> {
     let local = Unfetched::Local;
     let (store, opened) = spot.open(&source.place.first.to_string()).map_err(local)?;
-    if let Err(error) = tools.existing.check(&spot.place) {
+    if let Err(error) = tools.existing.get().check(&spot.place) {
         let is_named = spot.is_named(&*store, &opened, version());
         discard(&*store, &opened);
         opened.journal.remove();
@@ -200,7 +200,7 @@ impl Pipe<'_> {
             spot.place.complete(&draft)?;
             record_whole(spot, journal, (&draft, size))?;
             // Not every file system can refuse to replace a file in the renaming itself.
-            tools.existing.check(&spot.place)?;
+            tools.existing.get().check(&spot.place)?;
             Ok(spot.place.give_name(&draft)?)
         };
         let done = check().map_err(Unfetched::Local);

@@ -4,6 +4,7 @@
 //! whole wrong piece is not used any more. With a digest of the whole file only, one server after the other is left out: its
 //! parts come from the others. If one server lied, this ends with the right file.
 
+use super::continued::Continued;
 use super::{Added, Tools, Unfetched, damaged};
 use crate::metalink::Expect;
 use crate::outcome::Damaged;
@@ -107,6 +108,13 @@ impl<'a> Ranged<'a> {
         Ok(Self { tools, spot, urls, known, expect, total, mirrors, first })
     }
 
+    /// Goes on with a file of another program.
+    pub(super) fn continue_with(&self, left: Continued) -> Result<()> {
+        let plan = self.plan(&StorePath::ROOT.join(&self.spot.place.name)?, 0)?;
+        let version = plan.version_of(0).context("the server names no version of the file")?;
+        left.take_over(self.tools, self.spot, (&self.urls[self.first], version))
+    }
+
     /// Fetches what is missing until all of it is right, and gives it its name.
     pub(super) fn run(&self) -> Result<(), Unfetched> {
         self.until_right().inspect_err(|error| {
@@ -184,7 +192,7 @@ impl<'a> Ranged<'a> {
         let path = StorePath::ROOT.join(&self.spot.place.name);
         let path = path.map_err(|error| local(error.into()))?;
         let is_complete = matches!(opened.remains.get(path.as_bytes()), Some(Remains::Whole(_)));
-        if !is_complete && let Err(error) = self.tools.existing.check(&self.spot.place) {
+        if !is_complete && let Err(error) = self.tools.existing.get().check(&self.spot.place) {
             let version = self.plan(&path, 0).ok().and_then(|plan| plan.version_of(0));
             return match version.is_some_and(|it| self.spot.is_named(&*store, &opened, it)) {
                 true => {
@@ -211,7 +219,7 @@ impl<'a> Ranged<'a> {
         }
         let plan = self.plan(&path, fetchers.len()).map_err(local)?;
         let Self { tools, spot, expect, total, .. } = *self;
-        let place = (tools.existing, &spot.place);
+        let place = (tools.existing.get(), &spot.place);
         let expected = Check { place, expect, total, verdict: Mutex::default() };
         let run = Run { store: &store, opened: &opened, fetchers: &fetchers, plan: &plan };
         let (fetched, meter) = self.carry_out(&run, (again, &expected)).map_err(local)?;
@@ -239,7 +247,7 @@ impl<'a> Ranged<'a> {
 
     /// The error for a name that another file has got meanwhile.
     fn taken(&self) -> Error {
-        let taken = self.tools.existing.check(&self.spot.place).err();
+        let taken = self.tools.existing.get().check(&self.spot.place).err();
         taken.unwrap_or_else(|| anyhow!("another file has had its name for a while"))
     }
 

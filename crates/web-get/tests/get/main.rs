@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod apache;
+mod continued;
 mod cookies;
 mod families;
 mod lies;

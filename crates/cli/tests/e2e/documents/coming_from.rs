@@ -5,6 +5,7 @@ use super::hosts::{Host, Hosts};
 use crate::common::{listing, skipped};
 use How::{Copies, Elsewhere, Ends, Leaves, ListsOnly, Mounts, Runs};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The required effect of a command.
@@ -98,10 +99,11 @@ const WEB: Section = &[
         Leaves(&["laptop/x.tar"]),
     ),
     ("hikyaku get --sha256 HEX https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
-    ("hikyaku get https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
+    ("hikyaku get -c https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
     ("hikyaku get -u me:secret -H 'A: b' https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
     ("hikyaku get --limit-rate 10M https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
-    ("xargs hikyaku get < list", Leaves(&["laptop/1", "laptop/2"])),
+    ("hikyaku get -i list", Leaves(&["laptop/1", "laptop/2"])),
+    ("hikyaku get --cookies cookies.txt https://a.example.org/x.tar", Leaves(&["laptop/x.tar"])),
 ];
 
 const SSH: Section = &[
@@ -279,11 +281,14 @@ fn prepare(hosts: &Hosts, line: &str) {
         hosts.files(&format!("laptop/{tree}"));
         fs::write(hosts.at("laptop").join(tree).join("t.tmp"), "unneeded").unwrap();
     }
-    let list = match line.contains("xargs") {
+    let list = match line.contains("-i list") {
         true => "http://a.example.org/1\nhttp://a.example.org/2\n",
         false => "d/f2.dat\n",
     };
     fs::write(hosts.at("laptop/list"), list).unwrap();
+    let cookies = hosts.at("laptop/cookies.txt");
+    fs::write(&cookies, "a.example.org\tFALSE\t/\tTRUE\t0\tname\tvalue\n").unwrap();
+    fs::set_permissions(cookies, fs::Permissions::from_mode(0o600)).unwrap();
     // Directories that the page requires.
     fs::create_dir_all(hosts.at("laptop/data")).unwrap();
     fs::create_dir_all(hosts.at("node1/data")).unwrap();
