@@ -17,11 +17,10 @@ use hyper::{Method, Request};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::TlsConnector;
-
 
 /// Whether requests name the whole URL, as RFC 9112, section 3.2.2, demands of requests to a proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,6 +80,11 @@ impl Connection {
     /// The time that TCP took to connect.
     pub const fn rtt(&self) -> Duration {
         self.rtt
+    }
+
+    /// The addresses of the server, or of its proxy, and of this end. `None` if the kernel does not name them.
+    pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        Some((self.socket.peer_addr().ok()?.ip(), self.socket.local_addr().ok()?.ip()))
     }
 
     /// The round-trip time of now, queues included, to the server or its proxy. `None` if the kernel has not measured it.

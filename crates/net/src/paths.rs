@@ -1,4 +1,5 @@
-//! The rates of paths, and where UDP does not get through, remembered from one connection to the next in one small file.
+//! The rates of paths, their least round-trip times by TCP, and where UDP does not get through, remembered from one connection to
+//! the next in one small file.
 //!
 //! A path is a pair of the peer's network (/24 or /48) and a local address. A reader sees the
 //! old file or the new one. If two programs write at the same time, one overwrites the entry of the other, whose next
@@ -53,6 +54,18 @@ struct Document {
     paths: Vec<Line>,
     #[serde(default)]
     udp_blocked: Vec<Blocked>,
+    #[serde(default)]
+    tcp: Vec<ByTcp>,
+}
+
+/// A path over which TCP has connected.
+#[derive(Serialize, Deserialize, Clone)]
+struct ByTcp {
+    peer: String,
+    local: IpAddr,
+    round_trip_micros: u64,
+    /// Seconds since 1970.
+    seen: u64,
 }
 
 /// A path on which UDP did not get through.
@@ -76,6 +89,8 @@ struct Line {
 
 /// An entry is used for a day: routes and loads change.
 const KEEP: Duration = Duration::from_secs(24 * 3600);
+/// A round-trip time that is more than this many times the remembered one is that of another route, not of a queue.
+const ROUND_TRIP_FACTOR: u32 = 4;
 /// Entries kept; the oldest are dropped.
 const MAX_LINES: usize = 1000;
 
@@ -150,6 +165,30 @@ impl PathCache {
         self.write(&document)
     }
 
+    /// The least round-trip time of a path. Notes `measured` if no other one is known, or that is another route's.
+    fn least_round_trip(
+        &self,
+        key: &PathKey,
+        measured: Duration,
+        today: SystemTime,
+    ) -> io::Result<Duration> {
+        let now = seconds(today);
+        let mut document = self.document();
+        let all = &mut document.tcp;
+        let known = all.iter().find(|line| line.is(key) && line.is_fresh(now));
+        let known = known.map(|line| Duration::from_micros(line.round_trip_micros));
+        let same_route = |known: &Duration| measured <= known.saturating_mul(ROUND_TRIP_FACTOR);
+        if let Some(known) = known.filter(|known| *known <= measured).filter(same_route) {
+            return Ok(known);
+        }
+        all.retain(|line| !line.is(key) && line.is_fresh(now));
+        all.truncate(MAX_LINES - 1);
+        let round_trip_micros = u64::try_from(measured.as_micros()).unwrap_or(u64::MAX);
+        let (peer, local) = (key.peer.clone(), key.local);
+        all.insert(0, ByTcp { peer, local, round_trip_micros, seen: now });
+        self.write(&document).map(|()| measured)
+    }
+
     fn is_udp_blocked(&self, key: &PathKey, today: SystemTime) -> bool {
         let now = seconds(today);
         self.document().udp_blocked.iter().any(|line| line.is(key) && line.is_fresh(now))
@@ -198,6 +237,18 @@ impl Memory {
         }
     }
 
+    /// The least round-trip time between two addresses, of a handshake of TCP that took `measured` now and of those of the last
+    /// day. The difference is what packets wait in queues. Nothing is remembered of this host.
+    pub fn least_round_trip(&self, peer: IpAddr, local: IpAddr, measured: Duration) -> Duration {
+        match self {
+            Self::File(cache) if !peer.to_canonical().is_loopback() => {
+                let key = PathKey::new(peer, local);
+                cache.least_round_trip(&key, measured, SystemTime::now()).unwrap_or(measured)
+            }
+            _ => measured,
+        }
+    }
+
     /// Whether UDP did not get through there when it was tried last.
     pub fn is_udp_blocked(&self, peer: IpAddr, local: IpAddr) -> bool {
         let key = PathKey::new(peer, local);
@@ -216,6 +267,16 @@ impl Line {
 }
 
 impl Blocked {
+    fn is(&self, key: &PathKey) -> bool {
+        self.peer == key.peer && self.local == key.local
+    }
+
+    const fn is_fresh(&self, now: u64) -> bool {
+        self.seen <= now && now - self.seen < KEEP.as_secs()
+    }
+}
+
+impl ByTcp {
     fn is(&self, key: &PathKey) -> bool {
         self.peer == key.peer && self.local == key.local
     }
@@ -278,6 +339,22 @@ mod tests {
         cache.note_udp(&key("192.0.2.1"), UdpSeen::Works, today).unwrap();
         assert!(!blocked("192.0.2.1"));
         assert_eq!(cache.recall(&key("192.0.2.1"), today), Some(hint(8)));
+        // A handshake that waits in a queue does not change the least round trip; another route does.
+        let least = |millis, today| {
+            let measured = Duration::from_millis(millis);
+            cache.least_round_trip(&key("192.0.2.1"), measured, today).unwrap().as_millis()
+        };
+        assert_eq!([40, 90, 30, 80].map(|millis| least(millis, today)), [40, 40, 30, 30]);
+        assert_eq!([300, 290].map(|millis| least(millis, today)), [300, 290]);
+        assert_eq!(least(299, today + KEEP), 299);
+        assert!(cache.recall(&key("192.0.2.1"), today).is_some());
+        let (peer, local) = (Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into());
+        let millis = |millis| Duration::from_millis(millis);
+        let memory = Memory::File(cache.clone());
+        assert_eq!(
+            [7, 9].map(|time| memory.least_round_trip(peer, local, millis(time))),
+            [7, 9].map(millis)
+        );
         fs::write(cache.file(), "not json").unwrap();
         assert_eq!(cache.recall(&key("192.0.2.1"), today), None);
         fs::remove_dir_all(folder).unwrap();

@@ -282,6 +282,7 @@ impl Dialler {
             pipes: self.pipes,
             silence: self.pipe_silence,
             fate: Fate::default(),
+            memory: self.memory.clone(),
         }
     }
 

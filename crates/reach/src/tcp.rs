@@ -20,7 +20,7 @@ use crate::watch::{Fate, Gone, watch_pipe};
 use hikyaku_crypto::{
     ClientCredentials, Handshake, NotAPeerName, PeerName, SettleTrust, TrustOutcome,
 };
-use hikyaku_net::Side;
+use hikyaku_net::{Memory, Side};
 use hikyaku_pipes::{Config, Extender, OnLoss, Pipe, Token};
 use hikyaku_tcp::{Options, connect_first, in_turn};
 use other::Overheard;
@@ -30,7 +30,7 @@ use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use steer::Steer;
+use steer::{Seen, Steer};
 
 /// Addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 16;
@@ -89,6 +89,8 @@ pub(crate) struct Call {
     pub(crate) silence: Duration,
     /// Where it is noted that it is.
     pub(crate) fate: Fate,
+    /// Where the round-trip times of paths are remembered.
+    pub(crate) memory: Memory,
 }
 
 /// A connection over TCP, and what is known of it.
@@ -142,7 +144,7 @@ impl Call {
         let connection = Connection::from(pipes);
         watch(&connection, self.silence, self.fate)?;
         let further = Further { peer, name, credentials: self.credentials };
-        Steer::start(extender, self.pipes, (round_trip, seen), further)?;
+        Steer::start(extender, self.pipes, (round_trip, Seen::new(seen, self.memory)), further)?;
         Ok(Called { connection, trust, peer })
     }
 }

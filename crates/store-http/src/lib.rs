@@ -24,5 +24,6 @@ mod shared;
 mod standing;
 mod store;
 
+pub use hikyaku_net::Memory;
 pub use mirrors::{Hearing, Mirrors};
 pub use store::{Conduct, HttpStore, OpenError};

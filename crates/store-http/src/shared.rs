@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Connections that stay open without a request.
 const IDLE_MAX: usize = 64;
+/// A round-trip time that is shorter by less than this part of it is no news.
+const ROUND_TRIP_NEWS: u32 = 16;
 /// Files whose redirects are remembered.
 const PLACES_MAX: usize = 1024;
 
@@ -25,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) begin: Time,
     places: Mutex<BTreeMap<StorePath, Place>>,
     idle: Mutex<Vec<Connection>>,
-    /// The shortest time in which TCP connected.
+    /// The shortest time in which TCP connected, about.
     round_trip: Mutex<Option<Duration>>,
 }
 
@@ -85,10 +87,16 @@ impl Shared {
         lock(&self.idle).pop();
     }
 
-    /// Notes the round-trip time of a connection.
+    /// Notes the round-trip time of a connection. Earlier transfers may have seen the path with shorter queues.
     pub(crate) fn note(&self, connection: &Connection) {
         let (rtt, mut least) = (connection.rtt(), lock(&self.round_trip));
-        *least = Some(least.map_or(rtt, |least| least.min(rtt)));
+        if least.is_some_and(|least| least <= rtt + rtt / ROUND_TRIP_NEWS) {
+            return;
+        }
+        let (memory, addresses) = (&self.conduct.memory, connection.addresses());
+        let known =
+            addresses.map(|(peer, local)| memory.least_round_trip(peer, local, rtt)).unwrap_or(rtt);
+        *least = Some(least.map_or(known, |least| least.min(known)));
     }
 
     /// The shortest round-trip time of its connections.

@@ -6,6 +6,7 @@ use crate::found;
 use crate::open::HttpOpen;
 use crate::shared::Shared;
 use hikyaku_http::{Client, Fault, NamedBy, Place, Source, Stop, Url, name};
+use hikyaku_net::Memory;
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Fetcher,
     Found, Kind, Latency, Make, Open, Page, Replace, Result, Space, Store, StorePath, Token,
@@ -36,6 +37,8 @@ pub struct Conduct {
     pub retry: RetryPolicy,
     /// Ends all requests.
     pub stop: Stop,
+    /// Where the least round-trip times of paths are remembered: transfers beside each other so see the queue that they share.
+    pub memory: Memory,
 }
 
 /// The file of a URL cannot be used.

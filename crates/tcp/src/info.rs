@@ -31,6 +31,8 @@ pub struct Info {
     pub acknowledged: DataSize,
     /// Bytes that have come in order. Zero on kernels before 4.1.
     pub received: DataSize,
+    /// Time for which this end had data that were not acknowledged. Zero on kernels before 4.10.
+    pub busy: Duration,
 }
 
 /// Reads `TCP_INFO` of `stream`. Fields that the kernel does not know are zero.
@@ -50,6 +52,7 @@ pub fn info(stream: &TcpStream) -> io::Result<Info> {
         in_flight: DataSize::from_bytes(u64::from(raw.tcpi_unacked) * u64::from(raw.tcpi_snd_mss)),
         acknowledged: DataSize::from_bytes(raw.tcpi_bytes_acked),
         received: DataSize::from_bytes(raw.tcpi_bytes_received),
+        busy: Duration::from_micros(raw.tcpi_busy_time),
     })
 }
 

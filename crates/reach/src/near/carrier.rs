@@ -43,6 +43,7 @@ impl Way {
             pipes: self.pipes,
             silence: self.tuning.silence(),
             fate: fate.clone(),
+            memory: self.memory_of_paths(),
         })
     }
 

@@ -28,6 +28,7 @@ fn refused() -> (SocketAddr, Call) {
         pipes: Pipes::Auto,
         silence: SILENCE,
         fate: Fate::default(),
+        memory: Memory::Off,
     };
     (at, call)
 }

@@ -8,7 +8,7 @@ use super::Further;
 use hikyaku_pipes::Extender;
 use hikyaku_tuner::{ClimbOptions, Controller, Look};
 use hikyaku_units::{DataSize, Instant as LookAt};
-use seen::Seen;
+pub(super) use seen::Seen;
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,11 +57,11 @@ pub(super) struct Steer {
 }
 
 impl Steer {
-    /// Starts the thread that steers. `seen` is the socket of the first pipe.
+    /// Starts the thread that steers. `seen` has the socket of the first pipe.
     pub(super) fn start(
         extender: Extender,
         pipes: Pipes,
-        (round_trip, seen): (Duration, TcpStream),
+        (round_trip, seen): (Duration, Seen),
         further: Further,
     ) -> io::Result<()> {
         let controller = match pipes {
@@ -72,7 +72,6 @@ impl Steer {
             Pipes::Fixed(n) => Controller::fixed(n.min(PIPES_MAX)),
         };
         let (next, width) = (AtomicU32::new(1), u32::MAX);
-        let seen = Seen::new(seen);
         let idle = Idle::new(Instant::now(), round_trip);
         let steer = Self { extender, further, next, controller, width, seen, idle };
         thread::Builder::new().name("tcp-steer".to_owned()).spawn(move || steer.run()).map(drop)
@@ -100,7 +99,7 @@ impl Steer {
             self.controller.handle_look(&Look {
                 now: LookAt::ZERO + (now - begin),
                 bytes: DataSize::from_bytes(moved),
-                held_up: self.idle.lasted,
+                held_up: self.idle.lasted + self.seen.unsent(),
                 round_trip: self.seen.round_trip(),
                 connections: &connections,
             });

@@ -9,7 +9,7 @@ mod server;
 
 use hikyaku_http::{Client, Settings, Stop, Url};
 use hikyaku_store::{ErrorKind, Open, StorePath};
-use hikyaku_store_http::{Conduct, HttpStore};
+use hikyaku_store_http::{Conduct, HttpStore, Memory};
 use hikyaku_units::RetryPolicy;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn opened(url: &str) -> (HttpStore, StorePath) {
         ..Settings::default()
     };
     let retry = RetryPolicy::of_web(Duration::from_millis(1));
-    let conduct = Conduct { retries: 3, retry, stop: Stop::default() };
+    let conduct = Conduct { retries: 3, retry, stop: Stop::default(), memory: Memory::Off };
     HttpStore::open(Client::new(settings).unwrap(), Url::parse(url).unwrap(), conduct).unwrap()
 }
 

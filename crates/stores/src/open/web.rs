@@ -4,7 +4,7 @@ use super::{Holder, OpenError, Opening};
 use hikyaku_http::{Client, Proxies, Settings, Stop, Url};
 use hikyaku_reach::Family;
 use hikyaku_store::{Root, StorePath};
-use hikyaku_store_http::{Conduct, HttpStore};
+use hikyaku_store_http::{Conduct, HttpStore, Memory};
 use hikyaku_units::RetryPolicy;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,8 @@ impl Web {
         settings.tcp.family = self.family;
         let client = Client::new(settings).map_err(|fault| failed(fault.into()))?;
         let retry = RetryPolicy::of_web(RETRY_WAIT);
-        let conduct = Conduct { retries: RETRIES, retry, stop: self.stop.clone() };
+        let (stop, memory) = (self.stop.clone(), Memory::of_user());
+        let conduct = Conduct { retries: RETRIES, retry, stop, memory };
         let (store, path) = HttpStore::open(client, url.clone(), conduct).map_err(failed)?;
         Ok((Holder::new(url.dir().to_string(), Arc::new(store), Root::OfAll), path))
     }

@@ -22,7 +22,7 @@ use hikyaku_mover::{
 use hikyaku_store::{
     ContentToken, ErrorKind, Fetcher, Store, StoreError, StorePath, Time, Versions,
 };
-use hikyaku_store_http::{Conduct, Mirrors};
+use hikyaku_store_http::{Conduct, Memory, Mirrors};
 use hikyaku_transfer::{Proven, Remains, SEGMENT, SegmentIndex};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,6 +97,7 @@ impl<'a> Ranged<'a> {
             retries: tools.conduct.retries,
             retry: tools.conduct.retry,
             stop: tools.interrupted.clone(),
+            memory: Memory::of_user(),
         };
         let urls = sources.iter().map(|source| source.place.first.to_string()).collect();
         let how = (&conduct, tools.limit, heard_by as _);

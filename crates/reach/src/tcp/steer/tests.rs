@@ -1,6 +1,7 @@
 //! What the looks say of a path.
 
 use super::*;
+use hikyaku_net::Memory;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
@@ -24,7 +25,7 @@ fn each_pipe_is_seen_with_its_bytes_in_both_directions() {
         (near, listener.accept().unwrap().0)
     };
     let (first, second) = (pair(), pair());
-    let mut seen = Seen::new(first.0.try_clone().unwrap());
+    let mut seen = Seen::new(first.0.try_clone().unwrap(), Memory::Off);
     seen.add(vec![(1, second.0.try_clone().unwrap())]);
     (&first.1).write_all(&[1; 1000]).unwrap();
     (&first.0).read_exact(&mut [0; 1000]).unwrap();
@@ -42,11 +43,19 @@ fn each_pipe_is_seen_with_its_bytes_in_both_directions() {
     let is_near = |at: usize, bytes: u64| (bytes..bytes + 3).contains(&counted[at]);
     assert!(counted.len() == 2 && is_near(0, 1000) && is_near(1, 500), "{counted:?}");
     assert_eq!(seen.look(1).len(), 1);
+    // The second one has nothing to send most of the time.
+    while seen.unsent().is_zero() && Instant::now() < until {
+        (&second.0).write_all(&[1]).unwrap();
+        (&second.1).read_exact(&mut [0]).unwrap();
+        thread::sleep(TICK / 10);
+        seen.look(9);
+    }
+    assert!(!seen.unsent().is_zero());
     assert!(!seen.round_trip().is_zero());
     first.0.shutdown(std::net::Shutdown::Both).unwrap();
     drop(first);
     while bytes(&mut seen).len() > 1 && Instant::now() < until {
         thread::sleep(TICK / 10);
     }
-    assert_eq!(bytes(&mut seen), counted[1..]);
+    assert_eq!(bytes(&mut seen).len(), 1);
 }
