@@ -135,7 +135,7 @@ impl Fault {
         }
     }
 
-    /// Whether no answer has come to an attempt to connect: on a lossy path that says nothing of the server.
+    /// Whether no answer has come to an attempt to connect: a lossy path does that without the server.
     pub fn is_connect_timeout(&self) -> bool {
         matches!(self, Self::NotReached { source: ConnectError::Io(error), .. }
             if error.kind() == io::ErrorKind::TimedOut)

@@ -7,7 +7,8 @@
 //! A [`Client`] sends requests for a [`Place`]: a URL, and the URL that its redirects lead to. An [`Answer`] has the [`Head`]
 //! of the response, and the [`Connection`] from which the caller reads the body. A connection carries one request after the
 //! other. Calls block. Every fifth of a second a connection that waits for bytes checks whether its [`Stop`] is set.
-//! hyper writes requests and reads answers. The sockets, TLS and all waits are this crate's own, and there is no runtime.
+//! hyper writes requests and reads answers. The sockets, TLS and the limits of all waits are of this crate. Each connection has
+//! a runtime of its own, which runs on the thread that waits.
 //! Not in this crate: requests with a body, pipelining, HTTP/2.
 #![forbid(unsafe_code)]
 

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 /// Octets of the request at most.
 const REQUEST_BYTES_MAX: usize = 1024;
-/// The time for one operation, which waits for nothing but this process.
+/// The time for one operation, all of which is in this process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The head of an answer in memory.

@@ -14,6 +14,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod tuning;
 mod work;
 
 use crate::census::{File, ServerId};
@@ -38,6 +39,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+pub use tuning::Tuning;
 
 /// Connects again to a server whose connection was lost.
 pub type Redial<'a> = &'a (dyn Fn(ServerId) -> Option<Arc<dyn Fetcher>> + Sync);

@@ -44,7 +44,7 @@ pub use choice::{Choice, InTheWay, Link, Same};
 pub use dress::{DirMeta, DirState, Dress, Times};
 pub use fetch::{
     AfterFailure, Epoch, Expected, FetchError, Fetched, Hashes, Job, Pool, ReadAt, Redial, Taking,
-    Writing, fetch,
+    Tuning, Writing, fetch,
 };
 pub use hikyaku_remote::Seen;
 pub use hikyaku_transfer::{Depth, Existing, Links, Pass};

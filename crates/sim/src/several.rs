@@ -1,4 +1,4 @@
-//! The connections of one transfer at a bottleneck, whose number its caller changes while it runs.
+//! The connections of some transfers at a bottleneck, whose numbers the caller changes while they run.
 
 use crate::scenario::TICK;
 use crate::tcp::{Congestion, Tcp};
@@ -13,11 +13,13 @@ pub struct Several {
     pub link: LinkSpec,
     /// Segments that one connection has in flight at most.
     pub window: usize,
+    /// Transfers.
+    pub transfers: usize,
     /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// What is known of a connection while it is open.
+/// The figures of a connection while it is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Its number; the later it was opened, the larger.
@@ -38,18 +40,21 @@ const SENDER: usize = 0;
 /// A connection that was opened.
 struct Member {
     tcp: Tcp,
+    /// The transfer that it belongs to.
+    of: usize,
     is_open: bool,
 }
 
 impl Several {
-    /// Runs for `time`. `look` is called ten times a second with the time and all open connections, the oldest first, and says
-    /// how many are to be open. The latest ones are closed. Returns the bytes that have come by each of these times.
+    /// Runs for `time`. `look` is called ten times a second with the time, the number of a transfer and its open connections, the
+    /// oldest first, and returns how many are to be open. The latest ones are closed. Returns the bytes of each transfer that
+    /// have come by each of these times.
     pub fn run(
         &self,
         time: Duration,
         marks: &[Duration],
-        mut look: impl FnMut(Duration, &[Progress]) -> usize,
-    ) -> Vec<u64> {
+        mut look: impl FnMut(Duration, usize, &[Progress]) -> usize,
+    ) -> Vec<Vec<u64>> {
         let begin = Instant::from_millis(1000);
         let mut rng = fastrand::Rng::with_seed(self.seed);
         let back = LinkSpec { delay: self.link.delay, ..LinkSpec::default() };
@@ -68,8 +73,10 @@ impl Several {
             }
             if now >= looked {
                 looked = now + LOOK_EVERY;
-                let n = look(now - begin, &progress(&members));
-                self.change(&mut members, now, n);
+                for of in 0..self.transfers {
+                    let n = look(now - begin, of, &progress(&members, of));
+                    self.change((&mut members, of), now, n);
+                }
             }
             if now >= tick {
                 tick = now + TICK;
@@ -79,7 +86,11 @@ impl Several {
                     }
                 }
                 if marks.get(marked.len()).is_some_and(|mark| now - begin >= *mark) {
-                    marked.push(members.iter().map(|member| member.tcp.arrived()).sum());
+                    let arrived = |of: usize| {
+                        let own = members.iter().filter(|member| member.of == of);
+                        own.map(|member| member.tcp.arrived()).sum()
+                    };
+                    marked.push((0..self.transfers).map(arrived).collect());
                 }
             }
             now = wire.next().map_or(tick, |next| next.clamp(now, tick));
@@ -87,22 +98,23 @@ impl Several {
         marked
     }
 
-    /// Opens or closes connections until `n` are open.
-    fn change(&self, members: &mut Vec<Member>, now: Instant, n: usize) {
-        let mut open = members.iter().filter(|member| member.is_open).count();
+    /// Opens or closes connections of a transfer until `n` are open.
+    fn change(&self, (members, of): (&mut Vec<Member>, usize), now: Instant, n: usize) {
+        let is_own = |member: &Member| member.is_open && member.of == of;
+        let mut open = members.iter().filter(|member| is_own(member)).count();
         while open < n {
             let sends = now + 2 * self.link.delay * OPENING_ROUND_TRIPS;
             let tcp = Tcp::new(sends, Congestion::Cubic).within(self.window);
-            members.push(Member { tcp, is_open: true });
+            members.push(Member { tcp, of, is_open: true });
             open += 1;
         }
-        let latest = members.iter_mut().rev().filter(|member| member.is_open);
+        let latest = members.iter_mut().rev().filter(|member| is_own(member));
         latest.take(open - n).for_each(|member| member.is_open = false);
     }
 }
 
-fn progress(members: &[Member]) -> Vec<Progress> {
-    let open = members.iter().enumerate().filter(|(_, member)| member.is_open);
+fn progress(members: &[Member], of: usize) -> Vec<Progress> {
+    let open = members.iter().enumerate().filter(|(_, one)| one.is_open && one.of == of);
     open.map(|(number, Member { tcp, .. })| Progress {
         number,
         bytes: tcp.arrived(),

@@ -115,7 +115,7 @@ impl Tcp {
         }
     }
 
-    /// The same with at most so many segments in flight.
+    /// Limits the segments in flight.
     pub(crate) fn within(self, segments: usize) -> Self {
         Self { window_max: segments.max(1), ..self }
     }

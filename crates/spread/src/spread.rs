@@ -303,6 +303,17 @@ impl Spread {
         self.stock.unfinished()
     }
 
+    /// The bytes that have not come.
+    pub fn missing_bytes(&self) -> DataSize {
+        let asked = self.servers.iter().map(|server| server.left);
+        DataSize::from_bytes(asked.fold(self.stock.free_bytes(), u64::saturating_add))
+    }
+
+    /// Whether all bytes have come or are asked for.
+    pub const fn is_all_asked(&self) -> bool {
+        self.stock.free_bytes() == 0
+    }
+
     /// Files that are not done and have no replica on a server that is up. They wait until one is up again. This
     /// looks at every file.
     pub fn stranded(&self) -> impl Iterator<Item = FileId> {

@@ -219,7 +219,7 @@ impl HttpFetcher {
                     request.add(bytes.len());
                     each(bytes);
                     self.paced.wait(bytes.len() as u64);
-                    replicas.pace(bytes.len() as u64, is_over);
+                    self.paced.pausing(|| replicas.pace(bytes.len() as u64, is_over));
                     match request.is_cut() || self.paced.is_closed() {
                         true => ControlFlow::Break(()),
                         false => ControlFlow::Continue(()),
@@ -339,6 +339,10 @@ impl Fetcher for HttpFetcher {
 
     fn latest_round_trip(&self) -> Option<Duration> {
         lock(&self.gauge).round_trip
+    }
+
+    fn paused(&self) -> Duration {
+        self.paced.paused()
     }
 
     fn is_alive(&self) -> bool {

@@ -82,6 +82,11 @@ pub trait Fetcher: Send + Sync {
         None
     }
 
+    /// The time for which its requests have waited for a limit of this end's rate. Default: none is known.
+    fn paused(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Whether the other end answers. May wait for it.
     fn is_alive(&self) -> bool;
 

@@ -29,7 +29,7 @@ pub(crate) struct Chunked {
 impl Chunked {
     pub(crate) const fn new(paper: Paper) -> Self {
         let asked = paper.start();
-        let delay = Delay { least: None };
+        let delay = Delay::new();
         Self { paper, asked, asked_at: None, full_since: None, window: None, delay }
     }
 
@@ -60,7 +60,7 @@ impl Chunked {
         if window.bytes(look) < size.bytes() || window.elapsed().is_zero() {
             return None;
         }
-        let (measured, verdict) = (window.measured(look), window.verdict(look));
+        let (mut measured, verdict) = (window.measured(look), window.verdict(look));
         let n = if let Verdict::Few(open) = verdict { open } else { wanted };
         let is_held_up = verdict == Verdict::HeldUp;
         self.asked = self.paper.handle_sample(&Sample {
@@ -69,6 +69,7 @@ impl Chunked {
             elapsed: window.elapsed(),
             limited_by: if is_held_up { LimitedBy::Disk } else { LimitedBy::Network },
         });
+        measured.asked = self.asked.n;
         (self.window, self.full_since, self.asked_at) = (None, None, Some(now));
         Some(measured)
     }

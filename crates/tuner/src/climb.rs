@@ -12,12 +12,12 @@
 //! windows limit, all go to the largest number: none takes anything from another. `docs/internals/tuner.md` has the reason of
 //! each constant.
 
-use crate::look::{Look, Measured};
+use crate::look::{Look, Measured, Standing};
 use crate::sample::Phase;
 use crate::window::{Delay, Verdict, Window, has_most};
 use alloc::collections::BTreeSet;
 use core::time::Duration;
-use hikyaku_units::Instant;
+use hikyaku_units::{DataSize, Instant};
 
 mod judge;
 
@@ -42,15 +42,14 @@ const SETTLE_ROUND_TRIPS: u32 = 2;
 /// Then goodput is measured for this time.
 const WINDOW_MIN: Duration = Duration::from_millis(600);
 const WINDOW_ROUND_TRIPS: u32 = 3;
+/// A handshake, and a request.
+const OPENING_ROUND_TRIPS: u32 = 2;
 /// Time that connections have to come up.
 const OPEN_MAX: Duration = Duration::from_secs(5);
 /// Time that a connection which is given up has for the rest of its request, before windows begin beside it.
 const REST_MAX: Duration = Duration::from_secs(2);
 /// Windows in a row with connections missing, before what is there is taken for all that is granted.
 const MISSES_MAX: u32 = 3;
-/// A queue stands if packets wait for more than this share of the round trip, and more than this time.
-const STANDING_SHARE: u32 = 8;
-const STANDING_MIN: Duration = Duration::from_millis(2);
 /// Interval between two connections that are closed: the others reach its share in about this time.
 const SHED: Duration = Duration::from_millis(800);
 /// Divisor of that interval during a proof, which is short.
@@ -77,6 +76,12 @@ pub(crate) struct Climb {
     misses: u32,
     delay: Delay,
     is_standing: bool,
+    /// When more connections were tried last although packets waited.
+    doubted: Option<Instant>,
+    /// Windows in a row in which the new connections were in slow start.
+    growing: u32,
+    /// Time until the end of the transfer at the rate of the last window, if its end is known.
+    ends_in: Option<Duration>,
     proof: Proof,
     began: Option<Instant>,
 }
@@ -97,6 +102,7 @@ enum State {
         before: u32,
         goodput: f64,
         wait: u32,
+        room: Room,
     },
     /// A few less, for one window.
     Lessening {
@@ -176,7 +182,10 @@ impl Climb {
             misses: 0,
             delay: Delay::default(),
             is_standing: false,
-            proof: Proof { at: Instant::ZERO, every: judge::PROVE_MIN, found: Found::Nothing },
+            doubted: None,
+            growing: 0,
+            ends_in: None,
+            proof: Proof { at: Instant::ZERO, every: judge::PROVE_LATER, found: Found::Nothing },
             began: None,
         }
     }
@@ -222,7 +231,7 @@ impl Climb {
         if !self.shed(look.now) {
             return (None, None);
         }
-        let length = WINDOW_MIN.max(self.delay.round_trip() * WINDOW_ROUND_TRIPS);
+        let length = self.window_time();
         match &mut self.watch {
             Watch::Settling(_) => {
                 if self.is_settled(look) {
@@ -244,6 +253,9 @@ impl Climb {
 
     /// Gives one connection up if it is time. Returns whether the connections may be measured.
     fn shed(&mut self, now: Instant) -> bool {
+        if self.n > self.goal && !self.pays(judge::STEPS_OF_GROWTH) {
+            self.goal = self.n;
+        }
         if self.n <= self.goal {
             return true;
         }
@@ -270,8 +282,25 @@ impl Climb {
         if is_open || matches!(self.state, State::Holding(_)) {
             since.get_or_insert(now);
         }
-        let settle = SETTLE_MIN.max(self.delay.round_trip() * SETTLE_ROUND_TRIPS);
+        let settle = self.settle_time();
+        let Watch::Settling(since) = &self.watch else { return true };
         since.is_some_and(|since| now - since >= settle)
+    }
+
+    fn settle_time(&self) -> Duration {
+        SETTLE_MIN.max(self.delay.round_trip() * SETTLE_ROUND_TRIPS)
+    }
+
+    fn window_time(&self) -> Duration {
+        WINDOW_MIN.max(self.delay.round_trip() * WINDOW_ROUND_TRIPS)
+    }
+
+    /// Whether a change of the number can pay before the end of the transfer. It takes a step to open connections and to measure
+    /// them.
+    fn pays(&self, steps: u32) -> bool {
+        let opening = self.delay.round_trip() * OPENING_ROUND_TRIPS;
+        let step = opening + self.settle_time() + self.window_time();
+        self.ends_in.is_none_or(|time| time >= step * steps)
     }
 
     fn end(&mut self, look: &Look<'_>, window: &Window) -> (Option<Measured>, Option<u32>) {
@@ -290,9 +319,17 @@ impl Climb {
             }
         }
         let mut measured = window.measured(look);
-        let least = STANDING_MIN.max(self.delay.round_trip() / STANDING_SHARE);
-        self.is_standing = measured.queue.is_some_and(|queue| queue > least);
+        let ends_in = |left: DataSize| left.bytes() as f64 / measured.goodput().max(1.0);
+        let ends_in = look.left.map(|left| Duration::try_from_secs_f64(ends_in(left)));
+        self.ends_in = ends_in.map(|time| time.unwrap_or(Duration::MAX));
+        self.is_standing = measured.queue.is_some_and(|queue| self.delay.is_queue(queue));
+        measured.standing = match measured.queue {
+            None => Standing::Unknown,
+            Some(_) if self.is_standing => Standing::Yes,
+            Some(_) => Standing::No,
+        };
         measured.added = self.judge(look, window, &measured);
+        measured.asked = self.goal;
         (Some(measured), granted)
     }
 
@@ -304,7 +341,7 @@ impl Climb {
             self.old = look.connections.iter().map(|one| one.id).collect();
             self.n = self.goal;
         }
-        (self.changed, self.watch) = (look.now, Watch::Settling(None));
+        (self.changed, self.watch, self.growing) = (look.now, Watch::Settling(None), 0);
     }
 }
 

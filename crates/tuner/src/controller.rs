@@ -47,6 +47,13 @@ impl Controller {
         Self { rule: Rule::Fixed(Fixed::new(n)), cap: Cap::new(n) }
     }
 
+    /// For a server that may turn connections away: further ones are opened as others carry bytes, so that it refuses few. It costs
+    /// less than a round trip at the beginning.
+    #[must_use]
+    pub fn in_waves(self) -> Self {
+        Self { cap: self.cap.in_waves(), ..self }
+    }
+
     /// How many connections are to be open now; at least 1.
     pub fn n(&self) -> u32 {
         let n = match &self.rule {
@@ -68,12 +75,16 @@ impl Controller {
 
     /// A look at the connections. Returns the measurement that was complete with it.
     pub fn handle_look(&mut self, look: &Look<'_>) -> Option<Measured> {
-        let cap = self.cap.look(look.now);
+        self.cap.look(look.now, u32::try_from(look.connections.len()).unwrap_or(u32::MAX));
+        let cap = self.cap.lasting();
+        if self.cap.is_lapsed() {
+            return None;
+        }
         match &mut self.rule {
             Rule::Climb(climb) => {
                 let (measured, granted) = climb.handle_look(look, cap);
                 if let Some(granted) = granted {
-                    self.cap.refuse(granted, look.now);
+                    self.cap.grant(granted, look.now);
                 }
                 measured
             }
@@ -90,7 +101,7 @@ impl Controller {
             self.cap.refuse(granted, now);
         }
         if let Rule::Climb(climb) = &mut self.rule {
-            climb.keep_to(self.cap.now());
+            climb.keep_to(self.cap.lasting());
         }
     }
 }

@@ -5,7 +5,7 @@
 //! the path, so it is decided from what the transfer itself measures: its goodput.
 //!
 //! Transfers that can open and close connections at any time use a [`Controller`]: it sees the bytes and the round-trip times of
-//! each connection several times a second ([`Look`]), and says how many are to be open. Transfers in chunks, whose number can
+//! each connection several times a second ([`Look`]), and decides how many are open. Transfers in chunks, whose number can
 //! change between two chunks only, use a [`Tuner`]: it receives a measurement of each chunk ([`Sample`]) and returns the next
 //! step ([`Decision`]), first by [`Tuner::start`], then by [`Tuner::handle_sample`]. Neither has a clock or a socket.
 //!
@@ -35,7 +35,7 @@ mod window;
 
 pub use climb::ClimbOptions;
 pub use controller::Controller;
-pub use look::{Carried, Look, Measured};
+pub use look::{Carried, Look, Measured, Standing};
 pub use paper::{Paper, PaperOptions};
 pub use rtt::RttMean;
 pub use sample::{Decision, LimitedBy, Next, Phase, Sample};

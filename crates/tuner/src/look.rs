@@ -14,6 +14,8 @@ pub struct Look<'a> {
     pub held_up: Duration,
     /// The shortest time of a handshake.
     pub round_trip: Duration,
+    /// Bytes that are missing; `None` if that is not known. Nothing is tried that cannot pay before the end.
+    pub left: Option<DataSize>,
     /// The connections that carry bytes, in any order; also those that end after the rest of a request.
     pub connections: &'a [Carried],
 }
@@ -40,8 +42,23 @@ pub struct Measured {
     pub elapsed: Duration,
     /// The mean time that packets have waited in queues; `None` if round trips are not known.
     pub queue: Option<Duration>,
+    /// Whether that is a queue.
+    pub standing: Standing,
     /// The rate of a connection that was added, as a share of what the ones before brought at the same age.
     pub added: Option<f64>,
+    /// The number of connections that was chosen after it.
+    pub asked: u32,
+}
+
+/// Whether packets wait in a queue of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// They do.
+    Yes,
+    /// They do not, or the server delays them.
+    No,
+    /// Round trips are not known.
+    Unknown,
 }
 
 impl Measured {

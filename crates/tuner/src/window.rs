@@ -3,7 +3,7 @@
 //! A window is not counted if this end delayed the connections for more than [`DOUBT`] of it, or if fewer
 //! carried bytes than were asked for.
 
-use crate::look::{Carried, Look, Measured};
+use crate::look::{Carried, Look, Measured, Standing};
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
@@ -18,8 +18,9 @@ pub(crate) struct Window {
     looked: Instant,
     bytes: u64,
     held_up: Duration,
-    /// Bytes of each connection at the beginning.
+    /// Bytes of each connection at the beginning, and in the middle.
     each: BTreeMap<u32, u64>,
+    middle: Option<(Instant, BTreeMap<u32, u64>)>,
     /// Seconds, summed over the connections that carried bytes.
     carried: f64,
     /// Seconds with fewer connections than were asked for.
@@ -52,7 +53,8 @@ impl Window {
             looked: look.now,
             bytes: look.bytes.bytes(),
             held_up: look.held_up,
-            each: look.connections.iter().map(|one| (one.id, one.bytes.bytes())).collect(),
+            each: bytes_of(look),
+            middle: None,
             carried: 0.0,
             few: 0.0,
             queues: Queues::default(),
@@ -72,6 +74,8 @@ impl Window {
         self.few += if has_most(open, n) { 0.0 } else { seconds };
         if self.elapsed() < length / 2 {
             self.queues = Queues::default();
+        } else {
+            self.middle.get_or_insert_with(|| (look.now, bytes_of(look)));
         }
         if let Some(queue) = queue {
             self.queues.sum += queue.as_secs_f64();
@@ -95,7 +99,9 @@ impl Window {
             bytes: DataSize::from_bytes(self.bytes(look)),
             elapsed,
             queue: Duration::try_from_secs_f64(mean).ok(),
+            standing: Standing::Unknown,
             added: None,
+            asked: 0,
         }
     }
 
@@ -112,16 +118,33 @@ impl Window {
 
     /// The mean rate of the connections that `is_one` names, in bytes a second; `None` if there is none.
     pub(crate) fn rate_of(&self, look: &Look<'_>, is_one: impl Fn(u32) -> bool) -> Option<f64> {
-        let chosen = look.connections.iter().filter(|one| is_one(one.id));
-        let carried = |one: &Carried| {
-            let before = self.each.get(&one.id).copied().unwrap_or(0);
-            one.bytes.bytes().saturating_sub(before)
-        };
-        let (count, bytes) =
-            chosen.fold((0_u32, 0), |(count, bytes), one| (count + 1, bytes + carried(one)));
-        let seconds = self.elapsed().as_secs_f64();
-        (count > 0 && seconds > 0.0).then(|| bytes as f64 / seconds / f64::from(count))
+        let count = look.connections.iter().filter(|one| is_one(one.id)).count();
+        let (bytes, seconds) = (since(look, &self.each, is_one), self.elapsed().as_secs_f64());
+        (count > 0 && seconds > 0.0).then(|| bytes as f64 / seconds / count as f64)
     }
+
+    /// The rate of these connections in the second half, as a multiple of that in the first half: more than 2 in slow start.
+    pub(crate) fn growth_of(&self, look: &Look<'_>, is_one: impl Fn(u32) -> bool) -> f64 {
+        let Some((at, middle)) = &self.middle else { return 1.0 };
+        let (all, late) = (since(look, &self.each, &is_one), since(look, middle, &is_one));
+        let (before, after) = (*at - self.began, look.now - *at);
+        let early = all.saturating_sub(late) as f64 / before.as_secs_f64().max(1e-6);
+        late as f64 / after.as_secs_f64().max(1e-6) / early.max(1.0)
+    }
+}
+
+fn bytes_of(look: &Look<'_>) -> BTreeMap<u32, u64> {
+    look.connections.iter().map(|one| (one.id, one.bytes.bytes())).collect()
+}
+
+/// The bytes that the connections which `is_one` names have carried since they had these.
+fn since(look: &Look<'_>, had: &BTreeMap<u32, u64>, is_one: impl Fn(u32) -> bool) -> u64 {
+    let chosen = look.connections.iter().filter(|one| is_one(one.id));
+    let carried = |one: &Carried| {
+        let before = had.get(&one.id).copied().unwrap_or(0);
+        one.bytes.bytes().saturating_sub(before)
+    };
+    chosen.map(carried).sum()
 }
 
 /// Whether as many connections carry bytes as were asked for, but for an eighth: on a lossy path one of many waits for its second
@@ -130,13 +153,27 @@ pub(crate) const fn has_most(open: usize, n: u32) -> bool {
     8 * open >= 7 * n as usize
 }
 
+/// A queue stands if packets wait for more than this share of the round trip, and more than this time.
+const STANDING_SHARE: u32 = 8;
+const STANDING_MIN: Duration = Duration::from_millis(2);
+/// A longer wait is a queue on any path: slow start ends when packets wait for 16 ms (HyStart), and leaves them waiting.
+const STANDING_MAX: Duration = Duration::from_millis(12);
+/// Packets that wait for this many times the delay of the server wait in a queue.
+const SERVER_FACTOR: u32 = 2;
+
 /// The delay of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delay {
     pub(crate) least: Option<Duration>,
+    /// Waiting time that is known to be no queue: a server that paces its connections delays packets as well.
+    of_server: Duration,
 }
 
 impl Delay {
+    pub(crate) const fn new() -> Self {
+        Self { least: None, of_server: Duration::ZERO }
+    }
+
     /// The least round-trip time that was seen.
     pub(crate) fn round_trip(&self) -> Duration {
         self.least.unwrap_or_default()
@@ -153,5 +190,16 @@ impl Delay {
         self.least = seen.min();
         let quartile = all.get(all.len() / 4)?;
         Some(quartile.saturating_sub(self.round_trip()))
+    }
+
+    /// Whether packets that wait for this time wait in a queue of the path.
+    pub(crate) fn is_queue(&self, waits: Duration) -> bool {
+        let jitter = (self.round_trip() / STANDING_SHARE).clamp(STANDING_MIN, STANDING_MAX);
+        waits > jitter.max(self.of_server * SERVER_FACTOR)
+    }
+
+    /// The path is not full although packets wait for this time.
+    pub(crate) fn is_of_server(&mut self, waits: Duration) {
+        self.of_server = self.of_server.max(waits);
     }
 }

@@ -167,10 +167,9 @@ impl GetArgs {
         })
     }
 
-    /// How a download behaves that is one of so many files at once.
-    pub(crate) fn conduct(&self, files: u32) -> Conduct {
+    /// How a download behaves.
+    pub(crate) fn conduct(&self) -> Conduct {
         Conduct {
-            cap: self.cap(files),
             retries: self.retries.unwrap_or(RETRIES_DEFAULT),
             retries_of_closed_port: self.retries.unwrap_or(0),
             retry: RetryPolicy::of_web(self.retry_wait),
@@ -212,28 +211,31 @@ impl GetArgs {
         })
     }
 
-    /// A rule that has seen nothing, for one of so many files at once.
-    pub(crate) fn new_controller(&self, files: u32) -> Controller {
-        let cap = self.cap(files);
-        match (self.connections, self.tuner) {
+    /// Whether each server has a number of its own.
+    pub(crate) fn is_tuned_by_server(&self) -> bool {
+        self.connections.is_none() && self.tuner == Rule::Adaptive
+    }
+
+    /// A rule that has seen nothing, for at most `cap` connections.
+    pub(crate) fn new_controller(&self, cap: u32) -> Controller {
+        let controller = match (self.connections, self.tuner) {
             (Some(_), _) => Controller::fixed(cap),
             (None, Rule::Adaptive) => {
-                let all = ClimbOptions::default();
-                Controller::climb(&ClimbOptions { first: (all.first / files.max(1)).max(1), cap })
+                Controller::climb(&ClimbOptions { cap, ..ClimbOptions::default() })
             }
             (None, Rule::Paper) => {
                 let options = PaperOptions { cap, ..PaperOptions::default() };
                 // The round-trip time decides the size of the first chunk only, and is not known yet.
                 Controller::paper(Paper::new(&options, Duration::from_millis(50)), cap)
             }
-        }
+        };
+        controller.in_waves()
     }
 
-    /// Connections of one of so many files at once, at most.
-    pub(crate) fn cap(&self, files: u32) -> u32 {
+    /// Connections of all files at most.
+    pub(crate) fn cap(&self) -> u32 {
         let cap = self.max_connections.or(self.connections).unwrap_or(CONNECTIONS_MAX);
-        let all = self.connections.map_or(cap, |wanted| wanted.min(cap));
-        (all / files.max(1)).max(1)
+        self.connections.map_or(cap, |wanted| wanted.min(cap)).max(1)
     }
 }
 

@@ -7,13 +7,13 @@ use crate::outcome::{Damaged, error_of};
 use crate::output::Output;
 use crate::show::Show;
 use crate::target::{Existing, Spot};
+use crate::tunings::Tunings;
 use anyhow::{Error, Result, bail};
 use first::{ask, known};
 use hikyaku_console::{At, ExitCode, with_remedy};
 use hikyaku_fs::Name;
 use hikyaku_http::{Client, Fault, NamedBy, Offer, Place, Proof, Source, Stop, Url, name};
 use hikyaku_transfer::Limit;
-use hikyaku_tuner::Controller;
 use hikyaku_units::RetryPolicy;
 use ranged::Ranged;
 use std::cell::Cell;
@@ -57,7 +57,7 @@ pub(crate) struct Tools<'a> {
     pub(crate) conduct: Conduct,
     pub(crate) existing: Cell<Existing>,
     pub(crate) interrupted: &'a Stop,
-    pub(crate) controller: &'a (dyn Fn() -> Controller + Sync),
+    pub(crate) tunings: &'a Tunings<'a>,
     /// Names of the files that are being fetched.
     pub(crate) names: &'a Names,
     /// The bytes that the file has added to the totals.
@@ -125,8 +125,6 @@ pub(crate) enum Unfetched {
 /// How a download behaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conduct {
-    /// Connections at most.
-    pub(crate) cap: u32,
     /// Failures of a source in a row before it is given up.
     pub(crate) retries: u32,
     /// The same of a port where nobody listens, if that is the first that is heard of a server.

@@ -28,6 +28,7 @@ mod run;
 mod show;
 mod table;
 mod target;
+mod tunings;
 mod unfinished;
 mod verify;
 

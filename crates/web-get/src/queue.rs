@@ -61,6 +61,11 @@ impl<'a> Queue<'a> {
         self.count
     }
 
+    /// The files that were named and not begun.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Job> {
+        self.ready.iter().flatten()
+    }
+
     /// Whether all files were named.
     pub(crate) const fn is_counted(&self) -> bool {
         self.list.is_none()

@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::queue::Queue;
 use crate::show::Show;
 use crate::table::TABLE;
+use crate::tunings::Tunings;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{
     ExitCode, Failed, Interrupt, Kept, Message, Screen, Way, causes, misuse, print_end, printed,
@@ -97,6 +98,7 @@ impl Command<'_> {
             counts.total_files = queue.count();
             counts.is_counted = queue.is_counted() && queue.count() == 1;
         });
+        let tunings = Tunings::new(self.args, &queue, shows.len());
         let (queue, results) = (Mutex::new(queue), Mutex::new(Results::default()));
         let names = Names::default();
         let fetch = |show: &Show| {
@@ -110,7 +112,7 @@ impl Command<'_> {
                 let is_alone = queued.is_counted() && queued.count() == 1;
                 drop(queued);
                 let Some((at, job)) = next else { return };
-                let done = job.and_then(|job| self.fetch(show, shows.len(), &names, &job));
+                let done = job.and_then(|job| self.fetch(show, &tunings, &names, &job));
                 if let Err(error) = &done
                     && !is_alone
                 {
@@ -144,18 +146,16 @@ impl Command<'_> {
         }
     }
 
-    /// Fetches one of `files` that are fetched at once.
-    fn fetch(&self, show: &Show, files: usize, names: &Names, job: &Job) -> Result<()> {
-        let (args, files) = (self.args, u32::try_from(files).unwrap_or(u32::MAX));
-        let controller = || args.new_controller(files);
+    fn fetch(&self, show: &Show, tunings: &Tunings<'_>, names: &Names, job: &Job) -> Result<()> {
+        let args = self.args;
         let tools = Tools {
             client: &self.client,
             limit: &self.limit,
             show,
-            conduct: args.conduct(files),
+            conduct: args.conduct(),
             existing: Cell::new(args.existing()),
             interrupted: &self.stop,
-            controller: &controller,
+            tunings,
             names,
             added: Cell::default(),
         };

@@ -73,7 +73,7 @@ impl Unfinished {
         Ok(empty.map(|opened| Self::new(&place.name, None, opened, Vec::new())))
     }
 
-    /// A file with these parts. What lies in a hole has not been written.
+    /// A file with these parts, less the bytes in holes: they have not been written.
     fn new(
         name: &Name,
         control: Option<Name>,

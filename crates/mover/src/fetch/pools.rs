@@ -5,12 +5,14 @@
 
 use super::asked::server_id;
 use super::run::{Run, State};
+use super::tuning::{Member, Seen, Tuning};
 use crate::census::ServerId;
 use hikyaku_spread::{PoolId, Spread};
-use hikyaku_store::FetchError as Trouble;
-use hikyaku_tuner::{Carried, ClimbOptions, Controller, Look, Measured, Phase};
+use hikyaku_store::{FetchError as Trouble, Fetcher};
+use hikyaku_tuner::{Carried, ClimbOptions, Controller, Measured, Phase};
 use hikyaku_units::{DataSize, Instant};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time between two looks at the connections.
@@ -20,8 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Pool<'a> {
     /// The connections, in the order in which they are used. A fetcher is in one pool at most.
     pub servers: Vec<ServerId>,
-    /// The rule, which has seen nothing.
-    pub controller: Controller,
+    /// The rule, which pools of other jobs may share.
+    pub tuning: Tuning,
     /// Called after each measurement.
     pub on_epoch: &'a (dyn Fn(&Epoch) + Sync),
 }
@@ -39,7 +41,8 @@ impl Pool<'_> {
     }
 
     fn of_all(servers: usize, controller: Controller) -> Self {
-        Self { servers: (0..servers).map(ServerId).collect(), controller, on_epoch: &|_| () }
+        let tuning = Tuning::new(controller.in_waves());
+        Self { servers: (0..servers).map(ServerId).collect(), tuning, on_epoch: &|_| () }
     }
 }
 
@@ -52,7 +55,7 @@ fn number(connections: usize) -> u32 {
 pub struct Epoch {
     /// The bytes, the time and the number of connections.
     pub measured: Measured,
-    /// What the rule was doing.
+    /// The state of the rule.
     pub phase: Phase,
 }
 
@@ -60,9 +63,11 @@ pub struct Epoch {
 pub(super) struct Steered<'a> {
     pool: &'a Pool<'a>,
     id: PoolId,
-    controller: Controller,
+    member: Member,
     /// How many are awake.
     awake: usize,
+    /// Time for which connections had nothing to fetch, summed over them.
+    idle: Duration,
     /// Those that carry bytes, and those of them that rest after what they still send.
     flowing: BTreeSet<ServerId>,
     resting: BTreeSet<ServerId>,
@@ -70,6 +75,8 @@ pub(super) struct Steered<'a> {
     bytes: u64,
     each: BTreeMap<ServerId, u64>,
     looked: Instant,
+    /// A connection has brought its first bytes since then.
+    is_news: bool,
 }
 
 impl<'a> Steered<'a> {
@@ -79,19 +86,37 @@ impl<'a> Steered<'a> {
         Self {
             pool,
             id: spread.add_pool(&members, Instant::ZERO),
-            controller: pool.controller.clone(),
+            member: pool.tuning.join(),
             awake: 0,
+            idle: Duration::ZERO,
             flowing: BTreeSet::new(),
             resting: BTreeSet::new(),
             bytes: 0,
             each: BTreeMap::new(),
             looked: Instant::ZERO,
+            is_news: false,
         }
     }
 
     /// How many connections are to be awake.
     fn wanted(&self) -> usize {
-        (self.controller.n() as usize).min(self.pool.servers.len()).max(1)
+        (self.member.n() as usize).min(self.pool.servers.len()).max(1)
+    }
+
+    /// The connections at this time. Writing to the store has taken `writes`, and `missing` bytes are to come by them.
+    fn seen(&self, servers: &[Arc<dyn Fetcher>], (writes, missing): (Duration, DataSize)) -> Seen {
+        let all = self.flowing.iter();
+        let carried =
+            |server: &ServerId| self.carried(*server, servers[server.0].latest_round_trip());
+        let round_trips = self.flowing.iter().map(|server| servers[server.0].round_trip());
+        let paused = self.pool.servers.iter().map(|server| servers[server.0].paused());
+        Seen {
+            bytes: self.bytes,
+            held_up: writes + self.idle + paused.sum::<Duration>(),
+            round_trip: round_trips.min().unwrap_or_default(),
+            missing,
+            connections: all.map(carried).collect(),
+        }
     }
 
     fn carried(&self, server: ServerId, round_trip: Option<Duration>) -> Carried {
@@ -106,13 +131,16 @@ impl<'a> State<'a> {
         self.pools.get_mut(pool?)
     }
 
-    /// Bytes have come from a server.
-    pub(super) fn flows(&mut self, server: ServerId, bytes: u64) {
-        if let Some(pool) = self.pool_of(server).filter(|_| bytes > 0) {
-            pool.flowing.insert(server);
-            pool.bytes += bytes;
-            *pool.each.entry(server).or_default() += bytes;
+    /// Bytes have come from a server. Returns whether they are the first ones: others may follow.
+    pub(super) fn flows(&mut self, server: ServerId, bytes: u64) -> bool {
+        let Some(pool) = self.pool_of(server).filter(|_| bytes > 0) else { return false };
+        let is_first = pool.flowing.insert(server);
+        if is_first {
+            pool.is_news = true;
         }
+        pool.bytes += bytes;
+        *pool.each.entry(server).or_default() += bytes;
+        is_first
     }
 
     /// A server carries nothing: its request has failed.
@@ -162,7 +190,7 @@ impl Run<'_> {
         let now = self.now();
         state.spread.handle_lost(server_id(server), now);
         let Some(pool) = state.pool_of(server) else { return };
-        pool.controller.handle_refusal(number(pool.flowing.len()), now);
+        pool.member.refuse(number(pool.flowing.len()));
         pool.awake = pool.wanted();
         let (id, awake) = (pool.id, pool.awake);
         state.spread.wake(id, awake, now);
@@ -170,21 +198,23 @@ impl Run<'_> {
 
     /// Looks at the pools, and sets the numbers of their connections in use.
     pub(super) fn steer(&self, state: &mut State<'_>) {
-        let (now, held_up) = (self.now(), self.time_of_writes());
-        let State { pools, servers, spread, .. } = state;
+        let (now, writes) = (self.now(), self.time_of_writes());
+        let State { pools, servers, spread, requests, .. } = state;
+        let missing = spread.missing_bytes().bytes() / pools.len().max(1) as u64;
+        let missing = DataSize::from_bytes(missing);
         for pool in pools {
-            if now.since(pool.looked) >= LOOK_EVERY {
-                pool.looked = now;
-                let all = pool.flowing.iter();
-                let connections: Vec<Carried> = all
-                    .map(|server| pool.carried(*server, servers[server.0].latest_round_trip()))
-                    .collect();
-                let all = pool.flowing.iter().map(|server| servers[server.0].round_trip());
-                let round_trip = all.min().unwrap_or_default();
-                let (bytes, phase) = (DataSize::from_bytes(pool.bytes), pool.controller.phase());
-                let connections = &connections;
-                let look = Look { now, bytes, held_up, round_trip, connections };
-                if let Some(measured) = pool.controller.handle_look(&look) {
+            let since = now.since(pool.looked);
+            if since >= LOOK_EVERY || pool.is_news {
+                (pool.looked, pool.is_news) = (now, false);
+                if spread.is_all_asked() {
+                    let asked = requests.values();
+                    let busy = asked.filter(|(server, _)| pool.pool.servers.contains(server));
+                    let idle = pool.awake.saturating_sub(busy.count());
+                    pool.idle += since * number(idle);
+                }
+                let seen = pool.seen(servers, (writes, missing));
+                let phase = pool.member.phase();
+                if let Some(measured) = pool.member.look(seen) {
                     (pool.pool.on_epoch)(&Epoch { measured, phase });
                 }
             }

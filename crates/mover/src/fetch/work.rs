@@ -134,8 +134,12 @@ impl Run<'_> {
         self.come.fetch_add(bytes, Ordering::Relaxed);
         let now = self.now();
         let mut state = self.state();
-        state.flows(server, bytes);
+        let is_first = state.flows(server, bytes);
         state.spread.handle_progress(server_id(server), ask, DataSize::from_bytes(bytes), now);
+        drop(state);
+        if is_first {
+            self.wake();
+        }
     }
 
     fn over(&self, request: &Request) {

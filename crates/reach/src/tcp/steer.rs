@@ -101,6 +101,7 @@ impl Steer {
                 bytes: DataSize::from_bytes(moved),
                 held_up: self.idle.lasted + self.seen.unsent(),
                 round_trip: self.seen.round_trip(),
+                left: None,
                 connections: &connections,
             });
         }

@@ -3,13 +3,16 @@
 //! `cargo test --release -p hikyaku-sim --test sim tuned -- --ignored --nocapture` prints more paths, with all fixed numbers.
 
 use hikyaku_link::{LinkSpec, LossModel};
-use hikyaku_sim::{Progress, Several};
+use hikyaku_sim::{Progress, Several, jain};
 use hikyaku_tuner::{Carried, ClimbOptions, Controller, Look};
 use hikyaku_units::{DataSize, Instant, Probability, Rate};
 use std::time::Duration;
 
+/// Time between the beginnings of two transfers.
+const APART: Duration = Duration::from_secs(10);
+
 /// A path, and how long it is used.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Cell {
     mbit: u64,
     rtt: u64,
@@ -24,8 +27,7 @@ impl Cell {
         Self { mbit, rtt, queue, loss, seconds }
     }
 
-    /// Mbit/s in all of the time, and the number of connections at the end.
-    fn run(self, mut controller: Controller, seed: u64) -> (f64, u32) {
+    fn several(self, transfers: usize, seed: u64) -> Several {
         let rate = Rate::from_bits_per_sec(self.mbit * 1_000_000);
         let rtt = Duration::from_millis(self.rtt);
         let link = LinkSpec {
@@ -36,28 +38,76 @@ impl Cell {
             ..LinkSpec::default()
         };
         // What Linux' buffers of 6 MB hold.
-        let several = Several { link, window: 1900, seed };
-        let (time, mut gone, mut last) = (Duration::from_secs(self.seconds), 0, Vec::new());
-        let bytes = several.run(time + Duration::from_secs(1), &[time], |now, all| {
-            gone += closed(&last, all);
-            last = all.to_vec();
-            let flowing = all.iter().filter(|one| one.bytes > 0);
-            let carried: Vec<Carried> = flowing.map(carried).collect();
-            let open: u64 = all.iter().map(|one| one.bytes).sum();
-            controller.handle_look(&Look {
-                now: Instant::ZERO + now,
-                bytes: DataSize::from_bytes(gone + open),
-                held_up: Duration::ZERO,
-                round_trip: rtt,
-                connections: &carried,
-            });
-            controller.n() as usize
+        Several { link, window: 1900, transfers, seed }
+    }
+
+    /// Mbit/s in all of the time, and the number of connections at the end.
+    fn run(self, controller: Controller, seed: u64) -> (f64, u32) {
+        let time = Duration::from_secs(self.seconds);
+        let mut one = Transfer::new(controller, Duration::from_millis(self.rtt));
+        let several = self.several(1, seed);
+        let bytes =
+            several.run(time + Duration::from_secs(1), &[time], |now, _, all| one.look(now, all));
+        (bytes[0][0] as f64 * 8e-6 / self.seconds as f64, one.controller.n())
+    }
+
+    /// Jain's index and the share of the line that transfers have together which begin `APART` from each other, from 5 s after
+    /// the last one on until the end; and their numbers of connections then. They know the path's round-trip time from earlier
+    /// transfers.
+    fn shared(self, count: usize) -> (f64, f64, Vec<u32>) {
+        let begins = |of: usize| APART * of as u32;
+        let end = Duration::from_secs(self.seconds) + begins(count - 1);
+        let new = |_| Transfer::new(climb(), Duration::from_millis(self.rtt));
+        let mut all: Vec<Transfer> = (0..count).map(new).collect();
+        let marks = [begins(count - 1) + Duration::from_secs(5), end];
+        let several = self.several(count, 1);
+        let bytes = several.run(end + Duration::from_secs(1), &marks, |now, of, open| {
+            match now.checked_sub(begins(of)) {
+                Some(_) => all[of].look(now, open),
+                None => 0,
+            }
         });
-        (bytes[0] as f64 * 8e-6 / self.seconds as f64, controller.n())
+        let rates = (0..count).map(|of| (bytes[1][of] - bytes[0][of]) as f64);
+        let rates: Vec<f64> = rates.map(|b| b * 8e-6 / (self.seconds - 5) as f64).collect();
+        let line = rates.iter().sum::<f64>() / (self.mbit as f64 * 1448.0 / 1500.0);
+        (jain(&rates), line, all.iter().map(|one| one.controller.n()).collect())
     }
 
     fn fixed(self, n: u32) -> f64 {
         self.run(Controller::fixed(n), 1).0
+    }
+}
+
+/// A transfer whose number of connections is tuned.
+struct Transfer {
+    controller: Controller,
+    /// The known round-trip time of the path.
+    rtt: Duration,
+    /// Bytes of closed connections, and the open ones at the last look.
+    gone: u64,
+    last: Vec<Progress>,
+}
+
+impl Transfer {
+    const fn new(controller: Controller, rtt: Duration) -> Self {
+        Self { controller, rtt, gone: 0, last: Vec::new() }
+    }
+
+    fn look(&mut self, now: Duration, all: &[Progress]) -> usize {
+        self.gone += closed(&self.last, all);
+        self.last = all.to_vec();
+        let flowing = all.iter().filter(|one| one.bytes > 0);
+        let carried: Vec<Carried> = flowing.map(carried).collect();
+        let open: u64 = all.iter().map(|one| one.bytes).sum();
+        self.controller.handle_look(&Look {
+            now: Instant::ZERO + now,
+            bytes: DataSize::from_bytes(self.gone + open),
+            held_up: Duration::ZERO,
+            round_trip: self.rtt,
+            left: None,
+            connections: &carried,
+        });
+        self.controller.n() as usize
     }
 }
 
@@ -102,6 +152,20 @@ fn the_rule_is_near_the_best_fixed_number_on_lossy_and_on_clean_paths() {
     ] {
         let (of_best, of_sixteen) = shares(cell, &[4, 16, 64]);
         assert!(of_best >= 0.85 && of_sixteen >= 0.95, "{of_best:.2}, {of_sixteen:.2}");
+    }
+}
+
+#[test]
+fn transfers_beside_each_other_share_a_queue_and_come_back_to_few_connections() {
+    for (cell, count) in [
+        (Cell::new(100, 30, 0.3, 0.0, 50), 2),
+        (Cell::new(100, 30, 1.0, 0.0, 50), 4),
+        (Cell::new(50, 100, 0.3, 0.0, 50), 2),
+    ] {
+        let (jain, line, numbers) = cell.shared(count);
+        println!("{cell:?}, {count}: {jain:.2}, {line:.2} of the line, {numbers:?}");
+        assert!(jain >= 0.95 && line >= 0.95, "{jain:.2}, {line:.2}");
+        assert!(numbers.iter().all(|n| *n <= 24), "{numbers:?}");
     }
 }
 

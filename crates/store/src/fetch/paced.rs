@@ -3,20 +3,23 @@
 use hikyaku_transfer::Limit;
 use hikyaku_units::Rate;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The limit of one channel, for its [`Fetcher`](crate::Fetcher).
 pub struct Paced {
     limit: Mutex<Arc<Limit>>,
     is_closed: AtomicBool,
+    /// Nanoseconds of all waits.
+    paused: AtomicU64,
 }
 
 impl Default for Paced {
     /// Without a limit.
     fn default() -> Self {
         let limit = Mutex::new(Arc::new(Limit::new(None)));
-        Self { limit, is_closed: AtomicBool::new(false) }
+        Self { limit, is_closed: AtomicBool::new(false), paused: AtomicU64::new(0) }
     }
 }
 
@@ -35,7 +38,20 @@ impl Paced {
     /// Waits for the time slot of `bytes` received bytes, or until the channel is closed.
     pub fn wait(&self, bytes: u64) {
         let limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        limit.wait(bytes, || self.is_closed());
+        self.pausing(|| limit.wait(bytes, || self.is_closed()));
+    }
+
+    /// Waits for another limit of this end.
+    pub fn pausing(&self, wait: impl FnOnce()) {
+        let begin = Instant::now();
+        wait();
+        let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.paused.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// The time of all waits.
+    pub fn paused(&self) -> Duration {
+        Duration::from_nanos(self.paused.load(Ordering::Relaxed))
     }
 
     /// The channel is closed: nothing waits any more.
@@ -52,7 +68,6 @@ impl Paced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
 
     #[test]
     fn all_requests_of_a_channel_share_its_limit_and_end_with_it() {
@@ -62,6 +77,7 @@ mod tests {
         paced.wait(300_000);
         paced.wait(1);
         assert!(begin.elapsed() > Duration::from_millis(400));
+        assert!(paced.paused() > Duration::from_millis(400));
         paced.close();
         paced.wait(1_000_000_000);
         paced.wait(1);

@@ -196,6 +196,10 @@ impl Fetcher for StoreFetcher {
         })
     }
 
+    fn paused(&self) -> Duration {
+        self.paced.paused()
+    }
+
     fn latency(&self) -> Latency {
         self.shared.store.abilities().latency
     }

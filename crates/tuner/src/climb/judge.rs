@@ -25,14 +25,25 @@ const FALLEN: f64 = 0.8;
 /// Windows until the number is tried again; doubled each time it was right.
 const WAIT_MIN: u32 = 4;
 const WAIT_MAX: u32 = 32;
-/// After this number of windows with a queue, the queue counts as that of other transfers, and more connections are tried.
-const LONG: u32 = 12;
+/// After this number of windows in which packets wait for a round trip and more, more connections are tried: it may be the server
+/// that delays them, because it paces each connection.
+const SOON: u32 = 2;
+/// Time between two such tries.
+const DOUBTED_EVERY: Duration = Duration::from_secs(120);
+/// New connections are in slow start as long as the second half of a window brings more than this multiple of the first.
+const SLOW_START: f64 = 1.3;
+/// Slow start lasts no longer than this number of windows: eight round trips lead from 10 packets to the largest window.
+const SLOW_START_MAX: u32 = 2;
 /// Share of the connections that is kept when a queue stands.
 const LESS: f64 = 0.7;
 /// Factor of a try.
 const MORE: f64 = 1.5;
 /// Time between two proofs, which is doubled as long as they succeed.
 pub(super) const PROVE_MIN: Duration = Duration::from_secs(20);
+/// Time until the first proof if new connections have brought `ALL` of the ones before.
+pub(super) const PROVE_LATER: Duration = Duration::from_secs(60);
+/// Beside one transfer of equal size a new connection brings 2/3 of the ones before, beside three 4/5.
+const ALL: f64 = 0.8;
 const PROVE_MAX: Duration = Duration::from_secs(160);
 /// On a long path what is given up takes long to grow again.
 const PROVE_ROUND_TRIPS: u32 = 100;
@@ -40,6 +51,12 @@ const PROVE_ROUND_TRIPS: u32 = 100;
 const PROOF: f64 = 0.65;
 /// How long others on the path are believed in.
 const SHARED_FOR: Duration = Duration::from_secs(60);
+/// Steps until the end of the transfer, without which nothing is begun: the number is not doubled, nor falls to the chosen one.
+pub(super) const STEPS_OF_GROWTH: u32 = 3;
+/// Steps until the end without which no smaller change is tried.
+const STEPS_OF_TRY: u32 = 8;
+/// Steps until the end without which no proof begins.
+const STEPS_OF_PROOF: u32 = 20;
 /// The least number of connections, where a window of each would be too small otherwise.
 const LEAST: u32 = 8;
 /// With fewer packets in its window a connection cannot notice a loss before the timer.
@@ -61,6 +78,9 @@ impl Climb {
         let is_taken = self.is_standing || is_shared;
         let (n, now) = (self.n, measured.goodput());
         let each = now / measured.connections.max(1.0);
+        if self.is_in_slow_start(look, window) {
+            return None;
+        }
         match self.state {
             State::First if self.is_standing => self.wait_for_room(look, now),
             State::First => self.grow(look, now, each),
@@ -70,6 +90,9 @@ impl Climb {
                     return None;
                 };
                 let added = rate / unit.max(1.0);
+                if added < ALL {
+                    self.proof.every = PROVE_MIN;
+                }
                 let enough = if is_taken { TAKEN } else { NEW };
                 match added >= enough && now > GROWN * goodput {
                     true if self.is_standing => self.wait_for_room(look, now),
@@ -78,12 +101,18 @@ impl Climb {
                 }
                 return Some(added);
             }
-            State::Trying { before, goodput, wait } => {
+            State::Trying { before, goodput, wait, room } => {
                 let gain = if is_taken { SURE } else { GAIN };
-                match n > before && growth(goodput, now) >= gain * growth(before, n) {
-                    true if self.is_standing => self.wait_for_room(look, now),
-                    true => self.grow(look, now, each),
-                    false => self.go_back(look, before, (now.max(goodput), now), 2 * wait),
+                if n > before && growth(goodput, now) >= gain * growth(before, n) {
+                    if self.is_standing {
+                        // On a full path they could only have taken from others, and never as much.
+                        self.delay.is_of_server(measured.queue.unwrap_or_default());
+                        self.is_standing = false;
+                    }
+                    self.grow(look, now, each);
+                } else {
+                    self.go_back(look, before, (now.max(goodput), now), 2 * wait);
+                    self.leave(room);
                 }
             }
             State::Lessening { before, goodput, wait } => {
@@ -111,6 +140,20 @@ impl Climb {
         None
     }
 
+    /// Whether the connections that are to be judged are still in slow start: nothing is known of the path then, but that it was
+    /// not full before.
+    fn is_in_slow_start(&mut self, look: &Look<'_>, window: &Window) -> bool {
+        let is_new = |id: u32| !self.old.contains(&id);
+        let is_growing = match self.state {
+            State::First | State::Growing { .. } | State::Trying { .. } => {
+                window.growth_of(look, is_new) > SLOW_START
+            }
+            State::Holding(_) | State::Lessening { .. } | State::Proving { .. } => false,
+        };
+        self.growing = if is_growing { self.growing + 1 } else { 0 };
+        is_growing && self.growing < SLOW_START_MAX
+    }
+
     /// A window with a number that stays, or falls to the one that was chosen.
     fn stay(&mut self, look: &Look<'_>, mut holding: Holding, measured: &Measured) {
         let (n, now) = (self.n, measured.goodput());
@@ -130,7 +173,8 @@ impl Climb {
         holding.left = holding.left.saturating_sub(1);
         let every = self.proof.every.max(self.delay.round_trip() * PROVE_ROUND_TRIPS);
         let is_due = look.now - self.proof.at > every;
-        if n > self.first && is_due && is_full && !self.is_standing {
+        let may_prove = is_full && !self.is_standing && self.pays(STEPS_OF_PROOF);
+        if n > self.first && is_due && may_prove {
             self.state = State::Proving { before: n, goodput: mean };
             return self.ask(look, self.first.max(n / 2));
         }
@@ -149,13 +193,23 @@ impl Climb {
             (holding.wait, holding.left, holding.chosen) = (WAIT_MIN, left, mean);
         }
         let wait = holding.wait;
-        if holding.left > 0 || is_one {
+        // Those that are given up have to end first: more would be open than the rule knows of.
+        let has_rested = has_rested(look.connections.len(), n);
+        let is_waiting = measured.queue.is_some_and(|queue| queue >= self.delay.round_trip());
+        let was_doubted = self.doubted.is_some_and(|at| look.now - at < DOUBTED_EVERY);
+        let is_doubtful = is_waiting && holding.standing >= SOON && !was_doubted;
+        let is_early = holding.left > 0 && !is_doubtful;
+        if is_one || is_early || !has_rested || !self.pays(STEPS_OF_TRY) {
         } else if holding.standing >= 3 && n > self.first {
             self.state = State::Lessening { before: n, goodput: mean, wait };
             let less = libm::floor(LESS * f64::from(n)) as u32;
             return self.ask(look, self.first.max(less));
-        } else if n < self.cap && !(self.is_standing && holding.standing < LONG) {
-            self.state = State::Trying { before: n, goodput: mean.min(now), wait };
+        } else if n < self.cap && (!self.is_standing || is_doubtful) {
+            if self.is_standing {
+                self.doubted = Some(look.now);
+            }
+            let (goodput, room) = (mean.min(now), holding.room);
+            self.state = State::Trying { before: n, goodput, wait, room };
             let more = libm::floor(MORE * f64::from(n)) as u32;
             return self.ask(look, more.max(n + 2));
         }
@@ -164,7 +218,7 @@ impl Climb {
 
     /// Twice as many. Each of those before has brought `unit`.
     fn grow(&mut self, look: &Look<'_>, goodput: f64, unit: f64) {
-        if self.n >= self.cap {
+        if self.n >= self.cap || !self.pays(STEPS_OF_GROWTH) {
             return self.hold(look, self.n, goodput, WAIT_MIN);
         }
         self.state = State::Growing { before: self.n, goodput, unit };
@@ -197,10 +251,20 @@ impl Climb {
     /// A queue stands: no more for now.
     fn wait_for_room(&mut self, look: &Look<'_>, goodput: f64) {
         self.hold(look, self.n, goodput, WAIT_MIN);
+        self.leave(Room::WhenEmpty);
+    }
+
+    /// Sets what follows once a queue has gone.
+    fn leave(&mut self, room: Room) {
         if let State::Holding(holding) = &mut self.state {
-            holding.room = Room::WhenEmpty;
+            holding.room = room;
         }
     }
+}
+
+/// Whether few more connections are open than are asked for.
+const fn has_rested(open: usize, n: u32) -> bool {
+    8 * open <= 9 * n as usize
 }
 
 /// The logarithm of the factor from one to the other.

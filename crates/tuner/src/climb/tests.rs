@@ -26,6 +26,17 @@ struct Model {
     held_up: f64,
     /// Looks for which a connection goes on that is given up.
     lingers: usize,
+    waits: Waits,
+    /// All bytes of the transfer.
+    size: Option<f64>,
+}
+
+/// When packets wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    InQueue,
+    /// The server delays all of them.
+    AtServer,
 }
 
 const FREE: Model = Model {
@@ -36,6 +47,8 @@ const FREE: Model = Model {
     granted: usize::MAX,
     held_up: 0.0,
     lingers: 0,
+    waits: Waits::InQueue,
+    size: None,
 };
 
 /// The numbers of some seconds, and what was measured.
@@ -68,7 +81,8 @@ fn run_in_groups(
         }
         ages[flowing..].fill(0.0);
         held_up += model.held_up * flowing as f64 * TICK.as_secs_f64();
-        let waits = if all > line { model.queue } else { model.queue.map(|_| Duration::ZERO) };
+        let is_waiting = all > line || model.waits == Waits::AtServer;
+        let waits = if is_waiting { model.queue } else { model.queue.map(|_| Duration::ZERO) };
         let connections: Vec<Carried> = (0..flowing)
             .map(|slot| Carried {
                 id: slot as u32,
@@ -81,6 +95,9 @@ fn run_in_groups(
             bytes: DataSize::from_bytes(carried.iter().sum::<f64>() as u64),
             held_up: Duration::from_secs_f64(held_up),
             round_trip: RTT,
+            left: model.size.map(|size| {
+                DataSize::from_bytes((size - carried.iter().sum::<f64>()).max(0.0) as u64)
+            }),
             connections: &connections,
         };
         let (window, granted) = climb.handle_look(&look, cap);
@@ -141,6 +158,17 @@ fn it_stays_at_the_beginning_where_a_queue_stands() {
 }
 
 #[test]
+fn waiting_that_stops_no_new_connection_is_not_taken_for_a_queue() {
+    // The server paces each connection, so that packets come late from the first one on.
+    let queue = Some(RTT * 5);
+    let model = Model { each: |_| 2.0 * MBIT, queue, waits: Waits::AtServer, ..FREE };
+    assert_eq!(steps(numbers(model, 8)), [16, 24, 48, 64]);
+    // It paces all together: one try, and back.
+    let asked = numbers(Model { line: 30.0 * MBIT, ..model }, 45);
+    assert!(asked.iter().max() == Some(&24) && asked.last() == Some(&16), "{asked:?}");
+}
+
+#[test]
 fn a_spurt_is_not_taken_for_goodput() {
     // Slow start has opened windows that loss takes away again within 5 s.
     let each = |age: f64| (45.0 - age * 39.0 / 5.0).max(6.0) * MBIT;
@@ -148,6 +176,15 @@ fn a_spurt_is_not_taken_for_goodput() {
     assert_eq!(steps(asked), [16, 32, 64]);
     let growth = measured.iter().filter_map(|one| one.added);
     assert!(growth.clone().count() == 2 && growth.clone().all(|added| (0.9..1.1).contains(&added)));
+}
+
+#[test]
+fn slow_start_is_not_taken_for_room_on_the_path() {
+    // The line is full after 1.2 s.
+    let each = |age: f64| (0.1 * (8.0 * age).exp2()).min(60.0) * MBIT;
+    let queue = Some(Duration::from_millis(10));
+    let asked = numbers(Model { each, line: 936.0 * MBIT, queue, ..FREE }, 8);
+    assert_eq!(steps(asked), [16]);
 }
 
 #[test]
@@ -190,8 +227,20 @@ fn half_of_many_are_given_up_from_time_to_time_and_taken_back_if_they_are_needed
 fn what_is_not_needed_is_not_taken_back() {
     // A queue that this transfer cannot see fills the line.
     let (asked, _) =
-        run(Model { later: Some(64.0 * MBIT), queue: None, ..FREE }, ClimbOptions::default(), 50);
+        run(Model { later: Some(64.0 * MBIT), queue: None, ..FREE }, ClimbOptions::default(), 80);
     assert_eq!((asked[79], asked.last()), (64, Some(&16)), "{asked:?}");
+}
+
+#[test]
+fn nothing_is_begun_that_cannot_pay_before_the_end() {
+    // 3 s of 16 connections: the second number would be measured at its end.
+    let asked = numbers(Model { size: Some(480.0 * MBIT), ..FREE }, 4);
+    assert_eq!(steps(asked), [16]);
+    // Connections that bring nothing are given up, but not in the last seconds.
+    let full = Model { line: 170.0 * MBIT, queue: None, ..FREE };
+    let asked = numbers(Model { size: Some(8.0 * 170.0 * MBIT), ..full }, 8);
+    assert!(asked.iter().max() == Some(&32), "{asked:?}");
+    assert!(asked.last() > numbers(full, 8).last(), "{asked:?}");
 }
 
 #[test]

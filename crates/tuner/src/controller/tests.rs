@@ -30,6 +30,7 @@ fn numbers(mut controller: Controller, seconds: u64, granted: u32) -> Vec<u32> {
             bytes: DataSize::from_bytes(each.iter().sum()),
             held_up: Duration::ZERO,
             round_trip: Duration::from_millis(10),
+            left: None,
             connections: &connections,
         };
         controller.handle_look(&look);

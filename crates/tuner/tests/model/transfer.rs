@@ -40,6 +40,11 @@ impl Transfer {
         Self { controller, sight, begins, first, open, seen, handshake: None, random, numbers }
     }
 
+    /// A transfer that knows the path's round-trip time from an earlier transfer, in seconds.
+    pub(crate) fn knowing(self, rtt: f64) -> Self {
+        Self { handshake: Some(rtt), ..self }
+    }
+
     /// The number of its connections at the end.
     pub(crate) fn n(&self) -> usize {
         self.open.len()
@@ -76,6 +81,7 @@ impl Transfer {
             bytes: DataSize::from_bytes(all as u64),
             held_up: Duration::ZERO,
             round_trip: Duration::from_secs_f64(handshake),
+            left: None,
             connections: &connections,
         });
         self.use_as_many(path);

@@ -9,6 +9,7 @@ use super::{Added, Tools, Unfetched, damaged};
 use crate::metalink::Expect;
 use crate::outcome::Damaged;
 use crate::target::{Existing, Spot, discard};
+use crate::tunings::Group;
 use crate::verify::{Sums, Verdict, attempts, liars};
 use anyhow::{Context, Error, Result, anyhow};
 use hikyaku_console::{Kept, causes_of};
@@ -17,7 +18,7 @@ use hikyaku_http::{Fault, First, Function, Known, Source, Url};
 use hikyaku_job::{Meter as Progress, Opened};
 use hikyaku_mover::{
     Epoch, Expected, FetchError, Fetched, File, Job, Meter, Plan, Pool, ReadAt, Seen, ServerId,
-    fetch,
+    Tuning, fetch,
 };
 use hikyaku_store::{
     ContentToken, ErrorKind, Fetcher, Store, StoreError, StorePath, Time, Versions,
@@ -41,7 +42,8 @@ const SHOW_EVERY: Duration = Duration::from_millis(50);
 pub(super) struct Ranged<'a> {
     tools: &'a Tools<'a>,
     spot: &'a Spot,
-    /// The URLs, as the user may see them.
+    /// The URLs of the servers, and as the user may see them.
+    places: Vec<Url>,
     urls: Vec<String>,
     known: &'a Known,
     expect: &'a Expect,
@@ -99,14 +101,15 @@ impl<'a> Ranged<'a> {
             stop: tools.interrupted.clone(),
             memory: Memory::of_user(),
         };
-        let urls = sources.iter().map(|source| source.place.first.to_string()).collect();
+        let places: Vec<Url> = sources.iter().map(|source| source.place.first.clone()).collect();
+        let urls = places.iter().map(Url::to_string).collect();
         let how = (&conduct, tools.limit, heard_by as _);
         let mirrors = Mirrors::new(tools.client, how, sources, (known, Some((first, answer))));
         let mirrors = mirrors.context("the size of the file is not known")?;
         for (at, _) in used.iter().enumerate().filter(|(_, is_used)| !**is_used) {
             mirrors.leave_out(at);
         }
-        Ok(Self { tools, spot, urls, known, expect, total, mirrors, first })
+        Ok(Self { tools, spot, places, urls, known, expect, total, mirrors, first })
     }
 
     /// Goes on with a file of another program.
@@ -214,7 +217,8 @@ impl<'a> Ranged<'a> {
             Again::Parts(_) => self.is_right(index, again),
             Again::NotFrom(set) => set.contains(&server),
         });
-        let fetchers = self.fetchers(servers);
+        let groups = self.groups(servers);
+        let fetchers = groups.iter().flat_map(|(_, fetchers)| fetchers.clone()).collect::<Vec<_>>();
         if fetchers.is_empty() {
             return Err(self.damaged());
         }
@@ -222,7 +226,8 @@ impl<'a> Ranged<'a> {
         let Self { tools, spot, expect, total, .. } = *self;
         let place = (tools.existing.get(), &spot.place);
         let expected = Check { place, expect, total, verdict: Mutex::default() };
-        let run = Run { store: &store, opened: &opened, fetchers: &fetchers, plan: &plan };
+        let (store, opened, fetchers, plan) = (&store, &opened, &*fetchers, &plan);
+        let run = Run { store, opened, fetchers, groups: &groups, plan };
         let (fetched, meter) = self.carry_out(&run, (again, &expected)).map_err(local)?;
         let verdict = expected.verdict.into_inner().unwrap_or_else(PoisonError::into_inner);
         match fetched.failed.into_iter().next().map(|(_, error)| error) {
@@ -252,12 +257,17 @@ impl<'a> Ranged<'a> {
         taken.unwrap_or_else(|| anyhow!("another file has had its name for a while"))
     }
 
-    /// The connections, those to the server that has answered already first.
-    fn fetchers(&self, servers: &[usize]) -> Vec<Arc<dyn Fetcher>> {
+    /// The connections of each group of servers, those to the server that has answered already first.
+    fn groups(&self, servers: &[usize]) -> Vec<(Tuning, Vec<Arc<dyn Fetcher>>)> {
         let mut order = servers.to_vec();
+        order.retain(|at| self.mirrors.is_used(*at));
         order.sort_by_key(|at| *at != self.first);
-        let cap = self.tools.conduct.cap as usize;
-        self.mirrors.fetchers(&order, (CONNECTIONS_MAX, cap))
+        let groups = self.tools.tunings.groups(&self.places, &order).into_iter();
+        let connections = |group: Group| {
+            let most = (CONNECTIONS_MAX, group.cap as usize);
+            (group.tuning, self.mirrors.fetchers(&group.servers, most))
+        };
+        groups.map(connections).collect()
     }
 
     /// Whether a segment need not be fetched again.
@@ -319,13 +329,16 @@ impl<'a> Ranged<'a> {
         let meter = Meter::over(run.fetchers.len(), progress.clone());
         let (stop, show) = (AtomicBool::new(false), tools.show);
         let on_epoch = |epoch: &Epoch| show.epoch(epoch);
-        let pool = Pool {
-            servers: (0..run.fetchers.len()).map(ServerId).collect(),
-            controller: (tools.controller)(),
-            on_epoch: &on_epoch,
+        let mut next = 0;
+        let pool = |(tuning, fetchers): &(Tuning, Vec<Arc<dyn Fetcher>>)| {
+            let first = next;
+            next += fetchers.len();
+            let (servers, tuning) = ((first..next).map(ServerId).collect(), tuning.clone());
+            Pool { servers, tuning, on_epoch: &on_epoch }
         };
+        let pools: Vec<Pool<'_>> = run.groups.iter().map(pool).collect();
         let job = Job {
-            pools: &[pool],
+            pools: &pools,
             journal: Some(run.opened),
             expected: Some(expected),
             // A connection waits by itself for a server that is the only one left.
@@ -382,6 +395,8 @@ struct Run<'a> {
     store: &'a Arc<dyn Store>,
     opened: &'a Opened,
     fetchers: &'a [Arc<dyn Fetcher>],
+    /// The same, with the rule of each group.
+    groups: &'a [(Tuning, Vec<Arc<dyn Fetcher>>)],
     plan: &'a Plan,
 }
 

@@ -35,7 +35,7 @@ fn a_server_that_wants_a_long_wait_is_told_and_given_up() {
     assert_eq!(server.requests().len(), 1);
 }
 
-/// Sends these bytes over and over to whoever connects. Returns the port.
+/// A server that sends these bytes over and over to each client. Returns its port.
 fn endless(first: &'static [u8], again: &'static [u8], pause: Duration) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,7 +1,7 @@
 //! Pools: how many connections to one server carry files.
 
 use super::*;
-use crate::{Epoch, Pool};
+use crate::{Epoch, Pool, Tuning};
 use hikyaku_store::ConnectionCount;
 use hikyaku_tuner::{ClimbOptions, Controller};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -102,7 +102,8 @@ fn pooled(
     let servers: Vec<_> = fetchers(&store, 8).unwrap().into_iter().map(connection).collect();
     let census = store_census(&BTreeMap::from([(b"f".to_vec(), found)]), servers.len());
     let meter = Meter::new(servers.len());
-    let pool = Pool { servers: (0..8).map(ServerId).collect(), controller, on_epoch };
+    let tuning = Tuning::new(controller);
+    let pool = Pool { servers: (0..8).map(ServerId).collect(), tuning, on_epoch };
     let fetched = tests::fetched_by(&servers, &[pool], &census, &target, &meter);
     assert!(fetched.failed.is_empty(), "{fetched:?}");
     assert!(get(&target, "f") == Some(bytes));
