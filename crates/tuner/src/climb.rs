@@ -125,8 +125,9 @@ struct Holding {
     left: u32,
     /// Goodput of the last windows, the latest one first.
     last: [Option<f64>; 3],
-    /// Windows in a row in which a queue stood.
+    /// Windows in a row in which a queue stood, and in which none did.
     standing: u32,
+    clear: u32,
     /// Goodput when the number was chosen.
     chosen: f64,
     room: Room,

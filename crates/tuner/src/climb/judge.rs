@@ -45,6 +45,8 @@ pub(super) const PROVE_LATER: Duration = Duration::from_secs(60);
 /// Beside one transfer of equal size a new connection brings 2/3 of the ones before, beside three 4/5.
 const ALL: f64 = 0.8;
 const PROVE_MAX: Duration = Duration::from_secs(160);
+/// Windows without a queue before a group is given up for a proof.
+const PROVE_CLEAR: u32 = 4;
 /// On a long path what is given up takes long to grow again.
 const PROVE_ROUND_TRIPS: u32 = 100;
 /// Goodput falls by this power of the number at least, if the connections that were given up are needed.
@@ -161,7 +163,10 @@ impl Climb {
         let known = holding.last.iter().flatten();
         let mean = known.clone().sum::<f64>() / known.clone().count() as f64;
         let (is_one, is_full) = (known.clone().count() < 2, known.count() == holding.last.len());
-        holding.standing = if self.is_standing { holding.standing + 1 } else { 0 };
+        (holding.standing, holding.clear) = match self.is_standing {
+            true => (holding.standing + 1, 0),
+            false => (0, holding.clear + 1),
+        };
         if n > self.goal {
             // The closed connections were of use.
             match now < STOP * holding.chosen && !self.is_standing {
@@ -173,7 +178,9 @@ impl Climb {
         holding.left = holding.left.saturating_sub(1);
         let every = self.proof.every.max(self.delay.round_trip() * PROVE_ROUND_TRIPS);
         let is_due = look.now - self.proof.at > every;
-        let may_prove = is_full && !self.is_standing && self.pays(STEPS_OF_PROOF);
+        // A group is much to give up for a queue that was away for one window.
+        let is_clear = holding.clear >= if self.unit > 1 { PROVE_CLEAR } else { 1 };
+        let may_prove = is_full && is_clear && self.pays(STEPS_OF_PROOF);
         if n > self.first && is_due && may_prove {
             self.state = State::Proving { before: n, goodput: mean };
             return self.ask(look, self.first.max(n / 2));
@@ -239,8 +246,15 @@ impl Climb {
     /// `n` stays. If that is less than now, the others are given up one by one.
     fn hold(&mut self, look: &Look<'_>, n: u32, goodput: f64, wait: u32) {
         let (wait, last, room) = (wait.min(WAIT_MAX), [None; 3], Room::None);
-        self.state =
-            State::Holding(Holding { wait, left: wait, last, standing: 0, chosen: goodput, room });
+        self.state = State::Holding(Holding {
+            wait,
+            left: wait,
+            last,
+            standing: 0,
+            clear: 0,
+            chosen: goodput,
+            room,
+        });
         if n == self.n {
             self.goal = n;
         } else {

@@ -287,6 +287,16 @@ fn a_group_that_brings_nothing_is_given_up() {
 }
 
 #[test]
+fn a_group_is_not_given_up_for_a_proof_while_a_queue_comes_and_goes() {
+    // The queue is away in some windows only.
+    let each = |age: f64| if age % 3.0 < 1.0 { 28.0 * MBIT } else { 52.0 * MBIT };
+    let model = Model { each, line: 936.0 * MBIT, ..WINDOWS };
+    let (numbers, _) = run_in_groups(16, model, ClimbOptions::default(), 100);
+    let late = numbers.iter().skip(200).filter(|n| **n == 16).count();
+    assert!(late < 200, "{late}: {numbers:?}");
+}
+
+#[test]
 fn groups_grow_to_the_cap_while_they_bring_as_much_as_those_before() {
     let (numbers, _) = run_in_groups(16, FREE, ClimbOptions::default(), 60);
     assert_eq!((numbers[0], numbers[30]), (16, 64));
