@@ -102,7 +102,8 @@ impl Exchange {
                 return;
             };
             // The first poll only lets hyper read on, so that a pending one is not the end.
-            let poll = |context: &mut Context<'_>| Poll::Ready(Pin::new(&mut *body).poll_frame(context));
+            let poll =
+                |context: &mut Context<'_>| Poll::Ready(Pin::new(&mut *body).poll_frame(context));
             match self.driver.run(Fault::Silent, poll) {
                 Ok(Poll::Ready(Some(Ok(_))) | Poll::Pending) => {}
                 Ok(Poll::Ready(None)) => self.body = None,

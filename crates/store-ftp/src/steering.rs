@@ -204,7 +204,8 @@ impl State {
             now,
             bytes: DataSize::from_bytes(bytes),
             held_up: self.waited + transfers().map(|one| one.waited).sum::<Duration>(),
-            left: None, round_trip: round_trips.filter(|one| !one.is_zero()).min().unwrap_or_default(),
+            left: None,
+            round_trip: round_trips.filter(|one| !one.is_zero()).min().unwrap_or_default(),
             connections: &connections,
         };
         let phase = self.controller.phase();

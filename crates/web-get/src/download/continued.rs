@@ -129,17 +129,18 @@ fn read_part(
     let kept = tools.client.kept(&source.place.current().origin, stop);
     let (answer, range) = source.part(tools.client, kept, &range, known, stop).map_err(fault)?;
     let (mut connection, mut at) = (answer.connection, range.start);
-    let (mut theirs, mut ours) = (vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]);
+    let mut ours = vec![0; BUFFER_BYTES];
     while at < range.end {
         let room = usize::try_from(range.end - at).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES);
         let room = tools.limit.piece_bytes(room);
-        let length = connection.read(&mut theirs[..room]).map_err(fault)?;
+        let theirs = connection.read(room).map_err(fault)?;
+        let length = theirs.len();
         if length == 0 {
             return Err(fault(Fault::Closed));
         }
         let read = unfinished.file.read_exact_at(&mut ours[..length], at);
         read.context("cannot read the unfinished file").map_err(Unfetched::Local)?;
-        let pairs = theirs[..length].iter().zip(&ours[..length]);
+        let pairs = theirs.iter().zip(&ours[..length]);
         if let Some(wrong) = pairs.into_iter().position(|(one, other)| one != other) {
             return Ok(Read::Differs(at + wrong as u64));
         }
