@@ -102,6 +102,8 @@ struct Line {
     connections: u32,
     /// Bytes of files that it sent or got in the last transfer, and how long that took.
     moved: Option<(u64, Duration)>,
+    /// This end has closed the connection, which notices it a little later.
+    is_closed: bool,
 }
 
 /// What is known of a server since its first connection.
@@ -128,7 +130,7 @@ impl Session {
         if self.parameters.servers.rate.is_some() {
             client.cap(self.parameters.servers.rate);
         }
-        Ok(Line { client, carrier, first_use, connections, moved: None })
+        Ok(Line { client, carrier, first_use, connections, moved: None, is_closed: false })
     }
 
     /// A command that would make this machine's socket faster, if there is one.
@@ -230,7 +232,9 @@ impl Session {
     /// Ends all connections.
     pub fn close(&self, why: &str) {
         for member in &self.members {
-            member.line().client.connection().close(code::APPLICATION, why);
+            let mut line = member.line();
+            line.is_closed = true;
+            line.client.connection().close(code::APPLICATION, why);
         }
     }
 
@@ -291,7 +295,7 @@ impl Member {
 
 impl Line {
     fn is_up(&self) -> bool {
-        self.client.connection().close_reason().is_none()
+        !self.is_closed && self.client.connection().close_reason().is_none()
     }
 }
 
