@@ -179,7 +179,7 @@ impl Draft for LocalDraft {
 }
 
 /// Whether the file system has room for this many bytes. A size may be a claim of a server: a file system that begins to reserve
-/// more than it has takes the room from everybody until it fails.
+/// more than it has leaves no room to other programs until it fails.
 fn has_room(draft: &hikyaku_fs::Draft, bytes: u64) -> bool {
     draft.dir().space().is_ok_and(|(free, ..)| bytes <= free)
 }

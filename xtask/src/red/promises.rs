@@ -249,7 +249,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "netrc, other readers",
-        "crates/http/src/netrc.rs",
+        "crates/http/src/secrets.rs",
         ("if meta.mode() & 0o077 != 0 {", "if meta.mode() & 0o077 > 0o777 {"),
         GET,
         "logins_may_come_from_a_file_that_only_the_user_can_read",
@@ -274,7 +274,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "web servers, bytes behind an answer",
         "crates/http/src/client.rs",
-        ("Err(Fault::Lie(_)) => {}", "Err(fault @ Fault::Lie(_)) => return Err(fault),"),
+        (
+            "Err(Fault::Lie(_) | Fault::Invalid(_)) => {}",
+            "Err(fault @ (Fault::Lie(_) | Fault::Invalid(_))) => return Err(fault),",
+        ),
         STORE_HTTP,
         "bytes_behind_an_answer_are_not_used",
     ),

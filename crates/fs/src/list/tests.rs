@@ -1,3 +1,5 @@
+//! Lists that users name: their lines, and the limits of these.
+
 use super::*;
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,3 +1,5 @@
+//! Addresses that answer, refuse or are silent, tried a little after each other.
+
 use super::*;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
