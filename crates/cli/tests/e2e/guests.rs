@@ -14,7 +14,7 @@ enum Answer {
 use Answer::{Idle, Try};
 
 /// A command with the option of another program, and what is answered.
-const CASES: [(&str, Answer); 27] = [
+const CASES: [(&str, Answer); 28] = [
     ("cp --bwlimit 1000 a b", Try("--rate 10MB")),
     ("cp --limit-rate 1m a b", Try("--rate 10MB")),
     ("cp --delete a b", Try("hikyaku sync -r --delete")),
@@ -25,7 +25,8 @@ const CASES: [(&str, Answer); 27] = [
     ("get -k http://127.0.0.1:1/f", Try("--ca FILE")),
     ("get --split=16 http://127.0.0.1:1/f", Try("-n N")),
     ("get -P d http://127.0.0.1:1/f", Try("-d DIR")),
-    ("get -b k=v http://127.0.0.1:1/f", Try("-H 'Cookie: NAME=VALUE'")),
+    ("get -b k=v http://127.0.0.1:1/f", Try("--cookies FILE, or -H 'Cookie: NAME=VALUE'")),
+    ("get -C - http://127.0.0.1:1/f", Try("-c")),
     ("guc -rp ftp://127.0.0.1:1/f x", Try("ftp://HOST/~/PATH for a path below the home directory")),
     ("perf -c 127.0.0.1:1 -k 10", Try("-n BYTES")),
     ("perf -c 127.0.0.1:1 -C cubic", Try("--policy POLICY, or --compete tcp:1:NAME for TCP's")),
