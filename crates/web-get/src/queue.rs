@@ -82,9 +82,7 @@ impl<'a> Queue<'a> {
             if let Some(job) = self.ready.pop_front() {
                 return Some((self.count - self.ready.len() as u64, job));
             }
-            if self.list.is_none() {
-                return None;
-            }
+            self.list.as_ref()?;
             self.read_one();
         }
         None
