@@ -22,7 +22,7 @@ const HEADERS_MAX: usize = 128;
 /// Octets of a body that hyper reads at once, at most.
 const BODY_BYTES_MAX: usize = 256 << 10;
 
-/// Polls of a body that nobody needs, before its connection is left.
+/// Polls of an unneeded body, after which its connection is closed.
 const SKIPPING_POLLS: u32 = 8;
 
 /// A connection of HTTP/1.1. Its requests have no body: an empty text.

@@ -35,7 +35,7 @@ fn the_beginning_of_a_file_is_continued() {
     // The names of wget and curl, of Firefox, and of Chromium.
     for name in ["a", "a.part", "a.crdownload"] {
         let (folder, server) = (Folder::new(), server(&content));
-        write_parts(&folder, name, &content, &[0..15 * MIB + 999]);
+        write_parts(&folder, name, &content, std::slice::from_ref(&(0..15 * MIB + 999)));
         if name != "a" {
             fs::write(folder.path("a"), "").unwrap();
         }
