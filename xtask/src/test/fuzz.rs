@@ -15,8 +15,13 @@ pub(super) const CLIPPY: [&str; 8] =
 /// until it finds something.
 const SMOKE: u32 = 500_000;
 /// Targets of which one run takes longer, and how often they run.
-const LONGER: [(&str, u32); 4] =
-    [("connection", 10_000), ("handshake", 20_000), ("tls", 20_000), ("lines", 100_000)];
+const LONGER: [(&str, u32); 5] = [
+    ("connection", 10_000),
+    ("handshake", 20_000),
+    ("tls", 20_000),
+    ("lines", 100_000),
+    ("web", 100_000),
+];
 /// Whole connections begin with so many stories of a hundred steps: a fuzzer that begins with nothing has not
 /// come to their tenth step when a smoke is over.
 const STORIES: u64 = 64;
