@@ -28,8 +28,9 @@
 //!
 //! With [`Asking::Pieces`] each server has one piece of a fixed size at a time, and rules 6 and 7 do not hold. With
 //! [`Asking::Ranges`] it has one range at a time, and rules 5 and 7 do not hold: what it sends in 4 s or 20 round trips, and in
-//! two thirds of the time until the planned end. Rule 6 counts the handshake and the slow start of a connection whose last
-//! range was cut, and leaves the segment under way alone unless it is done three times sooner.
+//! two thirds of the time until the planned end; the only server of a file has all of it. Rule 6 counts the handshake and the
+//! slow start of a connection whose last range was cut, and leaves the segment under way alone unless it is done three times
+//! sooner.
 //!
 //! Connections to one server can be a *pool*, of which a number is awake ([`Spread::wake`]). The others rest: they get no
 //! work until one that is awake is lost, or until more are to be awake.

@@ -37,7 +37,7 @@ pub enum Asking {
     /// each request costs money.
     Pieces(DataSize),
     /// One range after the other: of this size until its rate is known, then what it sends in some seconds, and of what is left
-    /// at most two thirds of its share. Its work goes to others if they would be done sooner, and its silence does not count: for
+    /// at most two thirds of its share; all that is left if no other server has the file. Its work goes to others if they would be done sooner, and its silence does not count: for
     /// connections where each request costs a round trip and a cut costs the connection.
     Ranges(DataSize),
 }

@@ -136,6 +136,8 @@ impl Spread {
         let (piece, begun) = match found.settings.asking {
             Asking::Pieces(size) if !self.is_shared(server, group) => return Some(size.bytes()),
             Asking::Pieces(size) => (size.bytes(), free.min(size.bytes())),
+            // Nobody waits for what it leaves.
+            Asking::Ranges(_) if self.is_alone(server, group) => return Some(free),
             Asking::Ranges(first) => {
                 (range_bytes(found.rtt, first, (rate, self.plan.end - now)), least)
             }
@@ -155,6 +157,11 @@ impl Spread {
         // Segments that the others are done with by then.
         let done = others.map(|other| self.servers[other].segments_within(rates[other], finish));
         (done.sum::<u64>() < free.div_ceil(SEGMENT_BYTES)).then_some(least)
+    }
+
+    /// Whether no other server has the files of a group, neither now nor later.
+    fn is_alone(&self, server: usize, group: usize) -> bool {
+        self.stock.groups()[group].replicas().iter().all(|other| other == server)
     }
 
     /// Whether a server that gives work back is up and has the files of a group as well.

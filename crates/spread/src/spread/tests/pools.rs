@@ -50,6 +50,14 @@ fn only_members_that_are_awake_get_work_and_one_range_at_a_time() {
 }
 
 #[test]
+fn the_only_connection_is_asked_for_all_at_once() {
+    let (mut script, pool) = pool(&[2_000], &[300]);
+    script.wake(pool, 1);
+    let asked: Vec<u64> = script.asks.values().map(|ask| ask.left).collect();
+    assert_eq!(asked, [300 * MIB]);
+}
+
+#[test]
 fn members_that_are_woken_get_a_share_of_the_ceiling_at_once() {
     let (mut script, pool) = pool(&[2_000; 6], &[1_000]);
     let ceiling = Rate::from_bits_per_sec(80_000_000);
