@@ -20,6 +20,8 @@ struct Case {
     name: &'static str,
     bytes: u64,
     connections: usize,
+    /// Seconds between two doublings of the number in use, from 16 on; all at once if it is 0.
+    doubling: f64,
     /// Mbit/s that each keeps up, where the link has room.
     each: f64,
     /// The rate of each is up to that many times more, or less, for about two seconds at a time.
@@ -71,11 +73,20 @@ fn run(case: &Case, seed: u64) -> f64 {
         (0..case.connections).map(|_| spread.add_server(settings).expect("they fit")).collect();
     ids.iter().for_each(|id| spread.handle_up(*id, rtt, Instant::ZERO));
     spread.add_file(DataSize::from_bytes(case.bytes), &ids).expect("the file fits");
+    let pool = spread.add_pool(&ids, Instant::ZERO);
+    let mut awake = if case.doubling > 0.0 { 16 } else { case.connections };
+    spread.wake(pool, awake, Instant::ZERO);
+    let mut doubled = 0.0;
     let level = case.each * 1e6 / 8.0 * rtt.as_secs_f64();
     let mut all: Vec<Connection> =
         ids.iter().map(|_| Connection { window: None, level, request: None }).collect();
     while spread.unfinished() > 0 && now < Duration::from_secs(600) {
         now += STEP;
+        if awake < case.connections && now.as_secs_f64() - doubled >= case.doubling {
+            awake = (2 * awake).min(case.connections);
+            doubled = now.as_secs_f64();
+            spread.wake(pool, awake, Instant::ZERO + now);
+        }
         grow(case, &mut all, (level, rtt), &mut rng);
         carry(case, &mut all, (now, rtt), &mut spread);
         obey(&mut spread, &mut all, (now, rtt));
@@ -168,9 +179,32 @@ fn obey(spread: &mut Spread, all: &mut [Connection], (now, rtt): (Duration, Dura
 
 const CASES: &[Case] = &[
     Case {
+        name: "1 GiB, 16, 32, 64 connections of 6 Mbit/s, 200 ms",
+        bytes: 1 << 30,
+        connections: 64,
+        doubling: 2.5,
+        each: 6.0,
+        spread: 1.5,
+        link: 940.0,
+        rtt_ms: 200,
+        share: 0.88,
+    },
+    Case {
+        name: "1 GiB, 16, 32, 64 connections of 10 Mbit/s, 100 ms",
+        bytes: 1 << 30,
+        connections: 64,
+        doubling: 1.5,
+        each: 10.0,
+        spread: 1.5,
+        link: 940.0,
+        rtt_ms: 100,
+        share: 0.88,
+    },
+    Case {
         name: "1 GiB, 16 connections fill 940 Mbit/s, 200 ms",
         bytes: 1 << 30,
         connections: 16,
+        doubling: 0.0,
         each: 80.0,
         spread: 1.3,
         link: 940.0,
@@ -181,6 +215,7 @@ const CASES: &[Case] = &[
         name: "1 GiB, 16 connections fill 940 Mbit/s, 20 ms",
         bytes: 1 << 30,
         connections: 16,
+        doubling: 0.0,
         each: 80.0,
         spread: 1.3,
         link: 940.0,
@@ -191,6 +226,7 @@ const CASES: &[Case] = &[
         name: "1 GiB, 64 connections of 6 Mbit/s, 200 ms",
         bytes: 1 << 30,
         connections: 64,
+        doubling: 0.0,
         each: 6.0,
         spread: 1.5,
         link: 940.0,
@@ -201,6 +237,7 @@ const CASES: &[Case] = &[
         name: "256 MiB, 16 connections of 6 Mbit/s, 100 ms",
         bytes: 256 << 20,
         connections: 16,
+        doubling: 0.0,
         each: 6.0,
         spread: 1.5,
         link: 940.0,
@@ -211,6 +248,7 @@ const CASES: &[Case] = &[
         name: "256 MiB, 64 connections of 0.9 Mbit/s, 200 ms",
         bytes: 256 << 20,
         connections: 64,
+        doubling: 0.0,
         each: 0.9,
         spread: 1.5,
         link: 940.0,
@@ -221,6 +259,7 @@ const CASES: &[Case] = &[
         name: "64 MiB, 16 connections fill 10 Mbit/s, 60 ms",
         bytes: 64 << 20,
         connections: 16,
+        doubling: 0.0,
         each: 1.0,
         spread: 1.5,
         link: 9.4,
@@ -235,9 +274,16 @@ fn connections_are_busy_to_the_end() {
     for case in CASES {
         // A level between `1 / spread` and `spread`, even in logarithm.
         let mean = (case.spread - 1.0 / case.spread) / (2.0 * case.spread.ln());
-        let rate = (case.each * mean * case.connections as f64).min(case.link) * 1e6 / 8.0;
-        let shares: Vec<f64> =
-            (1..=5).map(|seed| case.bytes as f64 / rate / run(case, seed)).collect();
+        let rate =
+            |connections: usize| (case.each * mean * connections as f64).min(case.link) * 1e6 / 8.0;
+        let (mut best, mut left, mut awake) = (0.0, case.bytes as f64, 16);
+        while case.doubling > 0.0 && awake < case.connections {
+            left -= rate(awake) * case.doubling;
+            best += case.doubling;
+            awake *= 2;
+        }
+        best += left / rate(case.connections);
+        let shares: Vec<f64> = (1..=5).map(|seed| best / run(case, seed)).collect();
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         let worst = shares.iter().copied().fold(f64::INFINITY, f64::min);
         println!("{}: mean {mean:.3}, worst {worst:.3}", case.name);
