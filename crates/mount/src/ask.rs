@@ -347,6 +347,20 @@ impl State {
     }
 }
 
+#[cfg(test)]
+impl State {
+    /// Takes out a question for metadata.
+    pub(crate) fn take_look(&mut self) -> Option<(StorePath, Turn, OnLooked)> {
+        let mut ops = self.ops.iter();
+        let (&id, _) = ops.find(|(_, op)| matches!(op.what, What::Look(..)))?;
+        let op = self.ops.remove(&id)?;
+        match op.what {
+            What::Look(path, done) => Some((path, op.sent, done)),
+            _ => None,
+        }
+    }
+}
+
 impl Core {
     /// Fails questions whose time is up.
     pub(crate) fn expire_ops(self: &Arc<Self>, now: Instant) {

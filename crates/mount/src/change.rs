@@ -24,18 +24,16 @@ pub(crate) struct NewAttributes {
 
 impl Core {
     /// The path of a name in a directory, if it may be changed.
-    pub(crate) fn path_to_change(&self, dir: u64, name: &OsStr) -> Result<StorePath, Errno> {
+    pub(crate) fn path_to_change(&self, dir: &StorePath, name: &OsStr) -> Result<StorePath, Errno> {
         if self.settings.access == Access::Read {
             return Err(Errno::EROFS);
         }
-        let state = self.state();
-        let dir = state.nodes.at(dir).filter(|node| !node.is_stale).ok_or(Errno::ESTALE)?;
         let name = Name::new(name.as_bytes()).map_err(|_| Errno::EINVAL)?;
-        dir.path.join(&name).map_err(|_| Errno::ENAMETOOLONG)
+        dir.join(&name).map_err(|_| Errno::ENAMETOOLONG)
     }
 
     /// The path of a new name that a program gives. The hidden names of unlinked files are refused.
-    pub(crate) fn path_to_make(&self, dir: u64, name: &OsStr) -> Result<StorePath, Errno> {
+    pub(crate) fn path_to_make(&self, dir: &StorePath, name: &OsStr) -> Result<StorePath, Errno> {
         let path = self.path_to_change(dir, name)?;
         match path.split() {
             Some((_, name)) if is_hidden(&name) => Err(Errno::EINVAL),
@@ -43,7 +41,7 @@ impl Core {
         }
     }
 
-    /// Makes an entry; `done` receives the number of its node.
+    /// Makes an entry; `done` receives the number of its node, with a reference for the kernel.
     pub(crate) fn make(
         self: &Arc<Self>,
         path: StorePath,
@@ -83,7 +81,9 @@ impl Core {
             // The name was free, otherwise the change would have failed.
             state.nodes.observe_absent(&path);
             let (asked, sent) = (Instant::now(), state.changes.turn());
-            Ok(state.observe(&path, Seen { asked, sent, ..seen }))
+            let number = state.observe(&path, Seen { asked, sent, ..seen });
+            state.nodes.look_up(number);
+            Ok(number)
         };
         self.change_names(edit, made, done);
     }

@@ -10,13 +10,14 @@ use crate::ask::Op;
 use crate::changes::{Changes, Turn};
 use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
-use crate::front::{OpenDir, Reopenings};
+use crate::front::{OpenDir, Retries};
 use crate::kernel::Kernel;
 use crate::leases::Leases;
 use crate::listings::Listing;
 use crate::listings::Listings;
 use crate::locks::{Locked, Locking};
 use crate::nodes::{Nodes, Numbering};
+use crate::options::Checks;
 use crate::read::Read;
 use crate::refused::Refused;
 use crate::stage::Stage;
@@ -50,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) locking: Locking,
     /// Whose files they seem to be; `None` for the numbers of the server.
     pub(crate) owner: Option<(u32, u32)>,
+    /// Whether the kernel checks the rights of a program by the metadata that it has.
+    pub(crate) checks: Checks,
 }
 
 /// Whether the server is asked when a file is opened for reading.
@@ -109,8 +112,8 @@ pub(crate) struct State {
     pub(crate) pace: Pace,
     pub(crate) handles: HashMap<u64, Handle>,
     pub(crate) dirs: HashMap<u64, OpenDir>,
-    /// Names that threads look up once more after `ESTALE`.
-    pub(crate) reopenings: Reopenings,
+    /// Requests that threads make once more after `ESTALE`.
+    pub(crate) retries: Retries,
     /// Figures that programs have opened.
     pub(crate) texts: HashMap<u64, Bytes>,
     /// Requests for metadata.
@@ -207,7 +210,7 @@ impl Core {
             pace: Pace::default(),
             handles: HashMap::new(),
             dirs: HashMap::new(),
-            reopenings: Reopenings::default(),
+            retries: Retries::default(),
             texts: HashMap::new(),
             ops: BTreeMap::new(),
             list_waits: HashMap::new(),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Core {
-    /// Makes an entry. Returns the number of its node.
+    /// Makes an entry. Returns the number of its node, with a reference for the kernel.
     pub(crate) fn decide_make(
         self: &Arc<Self>,
         path: &StorePath,
@@ -50,6 +50,7 @@ impl Core {
             state.leases.made(path, (now, sent));
         }
         let number = state.observe(path, Seen { found, link, at, asked: now, sent });
+        state.nodes.look_up(number);
         state.touch(&dir);
         let id = state.hold(number, edit.clone(), Bytes::new());
         drop(state);

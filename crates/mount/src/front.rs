@@ -7,7 +7,9 @@ mod dirs;
 mod figures;
 mod files;
 mod names;
-mod reopening;
+mod retries;
+#[cfg(test)]
+mod testing;
 
 use crate::answer::Slot;
 use crate::ask::What;
@@ -28,7 +30,7 @@ use fuser::{
 };
 use hikyaku_remote::{Edit, Patience};
 use hikyaku_store::{ErrorKind, StorePath};
-pub(crate) use reopening::Reopenings;
+pub(crate) use retries::Retries;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -74,7 +76,7 @@ impl Filesystem for Front {
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match Own::named(parent, name) {
             Some(own) => self.0.reply_own_entry(own, reply),
-            None => self.0.reply_lookup(parent, name, self.0.slot(request, reply)),
+            None => self.0.reply_lookup((parent, name), self.0.slot(request, reply)),
         }
     }
 
@@ -225,13 +227,11 @@ impl Filesystem for Front {
         reply: ReplyEmpty,
     ) {
         let reply = self.0.slot(request, reply);
-        match self.0.usable(number.0) {
-            Some(path) if self.0.settings.access == Access::Write => {
-                self.0.sync_path(&path, empty(reply));
-            }
-            Some(_) => reply.ok(),
-            None => reply.error(Errno::ESTALE),
-        }
+        let core = self.0.clone();
+        self.0.with_path(number, reply, move |path, reply| match core.settings.access {
+            Access::Write => core.sync_path(&path, empty(reply)),
+            Access::Read => reply.ok(),
+        });
     }
 
     fn write(
@@ -284,8 +284,8 @@ impl Filesystem for Front {
         reply: ReplyEntry,
     ) {
         let reply = self.0.slot(request, reply);
-        let edit = |path: &StorePath| Edit::MakeDir { path: path.as_bytes().to_vec(), mode };
-        self.make_entry((parent.0, name), edit, reply);
+        let edit = move |path: &StorePath| Edit::MakeDir { path: path.as_bytes().to_vec(), mode };
+        self.make_entry((parent, name), edit, reply);
     }
 
     fn mknod(
@@ -302,8 +302,8 @@ impl Filesystem for Front {
         if rustix::fs::FileType::from_raw_mode(mode) != rustix::fs::FileType::RegularFile {
             return reply.error(Errno::EPERM);
         }
-        let edit = |path: &StorePath| Edit::Create { path: path.as_bytes().to_vec(), mode };
-        self.make_entry((parent.0, name), edit, reply);
+        let edit = move |path: &StorePath| Edit::Create { path: path.as_bytes().to_vec(), mode };
+        self.make_entry((parent, name), edit, reply);
     }
 
     fn symlink(
@@ -316,24 +316,16 @@ impl Filesystem for Front {
     ) {
         let reply = self.0.slot(request, reply);
         let text = target.as_os_str().as_bytes().to_vec();
-        let edit = |path: &StorePath| Edit::MakeLink { path: path.as_bytes().to_vec(), text };
-        self.make_entry((parent.0, name), edit, reply);
+        let edit = move |path: &StorePath| Edit::MakeLink { path: path.as_bytes().to_vec(), text };
+        self.make_entry((parent, name), edit, reply);
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let reply = self.0.slot(request, reply);
-        match self.0.path_to_change(parent.0, name) {
-            Ok(path) => self.0.remove(path, false, empty(reply)),
-            Err(errno) => reply.error(errno),
-        }
+        self.remove_entry((parent, name), false, self.0.slot(request, reply));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let reply = self.0.slot(request, reply);
-        match self.0.path_to_change(parent.0, name) {
-            Ok(path) => self.0.remove(path, true, empty(reply)),
-            Err(errno) => reply.error(errno),
-        }
+        self.remove_entry((parent, name), true, self.0.slot(request, reply));
     }
 
     fn rename(
@@ -352,11 +344,7 @@ impl Filesystem for Front {
             RenameFlags::RENAME_NOREPLACE => false,
             _ => return reply.error(Errno::EINVAL),
         };
-        let from = self.0.path_to_change(parent.0, name);
-        match (from, self.0.path_to_make(new_parent.0, new_name)) {
-            (Ok(from), Ok(to)) => self.0.rename((from, to), replaces, empty(reply)),
-            (Err(errno), _) | (_, Err(errno)) => reply.error(errno),
-        }
+        self.rename_entry((parent, name), (new_parent, new_name), replaces, reply);
     }
 
     fn setattr(

@@ -35,16 +35,6 @@ impl Core {
         self.ask(What::Look(asked, Box::new(look)));
     }
 
-    /// Requests the metadata of a path. `done` receives the number of its node.
-    pub(crate) fn look_path(
-        self: &Arc<Self>,
-        path: StorePath,
-        done: impl FnOnce(Result<u64, ErrorKind>) + Send + 'static,
-    ) {
-        let asked = path.clone();
-        self.look(asked, move |state, seen| state.note_seen(&path, seen), done);
-    }
-
     /// Asks for the metadata of a node. The error is `Gone` if its path has another file, or none.
     pub(crate) fn look_node(
         self: &Arc<Self>,
@@ -134,7 +124,12 @@ impl State {
             self.nodes.doubt(path);
         }
         match before {
-            Some((old, _)) if old != number => self.doubt_listing(path),
+            Some((old, content)) if old != number => {
+                self.doubt_listing(path);
+                if self.nodes.at(old).is_none() {
+                    self.pages.drop_content(content);
+                }
+            }
             Some((_, content)) => self.renew_readers(number, content),
             None => {}
         }

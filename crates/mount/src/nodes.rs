@@ -227,6 +227,7 @@ impl Nodes {
                 }
             }
         }
+        let before = self.paths.get(path).copied();
         let number = match self.nodes.contains_key(&ROOT) {
             true => self.free_number(path, &seen.found),
             // The mounted directory is the first one that is observed.
@@ -235,6 +236,16 @@ impl Nodes {
                 ROOT
             }
         };
+        self.add(number, path, seen);
+        self.paths.insert(path.clone(), number);
+        // The kernel cannot forget a node that it has not received.
+        if let Some(before) = before {
+            self.prune(before);
+        }
+        number
+    }
+
+    fn add(&mut self, number: u64, path: &StorePath, seen: Seen) {
         self.contents += 1;
         let node = Node {
             path: path.clone(),
@@ -259,8 +270,6 @@ impl Nodes {
             is_left: false,
         };
         self.nodes.insert(number, node);
-        self.paths.insert(path.clone(), number);
-        number
     }
 
     /// A program here writes: the file has another content, at least `end` bytes of it. Returns the old content.

@@ -22,7 +22,7 @@ pub(crate) struct Options {
 
 /// Whether the kernel compares the mode of a file with the user who uses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Checks {
+pub(crate) enum Checks {
     Made,
     /// All users of the mount have the rights of the mounting user.
     Omitted,
@@ -67,6 +67,14 @@ impl Options {
             options.kernel.push(MountOption::DefaultPermissions);
         }
         Ok(options)
+    }
+
+    /// Whether the kernel checks rights.
+    pub(crate) fn checks(&self) -> Checks {
+        match self.kernel.contains(&MountOption::DefaultPermissions) {
+            true => Checks::Made,
+            false => Checks::Omitted,
+        }
     }
 
     /// Whether programs may write, where the server allows this much.

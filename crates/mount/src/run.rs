@@ -163,6 +163,7 @@ fn serve(
     }
     let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let settings = Settings {
+        checks: options.checks(),
         attr_ttl: args.attr_cache.unwrap_or(args.attr_ttl),
         opens: if args.attr_cache.is_some() { Opens::Trust } else { Opens::Ask },
         timeout: args.timeout,

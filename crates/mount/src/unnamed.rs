@@ -13,7 +13,7 @@ use crate::unconfirmed::Call;
 use fuser::{Errno, FileAttr};
 use hikyaku_fs::Name;
 use hikyaku_remote::HIDDEN_PREFIX;
-use hikyaku_store::{Kind, StorePath};
+use hikyaku_store::StorePath;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -92,13 +92,6 @@ impl State {
         self.unnamed.waits.push(Box::new(then));
     }
 
-    /// The node of a file that a program has open under this name.
-    fn open_file(&self, path: &StorePath) -> Option<u64> {
-        let (number, node) = self.nodes.of_path(path)?;
-        let is_open = node.opens > 0 && !node.is_stale && node.found.kind == Kind::File;
-        is_open.then_some(number)
-    }
-
     /// A hidden name in a directory, which is noted.
     fn hidden_in(&mut self, dir: &StorePath, why: &Why) -> Option<StorePath> {
         self.unnamed.last += 1;
@@ -131,7 +124,7 @@ impl Core {
             let core = self.clone();
             return self.leave_dir(path.clone(), move || core.remove_name(path, true, done));
         }
-        let open = self.state().open_file(&path);
+        let open = self.state().nodes.open_at(&path);
         let Some(number) = open else { return self.remove_name(path, false, done) };
         let core = self.clone();
         self.hide((number, path.clone()), &Why::Removed, move |hidden| match hidden {
@@ -152,7 +145,7 @@ impl Core {
         replaces: bool,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
-        let open = self.state().open_file(&to).filter(|_| replaces && from != to);
+        let open = self.state().nodes.open_at(&to).filter(|_| replaces && from != to);
         let Some(number) = open else { return self.rename_name((from, to), replaces, done) };
         let core = self.clone();
         self.hide((number, to.clone()), &Why::Replaced(to.clone()), move |hidden| {

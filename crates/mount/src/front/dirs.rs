@@ -29,8 +29,12 @@ enum Reading {
 impl Core {
     /// Opens a directory.
     pub(super) fn reply_opendir(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyOpen>) {
+        let core = self.clone();
+        self.with_path(number, reply, move |path, reply| core.open_dir((number, path), reply));
+    }
+
+    fn open_dir(self: &Arc<Self>, (number, path): (INodeNo, StorePath), reply: Slot<ReplyOpen>) {
         let core = self;
-        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         core.list_siblings(&path);
         let found = core.clone();
         core.list(&path.clone(), move |listing| match listing {
@@ -38,13 +42,14 @@ impl Core {
                 let mut state = found.state();
                 let handle = state.next();
                 state.dirs.insert(handle, OpenDir { listing, reading: Reading::NotBegun });
+                state.retries.end(reply.thread);
                 drop(state);
                 if !reply.opened(FileHandle(handle), FopenFlags::empty()) {
                     found.state().dirs.remove(&handle);
                 }
             }
             Err(kind) => {
-                let now = found.usable(number.0);
+                let now = found.state().path_of(number.0);
                 match now.is_some_and(|now| now != path) {
                     // It was given another name meanwhile.
                     true => found.reply_opendir(number, reply),
@@ -84,7 +89,7 @@ impl Core {
                 tell(&core, &listing, reply);
             }
             Err(kind) => {
-                let now = core.usable(number.0);
+                let now = core.state().path_of(number.0);
                 match now.is_some_and(|now| now != path) {
                     // It was given another name meanwhile.
                     true => core.with_listing(number, (handle, offset), reply, tell),

@@ -12,7 +12,7 @@ use fuser::{
 };
 use hikyaku_read_ahead::{BLOCK_BYTES, Class, Reader};
 use hikyaku_remote::Edit;
-use hikyaku_store::{ErrorKind, Kind};
+use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,11 +30,17 @@ impl Core {
         if access == Access::Write && core.settings.access == Access::Read {
             return reply.error(Errno::EROFS);
         }
-        let Some(path) = core.usable(number.0) else {
-            return core.reply_open_gone(number, flags, reply);
-        };
-        // An open file has the contents that others have closed: each open is a request, whose answer has the first bytes.
         let mut state = core.state();
+        let Some(path) = state.path_of(number.0) else {
+            drop(state);
+            return core.open_present(number, flags, reply);
+        };
+        if state.is_kept_from(reply.thread, number.0) {
+            let errno = state.begin_retry(reply.thread, &path);
+            drop(state);
+            return reply.error(errno);
+        }
+        // An open file has the contents that others have closed: each open is a request, whose answer has the first bytes.
         if let Some(errno) = state.nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
             state.told_of(&path);
             drop(state);
@@ -49,8 +55,16 @@ impl Core {
         core.look_node(number.0, move |looked| match looked {
             Ok(()) => found.reply_opened((number, Company::None), flags, reply),
             // The kernel looks the name up again, and makes the file if the program has asked for that.
-            Err(ErrorKind::Gone) => found.reply_open_gone(number, flags, reply),
+            Err(ErrorKind::Gone) => found.open_present(number, flags, reply),
             Err(kind) => reply.error(errno(kind)),
+        });
+    }
+
+    /// Opens a file whose name has another one by now, or none.
+    fn open_present(self: &Arc<Self>, number: INodeNo, flags: OpenFlags, reply: Slot<ReplyOpen>) {
+        let core = self.clone();
+        self.with_present(number, reply, move |company, reply| {
+            core.reply_opened((number, company), flags, reply);
         });
     }
 
@@ -62,42 +76,55 @@ impl Core {
         flags: OpenFlags,
         reply: Slot<ReplyCreate>,
     ) {
-        let core = self.clone();
-        let path = match core.path_to_make(parent.0, name) {
-            Ok(path) => path,
-            Err(errno) => return reply.error(errno),
-        };
-        let edit = Edit::Create { path: path.as_bytes().to_vec(), mode };
-        let made = core.clone();
-        let asked = path.clone();
-        core.make(path, edit, move |number| {
-            let core = made;
-            let number = match number {
-                Ok(number) => number,
-                // Another client has made the file. The kernel looks the name up again and opens that file.
-                Err(errno) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
-                    core.state().reopenings.begin(reply.thread, asked);
-                    return reply.error(Errno::ESTALE);
-                }
-                Err(errno) => return reply.error(errno),
-            };
-            let Some((handle, opened)) = core.open(number, flags, reply.thread) else {
-                return reply.error(Errno::ESTALE);
-            };
-            let mut state = core.state();
-            state.nodes.look_up(number);
-            let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
-            let attributes = attributes(number, &node.shown(), core.settings.owner);
-            let time = core.settings.attr_ttl;
-            let is_told = reply.answer(|reply| {
-                reply.created(&time, &attributes, GENERATION, FileHandle(handle), opened);
-            });
-            if !is_told {
-                state.nodes.forget(number, 1);
-                drop(state);
-                core.close(handle);
-            }
+        let (core, name) = (self.clone(), name.to_owned());
+        self.with_path(parent, reply, move |dir, reply| match core.path_to_make(&dir, &name) {
+            Ok(path) => core.create((path, mode), flags, reply),
+            Err(errno) => reply.error(errno),
         });
+    }
+
+    fn create(
+        self: &Arc<Self>,
+        (path, mode): (StorePath, u32),
+        flags: OpenFlags,
+        reply: Slot<ReplyCreate>,
+    ) {
+        let edit = Edit::Create { path: path.as_bytes().to_vec(), mode };
+        let (core, asked) = (self.clone(), path.clone());
+        self.make(path, edit, move |number| match number {
+            Ok(number) => core.reply_created(number, flags, reply),
+            // Another client has made the file. The kernel looks the name up again and opens that file.
+            Err(errno) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
+                let errno = core.state().begin_retry(reply.thread, &asked);
+                reply.error(errno);
+            }
+            Err(errno) => reply.error(errno),
+        });
+    }
+
+    /// Opens a file that was made, and answers the kernel with both.
+    fn reply_created(self: &Arc<Self>, number: u64, flags: OpenFlags, reply: Slot<ReplyCreate>) {
+        let opened = self.open(number, flags, reply.thread);
+        let mut state = self.state();
+        let node = state.nodes.at(number);
+        let is_told = match (opened, node) {
+            (Some((handle, opened)), Some(node)) => {
+                let attributes = attributes(number, &node.shown(), self.settings.owner);
+                let time = self.settings.attr_ttl;
+                reply.answer(|reply| {
+                    reply.created(&time, &attributes, GENERATION, FileHandle(handle), opened);
+                })
+            }
+            _ => {
+                reply.error(Errno::ESTALE);
+                false
+            }
+        };
+        if !is_told {
+            state.nodes.forget(number, 1);
+            drop(state);
+            opened.into_iter().for_each(|(handle, _)| self.close(handle));
+        }
     }
 
     /// Opens a file with its known metadata, and answers the kernel. The file is closed if the program has ended meanwhile.
@@ -179,7 +206,7 @@ impl Core {
         let standing = Standing::Present;
         let open = Handle { number, reader, access, thread, error: None, standing };
         state.handles.insert(handle, open);
-        state.reopenings.end(thread);
+        state.retries.end(thread);
         let mut answer = match access {
             // Locks are freed when a handle is flushed.
             Access::Read if self.settings.locking == Locking::Local => FopenFlags::FOPEN_NOFLUSH,

@@ -5,6 +5,7 @@ use crate::changes::Turn;
 use crate::core::{Access, Opens, Settings};
 use crate::crew::{Crew, Places};
 use crate::nodes::Seen;
+use crate::options::Checks;
 use hikyaku_store::{Found, Identity, Kind, Owner, StorePath, Time};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,7 @@ fn seen(number: u64) -> Seen {
 
 fn core() -> Arc<Core> {
     let settings = Settings {
+        checks: Checks::Omitted,
         attr_ttl: Duration::ZERO,
         opens: Opens::Ask,
         timeout: Duration::ZERO,

@@ -127,6 +127,7 @@ fn a_node_that_nobody_has_open_goes_on_with_the_file_in_its_place() {
     let mut nodes = Nodes::default();
     nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
     let first = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    nodes.look_up(first);
     let content = nodes.at(first).unwrap().content;
     let second = nodes.observe(&path("a"), seen(found(2, 50, 2), now));
     assert!(first != second && nodes.at(first).unwrap().is_stale);
@@ -144,6 +145,27 @@ fn a_node_that_nobody_has_open_goes_on_with_the_file_in_its_place() {
     nodes.at_mut(first).unwrap().opens = 1;
     assert_eq!(nodes.succeed(first, seen(found(2, 50, 3), now)), Some(Company::Others));
     assert_eq!(nodes.at(first).unwrap().found, found(2, 50, 3));
+}
+
+#[test]
+fn a_twin_is_a_node_of_the_same_file_that_no_program_has_open() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let first = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    assert_eq!(nodes.open_at(&path("a")), None);
+    nodes.at_mut(first).unwrap().opens = 1;
+    let twin = nodes.twin(first).unwrap();
+    assert_eq!(nodes.at(twin).unwrap().found, nodes.at(first).unwrap().found);
+    assert_ne!(nodes.at(twin).unwrap().content, nodes.at(first).unwrap().content);
+    assert!(twin != first && nodes.is_open(first) && !nodes.is_open(twin));
+    assert_eq!(nodes.open_at(&path("a")), Some(first));
+    nodes.at_mut(first).unwrap().opens = 0;
+    nodes.at_mut(twin).unwrap().opens = 1;
+    assert_eq!(nodes.open_at(&path("a")), Some(twin));
+    assert_eq!(nodes.open_at(&path("b")), None);
+    nodes.at_mut(first).unwrap().unconfirmed = 1;
+    assert_eq!(nodes.twin(first), None, "the server does not have it so");
 }
 
 #[test]
@@ -194,6 +216,17 @@ fn a_node_lives_until_the_kernel_and_all_handles_have_left_it() {
     assert!(nodes.at(number).is_none() && nodes.of_path(&path("a")).is_none());
     assert_eq!(nodes.forget(ROOT, 100), None);
     assert_eq!(nodes.len(), 1);
+}
+
+#[test]
+fn a_node_that_nobody_was_given_goes_with_its_file() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    for number in 10..100 {
+        nodes.observe(&path("a"), seen(found(number, 1, 1), now));
+    }
+    assert_eq!(nodes.len(), 2);
 }
 
 #[test]
