@@ -204,10 +204,11 @@ fn a_directory_has_the_time_of_the_last_change_in_it() {
         let place = mode.place("mount-dir-time");
         let dir = place.mnt("d");
         fs::create_dir(&dir).unwrap();
-        let time = || {
-            let found = fs::metadata(&dir).unwrap();
-            (found.mtime(), found.mtime_nsec())
+        let time_of = |dir: &Path| {
+            let found = fs::metadata(dir).ok()?;
+            Some((found.mtime(), found.mtime_nsec()))
         };
+        let times = || (time_of(&dir).unwrap(), time_of(&place.root("d")));
         type Change = fn(&Path);
         let changes: [(&str, Change); 7] = [
             ("create", |dir| drop(File::create(dir.join("f")).unwrap())),
@@ -219,13 +220,14 @@ fn a_directory_has_the_time_of_the_last_change_in_it() {
             ("rmdir", |dir| fs::remove_dir(dir.join("s")).unwrap()),
         ];
         for (what, change) in changes {
-            let before = time();
+            let (before, before_there) = times();
             change(&dir);
-            assert!(time() > before, "{mode:?}: {what}");
-        }
-        if mode != Mode::Leases {
-            let there = fs::metadata(place.root("d")).unwrap();
-            assert_eq!(time(), (there.mtime(), there.mtime_nsec()), "{mode:?}");
+            let (after, there) = times();
+            // tmpfs removes a name without a new time, within 10 ms of another change.
+            let is_as_there = there == Some(after) && there == before_there;
+            assert!(after > before || is_as_there, "{mode:?}: {what}: {after:?} after {before:?}");
+            // Under leases the mount gives the time.
+            assert!(there == Some(after) || mode == Mode::Leases, "{mode:?}: {what}");
         }
     }
 }
