@@ -8,7 +8,8 @@ use crate::ftp::Ftp;
 use blocks::Blocks;
 use hikyaku_gridftp::{FtpError, Mode};
 use in_order::InOrder;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::collections::BTreeSet;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -16,15 +17,20 @@ use std::thread::{self, JoinHandle};
 const WAITING_MAX: usize = 8;
 
 /// Bytes at an offset of the file.
-pub(crate) type Block = (u64, Vec<u8>);
+struct Block {
+    /// Its number among the blocks of the upload, from 0.
+    number: u64,
+    offset: u64,
+    bytes: Vec<u8>,
+}
 
 /// Bytes that were taken over, and may have to be sent again.
 #[derive(Clone)]
 struct Piece {
     offset: u64,
     bytes: Arc<Vec<u8>>,
-    /// The number of blocks in it.
-    blocks: u64,
+    /// The numbers of its blocks.
+    numbers: Vec<u64>,
 }
 
 impl Piece {
@@ -38,8 +44,8 @@ impl Piece {
 }
 
 impl From<Block> for Piece {
-    fn from((offset, bytes): Block) -> Self {
-        Self { offset, bytes: Arc::new(bytes), blocks: 1 }
+    fn from(Block { number, offset, bytes }: Block) -> Self {
+        Self { offset, bytes: Arc::new(bytes), numbers: vec![number] }
     }
 }
 
@@ -62,17 +68,27 @@ struct Confirmed {
     changed: Condvar,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Count {
-    /// The number of confirmed blocks while the thread runs.
-    Blocks(u64),
+    /// The thread runs.
+    Blocks(Known),
     /// The thread has ended.
     Over,
 }
 
+/// The confirmed blocks of a thread that runs.
+#[derive(Default)]
+struct Known {
+    /// All blocks with lower numbers are confirmed.
+    below: u64,
+    /// Other confirmed ones. Blocks are sent in any order.
+    others: BTreeSet<u64>,
+    /// The confirmation of all blocks with lower numbers is awaited.
+    awaited: u64,
+}
+
 impl Default for Count {
     fn default() -> Self {
-        Self::Blocks(0)
+        Self::Blocks(Known::default())
     }
 }
 
@@ -81,9 +97,20 @@ impl Confirmed {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, blocks: u64) {
-        if let Count::Blocks(count) = &mut *self.count() {
-            *count += blocks;
+    /// The confirmation of all blocks with lower numbers is awaited.
+    fn awaited(&self) -> u64 {
+        match &*self.count() {
+            Count::Blocks(known) => known.awaited,
+            Count::Over => 0,
+        }
+    }
+
+    fn add(&self, numbers: Vec<u64>) {
+        if let Count::Blocks(known) = &mut *self.count() {
+            known.others.extend(numbers);
+            while known.others.remove(&known.below) {
+                known.below += 1;
+            }
         }
         self.changed.notify_all();
     }
@@ -91,6 +118,21 @@ impl Confirmed {
     fn end(&self) {
         *self.count() = Count::Over;
         self.changed.notify_all();
+    }
+
+    /// Waits until all blocks with lower numbers are confirmed.
+    fn wait(&self, number: u64) -> Result<(), Ended> {
+        let mut count = self.count();
+        if let Count::Blocks(known) = &mut *count {
+            known.awaited = known.awaited.max(number);
+        }
+        let is_missing =
+            |count: &mut Count| matches!(count, Count::Blocks(known) if known.below < number);
+        let count = self.changed.wait_while(count, is_missing);
+        match *count.unwrap_or_else(PoisonError::into_inner) {
+            Count::Blocks(_) => Ok(()),
+            Count::Over => Err(Ended),
+        }
     }
 }
 
@@ -106,13 +148,7 @@ impl Mark {
     /// # Errors
     /// The thread has ended before.
     pub(crate) fn wait(self) -> Result<(), Ended> {
-        let is_missing =
-            |count: &mut Count| matches!(*count, Count::Blocks(count) if count < self.pushed);
-        let count = self.confirmed.changed.wait_while(self.confirmed.count(), is_missing);
-        match *count.unwrap_or_else(PoisonError::into_inner) {
-            Count::Blocks(_) => Ok(()),
-            Count::Over => Err(Ended),
-        }
+        self.confirmed.wait(self.pushed)
     }
 }
 
@@ -135,8 +171,9 @@ impl Sending {
         Self { blocks, thread, pushed: 0, confirmed }
     }
 
-    /// Hands a block to the thread. Waits while too many of them wait.
-    pub(crate) fn push(&mut self, block: Block) -> Result<(), Ended> {
+    /// Hands the bytes at an offset to the thread. Waits while too many blocks wait.
+    pub(crate) fn push(&mut self, offset: u64, bytes: Vec<u8>) -> Result<(), Ended> {
+        let block = Block { number: self.pushed, offset, bytes };
         self.pushed += 1;
         self.blocks.send(block).map_err(|_| Ended)
     }
@@ -153,7 +190,27 @@ impl Sending {
     }
 }
 
-/// The next block; `None` behind the last one.
-fn next_of(from: &Receiver<Block>) -> Option<Piece> {
-    from.recv().ok().map(Piece::from)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_are_confirmed_in_any_order_are_awaited_one_by_one() {
+        let confirmed = Arc::<Confirmed>::default();
+        confirmed.add(vec![1, 3]);
+        let mark = Mark { pushed: 3, confirmed: Arc::clone(&confirmed) };
+        let waits = thread::spawn(move || mark.wait().is_ok());
+        while confirmed.awaited() < 3 {
+            thread::yield_now();
+        }
+        // Three blocks are confirmed, and of the first three one is not.
+        confirmed.add(vec![0]);
+        assert!(matches!(&*confirmed.count(), Count::Blocks(known) if known.below == 2));
+        assert!(!waits.is_finished());
+        confirmed.add(vec![2]);
+        assert!(waits.join().unwrap());
+        assert!(matches!(&*confirmed.count(), Count::Blocks(known) if known.below == 4));
+        confirmed.end();
+        assert!(confirmed.wait(0).is_err());
+    }
 }

@@ -83,7 +83,7 @@ impl FtpDraft {
         (state.there, state.place) = (There::Part, Place::Server);
         self.uncount(state);
         let begin = || Sending::begin(&self.ftp, self.partial.clone(), at, worth(self.size));
-        let pushed = state.sending.get_or_insert_with(begin).push((at, bytes));
+        let pushed = state.sending.get_or_insert_with(begin).push(at, bytes);
         if pushed.is_ok() {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl FtpDraft {
                 let connections_max = worth(Some(bytes.len() as u64));
                 let mut sending = Sending::begin(&self.ftp, path.to_vec(), 0, connections_max);
                 // Its thread returns the reason of a failure.
-                let _ = sending.push((0, bytes.to_vec()));
+                let _ = sending.push(0, bytes.to_vec());
                 sending.finish()
             }
         });

@@ -1,16 +1,18 @@
-//! Extended block mode: blocks in any order. Those that wait and follow each other are one part, and the server confirms each
+//! Extended block mode: blocks in any order. Blocks that follow each other are one part (`queue`), and the server confirms each
 //! part. Parts stay in memory until then, and are sent again when a connection is lost.
 //!
 //! As many parts are under way as the path carries, so that no connection waits for a confirmation. The number of connections
 //! changes while the upload runs, or from chunk to chunk.
 
 mod chunked;
+mod queue;
 mod steered;
 
-use super::{Block, Confirmed, Piece, next_of};
+use super::{Block, Confirmed, Piece};
 use crate::ftp::Ftp;
 use chunked::Chunked;
 use hikyaku_gridftp::{FtpError, Part, Plan, Progress, Traffic, Transferred, Upload, Wanted};
+use queue::Queue;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -19,8 +21,6 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use steered::Steered;
 
-/// Bytes up to which waiting blocks are put together into a part.
-const PART_BYTES_MAX: usize = 4 << 20;
 /// Bytes of parts under way at least, and at most.
 const WINDOW_BYTES: (u64, u64) = (32 << 20, 256 << 20);
 /// Parts that the server is asked to store before it has confirmed the first of them.
@@ -48,41 +48,7 @@ enum Number<'p> {
     Steered(Steered<'p>),
 }
 
-/// The parts that are not sent, or have to be sent again.
-struct Queue {
-    from: Receiver<Block>,
-    /// A block that was received and does not follow the last one.
-    next: Option<Piece>,
-    /// Parts that a lost connection has not confirmed.
-    again: VecDeque<Piece>,
-}
-
-impl Queue {
-    /// The next part: that of a lost connection, or the blocks that wait. While nothing is under way it waits for one.
-    fn next(&mut self, is_idle: bool) -> Option<Piece> {
-        if let Some(piece) = self.again.pop_front() {
-            return Some(piece);
-        }
-        let first = self.next.take().or_else(|| match is_idle {
-            true => next_of(&self.from),
-            false => self.from.try_recv().ok().map(Piece::from),
-        })?;
-        let Piece { offset, bytes, mut blocks } = first;
-        let mut bytes = Arc::unwrap_or_clone(bytes);
-        while bytes.len() < PART_BYTES_MAX
-            && let Ok((at, more)) = self.from.try_recv()
-        {
-            if at != offset + bytes.len() as u64 {
-                self.next = Some(Piece::from((at, more)));
-                break;
-            }
-            bytes.extend_from_slice(&more);
-            blocks += 1;
-        }
-        Some(Piece { offset, bytes: Arc::new(bytes), blocks })
-    }
-}
-
+/// Whether a part is requested while another one is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ahead {
     Yes,
@@ -99,7 +65,7 @@ impl<'p> Blocks<'p> {
         Self {
             ftp,
             path,
-            queue: Queue { from, next: None, again: VecDeque::new() },
+            queue: Queue::new(from),
             under_way: VecDeque::new(),
             confirmed,
             done_bytes: 0,
@@ -157,7 +123,7 @@ impl<'p> Blocks<'p> {
     /// Parts that were not confirmed are sent again. Their measurements do not count.
     fn all_again(&mut self) {
         while let Some((piece, _)) = self.under_way.pop_back() {
-            self.queue.again.push_front(piece);
+            self.queue.again(piece);
         }
         if let Number::Chunked(chunked) = &mut self.number {
             chunked.all_again();
@@ -181,20 +147,20 @@ impl<'p> Blocks<'p> {
 
 impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
     fn next(&mut self, under_way: Option<&Progress>) -> Option<Wanted<'p, Upload<'p>>> {
-        let is_idle = under_way.is_none();
-        if !is_idle && !self.has_room() {
+        let ahead = if under_way.is_some() { Ahead::Yes } else { Ahead::No };
+        if ahead == Ahead::Yes && !self.has_room() {
             return None;
         }
         let connections = match &mut self.number {
             Number::Chunked(chunked) => chunked.connections()?,
             Number::Steered(steered) => steered.connections(),
         };
-        let piece = self.queue.next(is_idle)?;
+        let piece = self.queue.next(ahead, self.confirmed.awaited())?;
         let (offset, length, bytes) = (piece.offset, piece.length(), Arc::clone(&piece.bytes));
         if let Number::Chunked(chunked) = &mut self.number {
             chunked.add(length);
         }
-        self.under_way.push_back((piece, if is_idle { Ahead::No } else { Ahead::Yes }));
+        self.under_way.push_back((piece, ahead));
         let part = Part { path: self.path, offset, length };
         let supply = move |at: u64, into: &mut [u8]| {
             let start = usize::try_from(at - offset).map_err(io::Error::other)?;
@@ -209,7 +175,7 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
         let length = piece.length();
         self.done_bytes += length;
         self.has_worked_ahead |= ahead == Ahead::Yes;
-        self.confirmed.add(piece.blocks);
+        self.confirmed.add(piece.numbers);
         match &mut self.number {
             Number::Chunked(chunked) => chunked.done(length, done),
             Number::Steered(steered) => steered.done(length, done),
@@ -221,28 +187,5 @@ impl<'p> Plan<'p, Upload<'p>> for Blocks<'p> {
             Number::Chunked(_) => None,
             Number::Steered(steered) => Some(steered.steer(traffic)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::mpsc::sync_channel;
-
-    #[test]
-    fn waiting_blocks_that_follow_each_other_are_one_part() {
-        const BLOCK: usize = PART_BYTES_MAX / 4;
-        let (blocks, from) = sync_channel(16);
-        for number in [0, 1, 2, 3, 4, 5, 9, 7] {
-            blocks.send((number * BLOCK as u64, vec![number as u8; BLOCK])).unwrap();
-        }
-        drop(blocks);
-        let mut queue = Queue { from, next: None, again: VecDeque::new() };
-        let mut parts = Vec::new();
-        while let Some(piece) = queue.next(true) {
-            assert_eq!(u64::from(*piece.bytes.last().unwrap()), piece.end() / BLOCK as u64 - 1);
-            parts.push((piece.offset / BLOCK as u64, piece.blocks));
-        }
-        assert_eq!(parts, [(0, 4), (4, 2), (9, 1), (7, 1)]);
     }
 }

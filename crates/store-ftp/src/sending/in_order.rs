@@ -2,7 +2,7 @@
 //! After a loss the length of the file at the server shows how much it has stored. So the last bytes stay in memory, and the
 //! upload goes on from that length.
 
-use super::{Block, Piece, next_of};
+use super::{Block, Piece};
 use crate::ftp::Ftp;
 use crate::tuning::Tuning;
 use hikyaku_gridftp::{FtpError, Mode, Transferred};
@@ -77,7 +77,7 @@ impl InOrder {
     /// The next bytes for the connection.
     fn next(&mut self) -> Option<Vec<u8>> {
         if self.given == self.kept.len() {
-            let piece = next_of(&self.from)?;
+            let piece = Piece::from(self.from.recv().ok()?);
             self.bytes += piece.length();
             self.end = piece.end();
             self.kept.push_back(piece);
@@ -103,7 +103,7 @@ impl InOrder {
         {
             let rest = (piece.end() > at).then(|| {
                 let bytes = Arc::new(piece.bytes[(at - piece.offset) as usize..].to_vec());
-                Piece { offset: at, bytes, blocks: piece.blocks }
+                Piece { offset: at, bytes, numbers: piece.numbers.clone() }
             });
             self.kept.pop_front();
             if let Some(rest) = rest {
@@ -127,7 +127,7 @@ mod tests {
     use std::sync::mpsc::sync_channel;
 
     fn piece(number: u64) -> Block {
-        (100 + number * 10, vec![number as u8; 10])
+        Block { number, offset: 100 + number * 10, bytes: vec![number as u8; 10] }
     }
 
     #[test]
@@ -153,7 +153,8 @@ mod tests {
         let mut sending = InOrder::new(from, 0);
         let block = KEPT_BYTES / 4;
         for number in 0..9 {
-            blocks.send((number * block, vec![0; block as usize])).unwrap();
+            let (offset, bytes) = (number * block, vec![0; block as usize]);
+            blocks.send(Block { number, offset, bytes }).unwrap();
             assert!(sending.next().is_some());
             assert!(sending.bytes <= KEPT_BYTES);
         }
