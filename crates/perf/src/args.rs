@@ -14,10 +14,11 @@ use crate::output::Format;
 use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-pub(crate) use common::{Common, IpFamily};
+pub(crate) use common::Common;
 use hikyaku_console::{Form, FormArgs, NoiseArgs, OtherArgs};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
+use hikyaku_reach::FamilyArgs;
 use hikyaku_udp::Family;
 use hikyaku_units::{DataSize, Rate};
 pub(crate) use records::Records;
@@ -36,6 +37,7 @@ mod tests;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
 #[command(mut_arg("verbose", |arg| arg.short_alias('V')))]
+#[command(mut_arg("v4", |arg| arg.long("version4")), mut_arg("v6", |arg| arg.long("version6")))]
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer", "mesh"]))]
 pub struct PerfArgs {
     /// Run as server: wait for clients and run their tests, several at once if they overlap
@@ -59,12 +61,8 @@ pub struct PerfArgs {
     /// Set the DSCP field of sent packets: a number from 0 to 63, or a name (ef, cs1, af41, le)
     #[arg(long, value_name = "CLASS", value_parser = values::dscp)]
     dscp: Option<u8>,
-    /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "version6")]
-    version4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6', long)]
-    version6: bool,
+    #[command(flatten)]
+    family: FamilyArgs,
     /// Server: exit after one test
     #[arg(short = '1', long, conflicts_with_all = ["client", "peer"])]
     one_off: bool,
@@ -236,18 +234,14 @@ const MAX_TESTS: u32 = 64;
 
 impl PerfArgs {
     fn common(&self) -> Common {
-        let family = match (self.version4, self.version6) {
-            (true, _) => Some(IpFamily::V4),
-            (_, true) => Some(IpFamily::V6),
-            _ => None,
-        };
+        let family = self.family.family();
         let mut endpoint = EndpointConfig::default();
         if self.transport.reuse_path {
             endpoint.memory = Memory::of_user();
         }
         // The process exits right after the endpoint is dropped.
         endpoint.on_drop = OnDrop::Wait;
-        if family == Some(IpFamily::V6) {
+        if family == Some(hikyaku_reach::Family::V6) {
             endpoint.socket.family = Family::OnlyV6;
         }
         endpoint.socket.bind_device = self.bind.as_ref().and_then(|local| local.device.clone());

@@ -3,6 +3,7 @@
 use super::values::Local;
 use super::{Format, Transport};
 use hikyaku_net::{Config, EndpointConfig, NoPolicy, Policy};
+use hikyaku_reach::Family;
 use hikyaku_units::{DataSize, Rate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -13,19 +14,13 @@ use std::time::Duration;
 pub(crate) struct Common {
     pub(crate) port: u16,
     pub(crate) bind: Option<Local>,
-    pub(crate) family: Option<IpFamily>,
+    pub(crate) family: Option<Family>,
     pub(crate) transport: Config,
     pub(crate) endpoint: EndpointConfig,
     pub(crate) cpu: Option<usize>,
     pub(crate) format: Format,
     pub(crate) logfile: Option<PathBuf>,
     pub(crate) title: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IpFamily {
-    V4,
-    V6,
 }
 
 /// One connection's receive window may take this fraction (1/n) of a server's memory.
@@ -47,8 +42,8 @@ impl Common {
             (Some(Local { address: Some(address), .. }), _) => {
                 vec![SocketAddr::new(*address, port)]
             }
-            (_, Some(IpFamily::V4)) => vec![v4],
-            (_, Some(IpFamily::V6)) => vec![v6],
+            (_, Some(Family::V4)) => vec![v4],
+            (_, Some(Family::V6)) => vec![v6],
             // IPv6 first, which also accepts IPv4. A machine without IPv6 has no such socket.
             (_, None) => vec![v6, v4],
         }
@@ -119,11 +114,5 @@ impl Common {
 
     pub(crate) fn policy(&self) -> String {
         self.transport.policy.to_string()
-    }
-}
-
-impl IpFamily {
-    pub(crate) fn has(self, address: IpAddr) -> bool {
-        address.is_ipv4() == (self == Self::V4)
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use hikyaku_console::refuse_without_ssh;
 use hikyaku_reach::bootstrap::BootstrapArgs;
-use hikyaku_reach::{Destination, Family as SshFamily, Letters, SshArgs, SshOptions, options};
+use hikyaku_reach::{Destination, Letters, SshArgs, SshOptions, options};
 use hikyaku_wire::CipherId;
 use std::ops::RangeInclusive;
 
@@ -43,14 +43,7 @@ impl PerfArgs {
     pub(super) fn through_ssh(&self, destination: Destination) -> ThroughSsh {
         ThroughSsh {
             destination,
-            ssh: SshOptions {
-                family: match (self.version4, self.version6) {
-                    (true, _) => Some(SshFamily::V4),
-                    (_, true) => Some(SshFamily::V6),
-                    _ => None,
-                },
-                ..self.through.ssh.options()
-            },
+            ssh: SshOptions { family: self.family.family(), ..self.through.ssh.options() },
             remote_path: self.through.remote_path.clone(),
             bootstrap: self.through.bootstrap.clone(),
             ports: self.through.udp_ports.clone(),

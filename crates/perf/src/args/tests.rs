@@ -125,7 +125,10 @@ fn options_mean_what_they_mean_in_iperf3() {
     assert_eq!(client("-c h -n 1G").plan.limit, Limit::Bytes(1 << 30));
     assert_eq!(client("-c h -b 0").plan.target, None);
     let common = client("-c h -J -p 9 -B 192.0.2.1%eth0 -4").common;
-    assert_eq!((common.format, common.port, common.family), (Format::Json, 9, Some(IpFamily::V4)));
+    assert_eq!(
+        (common.format, common.port, common.family),
+        (Format::Json, 9, Some(hikyaku_reach::Family::V4))
+    );
     assert_eq!(common.endpoint.socket.bind_device.as_deref(), Some("eth0"));
     assert_eq!(common.addresses(7), ["192.0.2.1:7".parse().unwrap()]);
 }

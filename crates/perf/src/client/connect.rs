@@ -2,7 +2,7 @@
 //! handshakes.
 
 use super::through_ssh;
-use crate::args::{ClientArgs, Common, IpFamily};
+use crate::args::{ClientArgs, Common};
 use crate::compete::{self, Compete, Kind};
 use crate::output::Output;
 use crate::plan::{Direction, Plan};
@@ -15,7 +15,7 @@ use anyhow::{Context, Error, Result, anyhow};
 use hikyaku_console::{ExitCode, Scope, Tone, say};
 use hikyaku_crypto::TrustOutcome;
 use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Target};
-use hikyaku_reach::FarSide;
+use hikyaku_reach::{Family, FarSide};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -175,10 +175,11 @@ fn target(args: &ClientArgs) -> Result<(Target, Option<String>)> {
     };
     let addresses = (args.host.as_str(), port).to_socket_addrs();
     let mut addresses = addresses.map_err(|error| trouble::unknown_host(&args.host, &error))?;
-    let address = addresses.find(|address| family.has(address.ip())).ok_or_else(|| {
-        let name = if family == IpFamily::V4 { "IPv4" } else { "IPv6" };
-        trouble::no_address(&args.host, name)
-    })?;
+    let address =
+        addresses.find(|address| address.is_ipv4() == (family == Family::V4)).ok_or_else(|| {
+            let name = if family == Family::V4 { "IPv4" } else { "IPv6" };
+            trouble::no_address(&args.host, name)
+        })?;
     Ok((address.into(), Some(args.host.clone())))
 }
 
