@@ -1,16 +1,27 @@
 //! The order of a target that takes its bytes in order only, or takes them much better so: a FIFO, a device, standard output,
 //! a file of a daemon, of a Gfarm file system or of a bucket. Servers send the parts of a
-//! file in any order, so that those that come early wait in memory, as many as [`WINDOW`] has room for.
+//! file in any order, so that those that come early wait in memory, as many as the [`window`] has room for.
 
 use hikyaku_store::{Draft, Result, StoreError};
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, Rate};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Bytes behind the first missing one that servers are asked for: what 1 Gbit/s brings in a second, so that a path of that
 /// rate is filled while the slowest of its servers sends what all wait for.
-pub(crate) const WINDOW: DataSize = DataSize::from_bytes(128 << 20);
+const WINDOW_MAX: DataSize = DataSize::from_bytes(128 << 20);
+/// Those where the rate is limited are what comes in this time.
+const WINDOW_TIME: Duration = Duration::from_secs(1);
+/// At least the pieces of a few requests.
+const WINDOW_MIN: DataSize = DataSize::from_bytes(16 << 20);
+
+/// Bytes behind the first missing one that servers are asked for at this limit of the rate. More of them would only wait in
+/// memory, and come in place of those that all wait for.
+pub(crate) fn window(rate: Option<Rate>) -> DataSize {
+    rate.map_or(WINDOW_MAX, |rate| rate.in_time(WINDOW_TIME).clamp(WINDOW_MIN, WINDOW_MAX))
+}
 
 /// Bytes on their way into a stream. Several threads may bring them.
 #[derive(Default)]
@@ -56,12 +67,18 @@ impl InOrder {
         (state.taken, matches!(state.work, Work::Pours))
     }
 
-    /// Takes the bytes at `at`. Those that come next are written, with what came early and follows them.
+    /// Takes the bytes at `at`. Those that come next are written, with what came early and follows them. `on_taken` is called
+    /// after each piece, with its length and that of the stream: a call may write pieces for minutes while no other one is made.
     ///
     /// # Errors
     ///
     /// The stream has failed.
-    pub(crate) fn write(&self, stream: &dyn Draft, at: u64, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        stream: &dyn Draft,
+        (at, bytes): (u64, &[u8]),
+        on_taken: &dyn Fn(u64, u64),
+    ) -> Result<()> {
         let mut state = self.state();
         match &state.work {
             Work::Failed(error) => return Err(error.clone()),
@@ -75,14 +92,14 @@ impl InOrder {
         loop {
             let at = state.taken;
             drop(state);
-            let written = stream.write_at(at, &piece);
-            state = self.state();
-            state.taken += if written.is_ok() { piece.len() as u64 } else { 0 };
-            if let Err(error) = written {
-                drop(state);
+            if let Err(error) = stream.write_at(at, &piece) {
                 self.fail(error.clone());
                 return Err(error);
             }
+            let length = piece.len() as u64;
+            self.state().taken = at + length;
+            on_taken(length, at + length);
+            state = self.state();
             if let Work::Failed(error) = &state.work {
                 return Err(error.clone());
             }

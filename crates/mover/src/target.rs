@@ -13,7 +13,7 @@ pub(crate) use memo::{Left, Memo, Others, Stamp, can_be_continued, is_in_place, 
 use crate::census::File;
 use crate::dress::{FileMode, Times};
 use crate::fetch::{Expected, Taking, Writing};
-use crate::in_order::{InOrder, WINDOW};
+use crate::in_order::{InOrder, window};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
     Draft, ErrorKind, Finish, Found, Growing, Latency, Make, Naming, Op, Put, Result, Store,
@@ -23,7 +23,7 @@ use hikyaku_transfer::{
     Durable, Existing, FileHash, Geometry, Proven, SEGMENT, SegmentHash, SegmentIndex, Verify,
     Write,
 };
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, Rate};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -191,10 +191,11 @@ impl<'a> Target<'a> {
         matches!(self.manner, Manner::Whole(_))
     }
 
-    /// How far ahead of its first missing byte it takes others; `None` if that does not matter.
-    pub(crate) fn window(&self) -> Option<DataSize> {
-        let is_far = self.geometry.size() > WINDOW.bytes();
-        (matches!(self.manner, Manner::InOrder(_)) && is_far).then_some(WINDOW)
+    /// How far ahead of its first missing byte it takes others at this limit of the rate; `None` if that does not matter.
+    pub(crate) fn window(&self, rate: Option<Rate>) -> Option<DataSize> {
+        let window = window(rate);
+        let is_far = self.geometry.size() > window.bytes();
+        (matches!(self.manner, Manner::InOrder(_)) && is_far).then_some(window)
     }
 
     /// The stage, for reading, after the draft was created.
@@ -227,12 +228,19 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Writes a proven segment. Returns the try of the file that it was written in, and the result.
+    /// Writes a proven segment. Returns the try of the file that it was written in, and the result. `on_written` is called with
+    /// each number of bytes that the store has taken: where it takes them in order, those of segments that came before are among
+    /// them.
     pub(crate) fn write(
         &self,
         segment: (SegmentIndex, SegmentHash),
         bytes: &[u8],
+        on_written: &dyn Fn(u64),
     ) -> (u32, Result<Next>) {
+        let count = |bytes: u64| {
+            self.written.fetch_add(bytes, Ordering::Relaxed);
+            on_written(bytes);
+        };
         if let Manner::Whole(content) = &self.manner {
             let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
             if self.proven().lacks(segment.0) {
@@ -240,14 +248,14 @@ impl<'a> Target<'a> {
             }
             let next = self.note(segment);
             if next != Next::Unwanted {
-                self.count(bytes);
+                count(bytes.len() as u64);
             }
             return (self.tries(), Ok(next));
         }
         let tried = self.tries();
         match self.begun() {
             // The file cannot begin anew while the stage is held.
-            Ok(stage) => (self.tries(), self.write_to(&stage, segment, bytes)),
+            Ok(stage) => (self.tries(), self.write_to(&stage, segment, bytes, &count)),
             Err(error) => (tried, Err(error)),
         }
     }
@@ -257,6 +265,7 @@ impl<'a> Target<'a> {
         stage: &Stage,
         (index, hash): (SegmentIndex, SegmentHash),
         bytes: &[u8],
+        count: &dyn Fn(u64),
     ) -> Result<Next> {
         let (Stage::Open(draft), Some(range)) = (stage, self.geometry.range(index)) else {
             return Ok(Next::Unwanted);
@@ -271,11 +280,12 @@ impl<'a> Target<'a> {
             if self.note((index, hash)) == Next::Unwanted {
                 return Ok(Next::Unwanted);
             }
-            order.write(&**draft, range.start, bytes)?;
-            self.count(bytes);
-            let taken = order.progress().0;
-            self.record_taken(taken);
-            let is_written = taken == self.geometry.size();
+            let on_taken = |piece, taken| {
+                self.record_taken(taken);
+                count(piece);
+            };
+            order.write(&**draft, (range.start, bytes), &on_taken)?;
+            let is_written = order.progress().0 == self.geometry.size();
             return Ok(if is_written { Next::Whole } else { Next::GoOn });
         }
         if self.proven().lacks(index) {
@@ -283,14 +293,10 @@ impl<'a> Target<'a> {
         }
         let next = self.note((index, hash));
         if next != Next::Unwanted {
-            self.count(bytes);
+            count(bytes.len() as u64);
             self.record_segment((index, hash));
         }
         Ok(next)
-    }
-
-    fn count(&self, bytes: &[u8]) {
-        self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
     }
 
     /// Notes that a segment has come, unless another channel has brought the same one.

@@ -177,23 +177,25 @@ impl Draft for FtpDraft {
     }
 
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
-        let state = &mut *self.state();
-        self.attempt("read back", state, |draft, state| {
-            let left = usize::try_from(state.length.saturating_sub(at)).unwrap_or(usize::MAX);
-            let length = into.len().min(left);
-            if state.place == Place::Memory {
-                // Offsets below the end of what is in memory.
-                let start = at.min(state.length) as usize;
-                into[..length].copy_from_slice(&state.held.bytes()[start..start + length]);
-                return Ok(length);
-            }
-            draft.finish(state)?;
-            if length > 0 {
-                let read = read_part(&draft.ftp, &draft.partial, at, &mut into[..length]);
-                read.map_err(|error| reason(&error))?;
-            }
-            Ok(length)
-        })
+        let (doing, state) = (self.doing("read back"), &mut *self.state());
+        let left = usize::try_from(state.length.saturating_sub(at)).unwrap_or(usize::MAX);
+        let length = into.len().min(left);
+        let into = &mut into[..length];
+        self.attempt("read back", state, |draft, state| match state.place {
+            Place::Memory => Ok(()),
+            Place::Server => draft.finish(state),
+        })?;
+        if state.place == Place::Memory {
+            // Offsets below the end of the bytes in memory.
+            let start = at.min(state.length) as usize;
+            into.copy_from_slice(&state.held.bytes()[start..start + into.len()]);
+        } else if !into.is_empty() {
+            // Nothing of the draft is lost by a failed read.
+            let part = (&*self.partial, at);
+            let read = self.ftp.with_retries(|channel| read_part(channel, part, into));
+            doing.or(read.map_err(|error| reason(&error)))?;
+        }
+        Ok(into.len())
     }
 
     fn set_len(&self, length: u64) -> Result<()> {

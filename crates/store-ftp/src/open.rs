@@ -2,7 +2,7 @@
 
 use crate::convert::{found, reason};
 use crate::ftp::Ftp;
-use hikyaku_gridftp::{Facts, FtpError, Part};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Part};
 use hikyaku_store::{Ability, Doing, ErrorKind, Found, Open, Result, StorePath, SyncScope, doing};
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -49,22 +49,19 @@ impl FtpOpen {
 
 /// Reads a part of a file into a buffer of its length, over one connection.
 pub(crate) fn read_part(
-    ftp: &Ftp,
-    path: &[u8],
-    offset: u64,
+    channel: &mut Channel,
+    (path, offset): (&[u8], u64),
     into: &mut [u8],
 ) -> std::result::Result<(), FtpError> {
     let part = Part { path, offset, length: into.len() as u64 };
     let into = Mutex::new(into);
-    ftp.with(|channel| {
-        channel.get(&part, 1, &AtomicU64::new(0), |at, bytes| {
-            let start = usize::try_from(at - offset).map_err(io::Error::other)?;
-            let mut into = into.lock().unwrap_or_else(PoisonError::into_inner);
-            into[start..start + bytes.len()].copy_from_slice(bytes);
-            Ok(())
-        })
-    })
-    .map(drop)
+    let store = |at: u64, bytes: &[u8]| {
+        let start = usize::try_from(at - offset).map_err(io::Error::other)?;
+        let mut into = into.lock().unwrap_or_else(PoisonError::into_inner);
+        into[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    };
+    channel.get(&part, 1, &AtomicU64::new(0), store).map(drop)
 }
 
 impl Open for FtpOpen {
@@ -87,7 +84,8 @@ impl Open for FtpOpen {
         if length == 0 {
             return Ok(0);
         }
-        let read = read_part(&self.ftp, &self.ftp.full(&self.path), at, &mut into[..length]);
+        let full = self.ftp.full(&self.path);
+        let read = self.ftp.with(|channel| read_part(channel, (&full, at), &mut into[..length]));
         // A server reads the file that has the path by now.
         self.check(doing)?;
         doing.or(read.map_err(|error| reason(&error)))?;

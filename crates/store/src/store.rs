@@ -262,8 +262,9 @@ pub trait Draft: Send + Sync {
         Ok(None)
     }
 
-    /// The length that the store has of a draft that was resumed, if bytes at its end may be lost that a call had taken.
-    /// `None`: only bytes of calls after the last [`Draft::sync`] may be lost.
+    /// The length that the store has of a draft that was resumed, if it is written in order and bytes at its end may be lost
+    /// that a call had taken, also one before the last [`Draft::sync`]. `None`: only bytes of calls after the last sync may be
+    /// lost.
     fn stored(&self) -> Result<Option<u64>> {
         Ok(None)
     }

@@ -23,7 +23,7 @@ pub(super) fn reach(job: &Job<'_>, target: &Target<'_>) -> Option<DataSize> {
     if matches!(job.servers, [server] if sends_whole(server)) {
         return None;
     }
-    let (taken, window) = target.taken().zip(target.window())?;
+    let (taken, window) = target.taken().zip(target.window(job.parameters.client.rate))?;
     Some(DataSize::from_bytes(taken.saturating_add(window.bytes())))
 }
 

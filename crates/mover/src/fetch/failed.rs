@@ -58,7 +58,8 @@ impl Run<'_> {
             state.done_since = None;
         }
         state.spread.handle_void(id);
-        if let Some(window) = target.and_then(Target::window) {
+        let rate = self.job.parameters.client.rate;
+        if let Some(window) = target.and_then(|target| target.window(rate)) {
             state.spread.handle_reach(id, window);
         }
         self.wake();

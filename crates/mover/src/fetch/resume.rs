@@ -139,17 +139,24 @@ fn content((record, file): (&FileRecord, &File), versions: Versions) -> Option<C
 
 /// The part of a file that is on the disk as it was fetched; `None` if nothing of the part can be used. Bytes that were
 /// written after the last sync are read again, and the last ones before it: where a file was cut or damaged, it was most likely
-/// there. If the file is older than its record, or other programs may have written to it,
-/// all of it is read again.
+/// there. A store that reports the length of a file that it was sent in order has no syncs, and only the last bytes are read
+/// again: to read more would take as long as to send it. If the file is older than its record, or other programs may have
+/// written to it, all of it is read again.
 fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -> Option<Left> {
     let (draft, others) = target.take_up(&Token(part.record.partial.clone()))?;
     draft.keep();
     let modified = draft.modified().ok()?.map(|time| (time.secs, time.nanos));
     let is_older = part.stamp.zip(modified).is_some_and(|(stamp, modified)| modified < stamp);
     let nothing = Proven::nothing(part.proven.file());
-    let stored = draft.stored().ok()?.unwrap_or(u64::MAX);
-    let ((mut proven, last), mut claimed) =
-        (split(&within(&part.proven, stored)), within(&part.claimed, stored));
+    let (recorded, mut claimed) = match draft.stored().ok()? {
+        Some(length) => {
+            let mut all = part.proven.clone();
+            add(&mut all, &part.claimed);
+            (within(&all, length), nothing.clone())
+        }
+        None => (part.proven.clone(), part.claimed.clone()),
+    };
+    let (mut proven, last) = split(&recorded);
     for (index, hash) in last {
         claimed.insert(index, hash);
     }

@@ -5,7 +5,7 @@ use super::asked::{is_kept, reach, server_id};
 use super::run::{Run, State};
 use super::threads::Request;
 use crate::census::ServerId;
-use crate::target::Next;
+use crate::target::{Next, Target};
 use hikyaku_spread::{AskId, FileId, Work};
 use hikyaku_store::{ErrorKind, FetchError as Trouble, StoreError, StorePath, Wanted};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
@@ -166,7 +166,7 @@ impl Run<'_> {
             if target.is_whole() {
                 self.hold(bytes.len() as u64);
             }
-            target.write((index, hash), bytes)
+            target.write((index, hash), bytes, &|bytes| self.taken(number, target, bytes))
         });
         if written == Ok(Next::Differs) {
             self.differs(&mut self.state(), (number, tried));
@@ -178,9 +178,6 @@ impl Run<'_> {
         }
         match written {
             Ok(next) => {
-                if next != Next::Unwanted {
-                    self.job.meter.add_written(bytes.len() as u64);
-                }
                 let mut state = self.state();
                 let range = Geometry::new(self.job.plan.files[number].seen.size)
                     .and_then(|file| file.range(index));
@@ -188,9 +185,6 @@ impl Run<'_> {
                 let is_present = target.tries() == tried;
                 if let (true, Some(id), Some(range)) = (is_present, self.id(number), range) {
                     state.spread.handle_proven(id, range);
-                    if let Some(end) = reach(self.job, target) {
-                        state.spread.handle_reach(id, end);
-                    }
                 }
                 if is_present && next == Next::Whole {
                     self.on_whole(&mut state, number);
@@ -199,6 +193,15 @@ impl Run<'_> {
                 }
             }
             Err(error) => self.fail(&mut self.state(), (number, tried), error),
+        }
+    }
+
+    /// The target of a file has taken bytes. If it takes them in order, it has room for others.
+    fn taken(&self, number: usize, target: &Target<'_>, bytes: u64) {
+        self.job.meter.add_written(bytes);
+        if let (Some(id), Some(end)) = (self.id(number), reach(self.job, target)) {
+            self.state().spread.handle_reach(id, end);
+            self.wake();
         }
     }
 

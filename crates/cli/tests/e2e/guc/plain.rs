@@ -152,8 +152,8 @@ fn a_transfer_that_plain_ftp_cuts_goes_on_where_it_ended() {
         assert_eq!(output.status.code(), Some(5), "{style:?}: {}", said(&output));
         let output = stage.does(&["-json", "f", &url]);
         let kept = end(&output)["kept_bytes"].as_u64().unwrap();
-        // Its length depends on how much could be read again.
-        assert!(kept > 0, "{style:?}: {kept}");
+        // All whole segments that the server has, but for the last four if they are compared with the source.
+        assert!(kept >= 15 << 20, "{style:?}: {kept}");
         assert!(fs::read(stage.there("up")).unwrap() == content(BYTES));
         assert_eq!(names(&stage.server.data), ["f", "up"], "{style:?}");
         assert_eq!(names(&stage.folder.join("state/hikyaku/copies")), [""; 0], "{style:?}");
