@@ -29,11 +29,6 @@ pub(crate) const NATIVE: &[Native] = &[
         &[
             lacking(&["keys install", "far install"], "the data go through ssh", ""),
             lacking(&["doctor"], "it measures what a path carries", ""),
-            lacking(
-                &["guc"],
-                "its copies have no limit",
-                "hikyaku cp --rate RATE with these addresses",
-            ),
         ],
     ),
     native(
@@ -58,25 +53,11 @@ pub(crate) const NATIVE: &[Native] = &[
     ),
     native(
         "-4",
-        &[
-            lacking(
-                &["guc"],
-                "the server chooses the address of the data",
-                "an IPv4 address in place of the name",
-            ),
-            lacking(&["serve"], "the address of --listen chooses the family", "--listen 0.0.0.0"),
-        ],
+        &[lacking(&["serve"], "the address of --listen chooses the family", "--listen 0.0.0.0")],
     ),
     native(
         "-6",
-        &[
-            lacking(
-                &["guc"],
-                "the server chooses the address of the data",
-                "an IPv6 address in place of the name",
-            ),
-            lacking(&["serve"], "the address of --listen chooses the family", "--listen '[::1]'"),
-        ],
+        &[lacking(&["serve"], "the address of --listen chooses the family", "--listen '[::1]'")],
     ),
     native("--ssh-port", NO_SSH),
     native("--identity", NO_SSH),
@@ -117,7 +98,7 @@ pub(crate) const NATIVE: &[Native] = &[
         "--dry-run",
         &[
             lacking(
-                &["get", "guc"],
+                &["get"],
                 "it would copy the files of the addresses",
                 "hikyaku cp --dry-run with these addresses",
             ),

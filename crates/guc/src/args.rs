@@ -5,9 +5,12 @@ use crate::other_args::GlobusUrlCopy;
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, FormArgs, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
+use hikyaku_mover::{ClientParameters, Parameters};
+use hikyaku_reach::FamilyArgs;
 use hikyaku_store_ftp::{Connections, Limits, Retry};
+use hikyaku_transfer::Pass;
 use hikyaku_tuner::PaperOptions;
-use hikyaku_units::{DataSize, parse_duration, parse_timeout};
+use hikyaku_units::{DataSize, Rate, parse_duration, parse_limit, parse_timeout};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -62,6 +65,12 @@ pub struct GucArgs {
     // As an attribute, because rustdoc would take the brackets for a link.
     #[arg(long, value_name = "N", help = MOST, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub(crate) max_connections: Option<u32>,
+    /// At most this rate (300mbit, 10MB)
+    #[arg(long, value_name = "RATE", value_parser = parse_limit)]
+    pub(crate) rate: Option<Rate>,
+    /// The address family of the servers.
+    #[command(flatten)]
+    pub(crate) family: FamilyArgs,
     /// Size of TCP's buffers at both ends, in bytes; without it the kernels choose
     #[arg(long, visible_alias = "tcp-buffer-size", value_name = "SIZE")]
     pub(crate) tcp_bs: Option<DataSize>,
@@ -82,6 +91,9 @@ pub struct GucArgs {
     #[arg(long, visible_alias = "pipeline", value_name = "N", num_args = 0..=1, require_equals = true,
           default_value_t = 20, default_missing_value = "20", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) pp: u32,
+    /// Print the paths of the files that would be copied, and copy nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Copy directories with all that is in them
     #[arg(short, long)]
     pub(crate) recurse: bool,
@@ -216,6 +228,17 @@ impl GucArgs {
     fn fixed(&self) -> Option<u32> {
         let wanted = self.parallel.or_else(|| self.noapt.then_some(1))?;
         Some(wanted.min(self.max_connections.unwrap_or(u32::MAX)))
+    }
+
+    /// How data travel.
+    pub(crate) fn parameters(&self) -> Parameters {
+        let client = ClientParameters { rate: self.rate, ..ClientParameters::default() };
+        Parameters { client, ..Parameters::default() }
+    }
+
+    /// Copy or dry run.
+    pub(crate) const fn pass(&self) -> Pass {
+        if self.dry_run { Pass::DryRun } else { Pass::Copy }
     }
 
     /// Attempts after a failure that may pass.

@@ -14,7 +14,7 @@ use hikyaku_mover::{
 };
 use hikyaku_store::{ErrorKind, StoreError, StorePath, Time, Versions};
 use hikyaku_store_ftp::{Ftp, Observer, Parts, Reading};
-use hikyaku_transfer::{Links, Resume, Write};
+use hikyaku_transfer::{Links, Pass, Resume, Write};
 use hikyaku_tuner::{Decision, Measured, Phase};
 use std::collections::HashMap;
 use std::io;
@@ -53,6 +53,8 @@ pub(crate) struct Ended {
     pub(crate) record: Record,
     /// What the next run uses, if the user has stopped it.
     pub(crate) stopped: Option<Kept>,
+    /// Paths at the target that a dry run would write.
+    pub(crate) would: Vec<Vec<u8>>,
 }
 
 /// The failure of each file, by its path; of all that is left, if there is no path.
@@ -91,7 +93,8 @@ impl Fetching<'_> {
     pub(crate) fn run(&self) -> Result<(Ended, Failures)> {
         // The data nodes of a striped server send whole files only.
         let origin = Origin { name: self.source, resume: Resume::Journal };
-        let origin = Some(origin).filter(|_| self.parts != Parts::Whole);
+        let is_kept = self.parts != Parts::Whole && self.args.pass() == Pass::Copy;
+        let origin = Some(origin).filter(|_| is_kept);
         let (store, journal) = local_target(self.to, origin).map_err(|error| {
             exit_code_of(error.kind().map_or(hikyaku_transfer::FailureKind::Io, Kind::as_file))
                 .error(error.to_string())
@@ -120,6 +123,8 @@ impl Fetching<'_> {
                 true => AfterFailure::GoOn,
                 false => AfterFailure::Stop,
             },
+            pass: self.args.pass(),
+            parameters: self.args.parameters(),
             ..Job::new(&servers, self.plan, store, (&meter, &self.stop))
         };
         let fetched = shown(self.show, (&meter, &|| meter.written()), || fetch(&job))
@@ -146,11 +151,11 @@ pub(crate) fn ended(
     if scope.stop_cause().is_some() {
         let has_part = meter.is_continued() && meter.written() > 0;
         let kept = if has_part { Kept::Everything } else { Kept::Nothing };
-        return (Ended { record, stopped: Some(kept) }, Vec::new());
+        return (Ended { record, stopped: Some(kept), would: Vec::new() }, Vec::new());
     }
     let is_wanted = |(_, error): &(Vec<u8>, FetchError)| *error != FetchError::Stopped;
     let failed = fetched.failed.into_iter().filter(is_wanted).collect();
-    (Ended { record, stopped: None }, failed)
+    (Ended { record, stopped: None, would: fetched.would }, failed)
 }
 
 /// Compares files with their sources by a checksum that the server computes.

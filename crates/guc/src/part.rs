@@ -56,7 +56,11 @@ pub(crate) fn part_up(
         let part = Part { path, offset: all.start, length: 0 };
         session.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), supply))?;
     }
-    let with: Upload<'_> = Arc::new(supply);
+    let pace = session.pace();
+    let with: Upload<'_> = Arc::new(move |at: u64, bytes: &mut [u8]| {
+        pace(bytes.len());
+        supply(at, bytes)
+    });
     let way = Way { with, by: &put, foresight: Foresight::Final, sender: Sender::Here };
     let sent = session.transfer(path, &mut Missing::new(all.clone(), &[]), &way, |_| {});
     match sent {
@@ -87,7 +91,9 @@ pub(crate) fn part(
     ensure!(facts.kind == Kind::File, "is not a file");
     let all = wanted.range(facts.size.context("the server does not tell its size")?);
     let (draft, made) = in_place(place)?;
+    let pace = session.pace();
     let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| {
+        pace(bytes.len());
         draft.write_at(at, bytes, Zeros::Written).map_err(io::Error::other)
     });
     let moved = session.download(path, &mut Missing::new(all.clone(), &[]), &with);
@@ -148,6 +154,10 @@ pub(crate) fn version(size: u64, facts: &Facts) -> String {
 
 /// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.
 pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>) -> Result<()> {
-    let with: Arc<Store<'_>> = Arc::new(|_, _: &[u8]| Ok(()));
+    let pace = session.pace();
+    let with: Arc<Store<'_>> = Arc::new(move |_, bytes: &[u8]| {
+        pace(bytes.len());
+        Ok(())
+    });
     session.download(path, &mut Missing::new(range, &[]), &with)
 }

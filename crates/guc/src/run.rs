@@ -123,7 +123,7 @@ fn copy_pair(
         scope,
         record: Record::None,
     };
-    if matches!(target, Place::Remote(_)) {
+    if matches!(target, Place::Remote(_)) && !args.dry_run {
         notes.remove_left(|path| match copy.sink {
             Some(sink) => {
                 let removed = sink.ask(|channel| channel.remove(path));
@@ -276,6 +276,10 @@ impl Copy<'_> {
             self.count_current(file.bytes());
             return Ok(());
         }
+        if self.args.dry_run {
+            self.would(file.names.1.as_bytes());
+            return Ok(());
+        }
         let is_small = file.bytes_of_whole().is_some_and(|bytes| bytes <= SMALL_BYTES_MAX);
         if of == Of::Several && is_small && self.session.depth().is_some() {
             return self.small.add(file).map_or(Ok(()), |files| self.hand(Task::Batch(files)));
@@ -348,6 +352,16 @@ impl Copy<'_> {
             text: line,
         }));
         self.failed.get_or_insert(error);
+    }
+
+    /// Prints the path of a file that a dry run leaves out.
+    fn would(&self, path: &[u8]) {
+        self.session.show.tell(Message::Would(Shown::new(path).to_string()));
+    }
+
+    /// Whether missing directories of the target are made.
+    const fn makes_dirs(&self) -> bool {
+        self.args.cd && !self.args.dry_run
     }
 
     fn check_directory(&self, is_target_dir: bool) -> Result<()> {

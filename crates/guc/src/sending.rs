@@ -125,6 +125,8 @@ impl Sending<'_> {
                 false => AfterFailure::Stop,
             },
             tries: self.args.retry().attempts.saturating_add(1).min(TRIES),
+            pass: self.args.pass(),
+            parameters: self.args.parameters(),
             ..Job::new(&servers, &plan, store, (&meter, &self.stop))
         };
         let before = self.ftp.sent_bytes();

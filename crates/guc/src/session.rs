@@ -16,9 +16,10 @@ use hikyaku_store_ftp::{
     parts_from,
 };
 use hikyaku_tcp::Options;
+use hikyaku_transfer::Limit;
 use hikyaku_tuner::{Decision, Measured};
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ pub(crate) struct Session<'a> {
     mode: Option<Mode>,
     /// Done when a session of the command has found a server in stream mode.
     plain: &'a Once,
+    limit: Arc<Limit>,
 }
 
 /// The common state of the sessions of a command.
@@ -104,7 +106,11 @@ impl<'a> Session<'a> {
         let settings = Settings {
             stop: Arc::default(),
             patience: args.st,
-            tcp: Options { buffer: args.tcp_bs, ..Options::default() },
+            tcp: Options {
+                buffer: args.tcp_bs,
+                family: args.family.family(),
+                ..Options::default()
+            },
             data_hosts: if args.trust_pasv { DataHosts::Any } else { DataHosts::Server },
             stripes: if args.stripe { Stripes::All } else { Stripes::One },
             block_bytes: u32::try_from(args.bs.bytes()).unwrap_or(u32::MAX),
@@ -114,7 +120,7 @@ impl<'a> Session<'a> {
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
         let (channel, contact, number, mode) = (None, Contact::None, 0, None);
-        let chunker = Chunker::new(args.connections());
+        let (chunker, limit) = (Chunker::new(args.connections()), Arc::new(Limit::new(args.rate)));
         Self {
             args,
             server,
@@ -128,14 +134,15 @@ impl<'a> Session<'a> {
             number,
             mode,
             plain,
+            limit,
         }
     }
 
     /// Another session with the same server.
     pub(crate) fn another(&self, number: u32) -> Self {
-        let settings = self.settings.clone();
+        let (settings, limit) = (self.settings.clone(), Arc::clone(&self.limit));
         let chunker = Chunker::new(self.args.connections());
-        Self { settings, channel: None, chunker, number, ..*self }
+        Self { settings, limit, channel: None, chunker, number, ..*self }
     }
 
     /// The server.
@@ -161,6 +168,12 @@ impl<'a> Session<'a> {
     /// Set when the session is to end.
     pub(crate) fn stop(&self) -> Arc<std::sync::atomic::AtomicBool> {
         Arc::clone(&self.settings.stop)
+    }
+
+    /// Waits for the time slot of this number of bytes of a part of a file, if the rate is limited.
+    pub(crate) fn pace(&self) -> impl Fn(usize) + Clone + Send + Sync + use<> {
+        let (limit, stop) = (Arc::clone(&self.limit), self.stop());
+        move |bytes| limit.wait(bytes as u64, || stop.load(Ordering::Relaxed))
     }
 
     /// Does something by the control connection.

@@ -51,6 +51,8 @@ pub(crate) fn way_from(server: &Server) -> Way {
 
 const BLOCKS: (&str, &str) =
     ("the server that sends chooses the size of its blocks", "leave it out");
+const NOT_HERE: (&str, &str) =
+    ("the data of two servers do not pass this host", "two copies, the first one to this host");
 const CERTIFICATE: (&str, &str) = ("", "gsiftp:// for every server, where a certificate logs in");
 
 /// The options in the order of the help. The columns: from, to and between ftp://, from, to and between gsiftp://.
@@ -63,12 +65,16 @@ const ROWS: &[Row] = &[
     all(("apt_alpha", "-apt-alpha"), Convenience),
     all(("apt_delta", "-apt-delta"), Convenience),
     all(("max_connections", "--max-connections"), Protects),
+    row(("rate", "--rate"), Protects, &[Y, Y, N, Y, Y, N], NOT_HERE),
+    all(("v4", "-4"), Protects),
+    all(("v6", "-6"), Protects),
     all(("tcp_bs", "-tcp-bs"), Convenience),
     row(("bs", "-bs"), Convenience, &[N, Y, N, N, Y, N], BLOCKS),
     all(("off", "-off"), Protects),
     all(("len", "-len"), Protects),
     all(("cc", "-cc"), Convenience),
     all(("pp", "-pp"), Convenience),
+    all(("dry_run", "--dry-run"), Protects),
     all(("recurse", "-r"), Protects),
     all(("cd", "-cd"), Protects),
     all(("sync", "-sync"), Protects),

@@ -1,6 +1,7 @@
 //! `hikyaku guc` with a real GridFTP server, if its package is there: what is promised beside the copying itself.
 
 mod changes;
+mod common_options;
 mod pairs;
 mod plain;
 mod stopped;

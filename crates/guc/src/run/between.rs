@@ -11,6 +11,7 @@ use crate::third::Sink;
 use crate::url::Remote;
 use crate::walk::{Seen, walk};
 use anyhow::{Result, bail};
+use hikyaku_fs::Shown;
 use hikyaku_gridftp::{Facts, Kind, Made, Server};
 use hikyaku_store::StorePath;
 use hikyaku_store_ftp::{Enter, Item};
@@ -75,10 +76,11 @@ impl Copy<'_> {
             }
             Some(_) => {}
         }
-        let made = match self.args.cd {
+        let made = match self.makes_dirs() {
             true => sink.ask(|channel| channel.make_dirs(to))?,
             false => Made::Before,
         };
+        self.check_target_dir(sink, to)?;
         let path = match &pattern {
             None => from.path.as_slice(),
             Some(pattern) if pattern.folder.is_empty() => b"./",
@@ -93,11 +95,22 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Refuses a target in a missing directory, in a dry run.
+    // fuzz: none, the user's own words
+    fn check_target_dir(&self, sink: &Sink<'_>, dir: &[u8]) -> Result<()> {
+        let is_checked = self.args.dry_run && !self.args.cd && !dir.is_empty();
+        if is_checked && sink.ask(|channel| channel.facts(dir))?.is_none() {
+            bail!(lasting(format!("{}: no such directory", Shown::new(dir))));
+        }
+        Ok(())
+    }
+
     fn one_between(&mut self, from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
         let folder = split(to).0;
-        if self.args.cd && !folder.is_empty() {
+        if self.makes_dirs() && !folder.is_empty() {
             sink.ask(|channel| channel.make_dirs(folder))?;
         }
+        self.check_target_dir(sink, folder)?;
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
         let facts = facts.ok_or_else(|| lasting(format!("{from}: no such file")))?;
         let range = self.wanted().range(facts.size.unwrap_or(0));
@@ -169,6 +182,7 @@ impl Copy<'_> {
                 entry.enter = Enter::No;
                 self.leave_out(&from, "would be copied into itself");
             }
+            Kind::Directory if self.args.dry_run => return Ok(Some(Made::Before)),
             Kind::Directory => return Ok(Some(sink.ask(|channel| channel.make_dir(to))?)),
             Kind::File => {
                 check_file(to, before)?;

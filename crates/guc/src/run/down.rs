@@ -59,12 +59,24 @@ impl Copy<'_> {
             if self.args.cksm.is_some() {
                 bail!(misuse("-cksm compares a copy, and /dev/null keeps none", "leave it out"));
             }
+            if self.args.dry_run {
+                self.would(to.as_os_str().as_bytes());
+                return Ok(());
+            }
             discard(&mut self.session, &from.path, range)?;
             self.count_file();
             return Ok(());
         }
+        if self.is_in_missing_dir(&to) {
+            self.would(to.as_os_str().as_bytes());
+            return Ok(());
+        }
         let place = FilePlace::of(&to)?;
         match wanted {
+            Wanted::Part { .. } if self.args.dry_run => {
+                self.would(to.as_os_str().as_bytes());
+                Ok(())
+            }
             Wanted::Part { .. } => {
                 part(&mut self.session, (&from.path, &facts), &place, wanted)
                     .with_context(|| from.to_string())?;
@@ -77,8 +89,14 @@ impl Copy<'_> {
 
     /// Makes a directory of this machine, if the user wants that.
     fn make_here(&self, dir: Option<&Path>) -> Result<()> {
-        let Some(dir) = dir.filter(|_| self.args.cd) else { return Ok(()) };
+        let Some(dir) = dir.filter(|_| self.makes_dirs()) else { return Ok(()) };
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))
+    }
+
+    /// Whether a path is in a directory that is missing in a dry run.
+    fn is_in_missing_dir(&self, path: &Path) -> bool {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        self.args.cd && self.args.dry_run && dir.is_some_and(|dir| !dir.exists())
     }
 
     /// Copies a file to a path of this machine, whose last name is this one.
@@ -109,7 +127,7 @@ impl Copy<'_> {
     /// Copies what a pattern means in a directory of the server.
     fn matches_down(&mut self, from: &Remote, pattern: &Pattern, to: &Path) -> Result<()> {
         self.make_here(Some(to))?;
-        if !to.is_dir() {
+        if !to.is_dir() && !self.is_in_missing_dir(&to.join("name")) {
             bail!(lasting(format!("a pattern needs a directory, which {} is not", to.display())));
         }
         if self.wanted() != Wanted::Whole {
@@ -188,6 +206,13 @@ impl Copy<'_> {
         plan: &mut Plan,
         to: (&Path, Option<&[u8]>),
     ) -> Result<()> {
+        if to.1.is_none() && self.is_in_missing_dir(&to.0.join("name")) {
+            for file in &plan.files {
+                self.would(to.0.join(OsStr::from_bytes(file.to.as_bytes())).as_os_str().as_bytes());
+            }
+            self.session.borrow_from(ftp);
+            return Ok(());
+        }
         plan.is_from(self.args.cc as usize);
         let fetching = Fetching {
             args: self.args,
@@ -203,8 +228,11 @@ impl Copy<'_> {
         };
         let ended = fetching.run();
         self.session.borrow_from(ftp);
-        let (Ended { record, stopped }, failed) = ended?;
+        let (Ended { record, stopped, would }, failed) = ended?;
         self.record = record;
+        for path in would {
+            self.would(to.0.join(OsStr::from_bytes(&path)).as_os_str().as_bytes());
+        }
         if let Some(kept) = stopped {
             return Err(kept.into());
         }

@@ -84,6 +84,10 @@ impl Copy<'_> {
             }
             wanted @ Wanted::Part { .. } => {
                 self.place(&to.path, there)?;
+                if self.args.dry_run {
+                    self.would(to.to_string().as_bytes());
+                    return Ok(());
+                }
                 let range = wanted.range(meta.len());
                 self.session.show.count(|counts| {
                     counts.total_files = 1;
@@ -119,10 +123,11 @@ impl Copy<'_> {
             bail!(lasting(format!("{}: no such file", from.display())));
         }
         // Several names need a directory that exists.
-        if self.args.cd {
+        if self.makes_dirs() {
             self.session.ask(|channel| channel.make_dirs(&to.path))?;
         }
-        let place = self.directory(to)?;
+        let mut place = self.directory(to)?;
+        place.there = Some(Theirs::Dir);
         self.send(&paths, to, place)
     }
 
@@ -150,9 +155,12 @@ impl Copy<'_> {
         let folder = split(path).0;
         let folder = if folder.is_empty() { b"./" } else { folder };
         let mut facts = self.session.ask(|channel| channel.facts(folder))?;
-        if facts.is_none() && self.args.cd {
+        if facts.is_none() && self.makes_dirs() {
             self.session.ask(|channel| channel.make_dirs(folder))?;
             facts = self.session.ask(|channel| channel.facts(folder))?;
+        } else if facts.is_none() && self.args.cd {
+            // A dry run needs the facts of any directory: they show which facts the server has.
+            facts = self.session.ask(|channel| channel.facts(b"/"))?;
         }
         let missing = || lasting(format!("{}: no such directory", Shown::new(folder)));
         Place::new(path, facts.ok_or_else(missing)?, None)
@@ -190,6 +198,7 @@ impl Copy<'_> {
         let led = Led { path: place.at.clone(), end: End::There };
         let target = Target::find(&look, &to.to_string(), (written, led)).map_err(of_session)?;
         let choice = Choice {
+            pass: self.args.pass(),
             depth: if self.args.recurse { Depth::Tree } else { Depth::File },
             links: Links::Followed,
             existing: Existing::Replaced,
@@ -251,18 +260,22 @@ impl Copy<'_> {
             scope: self.scope,
             stop: self.session.stop(),
         };
-        let (Ended { record, stopped }, failed) = sending.run()?;
+        let (Ended { record, stopped, would }, failed) = sending.run()?;
         self.record = record;
+        let shown = |path: &[u8]| {
+            let path = [root, path].concat();
+            Remote { path, ..to.clone() }.to_string()
+        };
+        for path in would {
+            self.would(shown(&path).as_bytes());
+        }
         if let Some(kept) = stopped {
             return Err(kept.into());
         }
         for (about, error) in failed {
             let about = match about {
                 About::Source(path) => path.display().to_string(),
-                About::Target(path) => {
-                    let path = [root, &path].concat();
-                    Remote { path, ..to.clone() }.to_string()
-                }
+                About::Target(path) => shown(&path),
             };
             self.after(Err(error.context(about)))?;
         }

@@ -110,7 +110,11 @@ impl Ends for Rig {
     }
 
     fn value(&self, row: &Row) -> &'static str {
-        if row.id == "bs" { "65536" } else { "" }
+        match row.id {
+            "bs" => "65536",
+            "rate" => "10MB",
+            _ => "",
+        }
     }
 
     fn is_run(&self, _: &Row, _: Way) -> bool {

@@ -1,32 +1,36 @@
-//! Tests of `hikyaku perf`, and downloads from a web server.
+//! Tests of `hikyaku perf`, downloads from a web server, and copies from and to a server of plain FTP.
 
-use super::places::{GET, PERF, PERF_PACKETS, PERF_SERVER, SERVER, SSH_UDP, WEB};
+use super::places::{FTP, GET, GUC, PART, PERF, PERF_PACKETS, PERF_SERVER, SERVER, SSH_UDP, WEB};
 use super::{Cell, LIMIT, WAYS, Way, said, timed, word};
 use crate::common::Sshd;
 use crate::common::daemon::Client;
 use crate::common::perf::Server;
 use crate::common::proxy::server;
 use serde_json::Value;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use xtask::servers::ftp::{PlainFtp, Style};
 
 /// Servers of tests, and one of files.
 pub(super) struct Here {
     free: Server,
     capped: Server,
     web: u16,
+    ftp: PlainFtp,
     client: Client,
     sshd: Sshd,
 }
 
 impl Here {
     pub(super) fn new(name: &str) -> Self {
-        let tests = ["--max-tests", "8"];
+        let (tests, client) = (["--max-tests", "8"], Client::new(name));
         Self {
+            ftp: PlainFtp::start(&client.at("ftp"), Style::Facts).unwrap(),
             free: Server::start(&tests),
             capped: Server::start(&[&tests[..], &["--max-rate", LIMIT]].concat()),
             web: server(answer),
-            client: Client::new(name),
+            client,
             sshd: Sshd::start(name),
         }
     }
@@ -37,7 +41,9 @@ impl Here {
             cells.push(self.test((PERF, SERVER, way), "-b"));
             cells.push(self.test((PERF, SSH_UDP, way), "-b"));
             cells.push(self.test((PERF_SERVER, SERVER, way), ""));
+            cells.push(self.guc(FTP, way));
         }
+        cells.push(self.guc(PART, Way::Down));
         cells
     }
 
@@ -73,6 +79,25 @@ impl Here {
             timed(command.args(["-o", &target, &url]))
         };
         Cell { place, by, way, work: Box::new(work) }
+    }
+
+    fn guc(&self, by: &'static str, way: Way) -> Cell<'_> {
+        let work = move |bytes: usize| {
+            let name = format!("{}{bytes}", word((GUC, by, way)));
+            let (here, there) = (self.client.at(&name), self.ftp.data.join(&name));
+            fs::write(if way == Way::Down { &there } else { &here }, vec![7; bytes]).unwrap();
+            let url = format!("{}/{name}", self.ftp.url());
+            let mut ends = [url, here.display().to_string()];
+            if way == Way::Up {
+                ends.reverse();
+            }
+            let mut command = self.client.command(&["guc", "--rate", LIMIT]);
+            if by == PART {
+                command.args(["-len", &bytes.to_string()]);
+            }
+            timed(command.args(ends))
+        };
+        Cell { place: GUC, by, way, work: Box::new(work) }
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) const SFTP: &str = "SFTP";
 pub(super) const LOCAL: &str = "this machine";
 pub(super) const SERVER: &str = "a server of tests";
 pub(super) const WEB: &str = "a web server";
+pub(super) const FTP: &str = "a server of plain FTP";
+pub(super) const PART: &str = "a part of a file of plain FTP";
 
 const fn limits(place: &'static str, ways: &'static [&'static str]) -> Row {
     Row { place, kind: Kind::Limits(ways) }
@@ -48,6 +50,7 @@ pub(super) const SYNC: &str = "sync --rate";
 pub(super) const SYNC_KIB: &str = "sync --bwlimit";
 pub(super) const SHELL: &str = "sftp -l";
 pub(super) const GET: &str = "get --limit-rate";
+pub(super) const GUC: &str = "guc --rate";
 pub(super) const PERF: &str = "perf -b";
 pub(super) const PERF_SERVER: &str = "perf --max-rate";
 pub(super) const PERF_PACKETS: &str = "perf --wire-rate";
@@ -65,6 +68,7 @@ pub(super) static TABLE: &[Row] = &[
     limits(SYNC_KIB, &[LOCAL, SSH_UDP, SFTP]),
     limits(SHELL, &[LOCAL, SSH_UDP, SSH_TCP, SFTP]),
     limits(GET, &[WEB]),
+    limits(GUC, &[FTP, PART]),
     limits(PERF, &[SERVER, SSH_UDP]),
     limits(PERF_SERVER, &[SERVER]),
     limits(PERF_PACKETS, &[SERVER]),
