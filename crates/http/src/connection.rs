@@ -20,7 +20,11 @@ use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::BufReader;
 use tokio_rustls::TlsConnector;
+
+/// Bytes that are read from the socket at once below TLS, at most.
+const SECURED_READ_BYTES: usize = 64 << 10;
 
 /// Whether requests name the whole URL, as RFC 9112, section 3.2.2, demands of requests to a proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -172,6 +176,8 @@ fn secured(
     let fault = |source| Fault::Tls { host: host.to_owned(), source };
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|_| fault(rustls::Error::General("no valid host name".to_owned())))?;
+    // rustls reads 4 KiB at once.
+    let stream = BufReader::with_capacity(SECURED_READ_BYTES, stream);
     match wire.run(TlsConnector::from(config).connect(name, stream), Fault::Silent)? {
         Ok(secured) => Ok(Box::new(secured)),
         Err(error) => Err(error.downcast().map_or_else(Fault::Connection, fault)),
@@ -182,3 +188,6 @@ fn secured(
 pub(crate) fn basic(login: &Login) -> String {
     format!("Basic {}", STANDARD.encode(format!("{}:{}", login.user, login.password)))
 }
+
+#[cfg(test)]
+mod tests;
