@@ -17,7 +17,7 @@ use rustls::ClientConfig;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Redirects that are followed one after the other.
 const REDIRECTS_MAX: usize = 10;
@@ -131,24 +131,23 @@ impl Client {
         Ok(Self { settings, cookies, idle, dial, tls })
     }
 
-    /// Requests a file or a part of it, over `kept` if that is a connection to its server. Redirects are followed. A later
-    /// request begins at the URL that they led to. If that URL refuses, such as a signed one that has expired, the request
-    /// begins again at the URL that was named.
+    /// Requests a file or a part of it, over an idle connection to its server if the client has one. Redirects are followed. A
+    /// later request begins at the URL that they led to. If that URL refuses, such as a signed one that has expired, the
+    /// request begins again at the URL that was named.
     ///
     /// # Errors
     ///
     /// The server cannot be reached, or answers with a status other than 200 and 206.
     pub fn get(
         &self,
-        kept: Option<Connection>,
         place: &Place,
         part: Option<&Part<'_>>,
         stop: &Stop,
     ) -> Result<Answer, Fault> {
-        let (mut kept, mut redirects) = (kept, 0);
+        let mut redirects = 0;
         loop {
             let url = place.current();
-            let answer = self.ask(kept.take(), place, &url, part, stop)?;
+            let answer = self.ask(place, &url, part, stop)?;
             self.take_cookies(&url, &answer.head);
             match answer.head.status {
                 200 | 206 => return Ok(answer),
@@ -158,39 +157,43 @@ impl Client {
                         return Err(Fault::Redirect("leads to another one, more than 10 times"));
                     }
                     let next = next(&url, &answer.head)?;
-                    self.idle.keep_after(answer.connection);
-                    kept = self.kept(&next.origin, stop);
+                    self.idle.keep_after(answer.connection, Instant::now());
                     *lock(&place.current) = next;
                 }
                 401 | 403 | 404 | 410 if redirects == 0 && place.go_back() => redirects += 1,
-                _ => {
-                    self.idle.keep_after(answer.connection);
-                    return Err(answer.head.refusal());
-                }
+                _ => return Err(self.refused(answer)),
             }
         }
     }
 
-    /// An idle connection to this server, whose waits `stop` ends.
-    pub fn kept(&self, origin: &Origin, stop: &Stop) -> Option<Connection> {
-        self.idle.take(origin, stop)
+    /// The fault of a refusal. Its connection is kept, unless the server may have refused that, because it has too many.
+    fn refused(&self, answer: Answer) -> Fault {
+        let fault = answer.head.refusal();
+        if !fault.is_refusal() {
+            self.idle.keep_after(answer.connection, Instant::now());
+        }
+        fault
     }
 
-    /// Keeps a connection whose answer has been read to its end, for the next file.
+    /// Keeps a connection whose answer has been read to its end, for the next request.
     pub fn keep(&self, connection: Connection) {
-        self.idle.keep(connection);
+        self.idle.keep(connection, Instant::now());
+    }
+
+    /// Closes an idle connection to this server.
+    pub fn close_idle(&self, origin: &Origin) {
+        self.idle.close(origin, Instant::now());
     }
 
     fn ask(
         &self,
-        kept: Option<Connection>,
         place: &Place,
         url: &Url,
         part: Option<&Part<'_>>,
         stop: &Stop,
     ) -> Result<Answer, Fault> {
         let lines = self.lines(place, url, part);
-        if let Some(mut connection) = kept.filter(|kept| kept.serves(&url.origin)) {
+        if let Some(mut connection) = self.idle.take(&url.origin, stop, Instant::now()) {
             match connection.ask(url, &lines) {
                 Ok(head) => return Ok(Answer { connection, head }),
                 // The server may have closed the idle connection. The error of a new one is more exact.

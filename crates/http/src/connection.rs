@@ -72,7 +72,7 @@ impl Connection {
     }
 
     /// Whether the connection can carry another request to this origin.
-    pub fn serves(&self, origin: &Origin) -> bool {
+    pub(crate) fn serves(&self, origin: &Origin) -> bool {
         self.exchange.is_idle() && self.origin == *origin
     }
 

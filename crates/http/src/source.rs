@@ -1,7 +1,6 @@
 //! A file on one server: what the server has offered of it, and the requests for it. No other place requests a range.
 
 use crate::client::{Answer, Client, Part, Place};
-use crate::connection::Connection;
 use crate::fault::Fault;
 use crate::head::Head;
 use crate::offer::{Known, Offer, Parts, Proof, check_same};
@@ -58,20 +57,11 @@ impl Source {
     /// # Errors
     ///
     /// Those of [`Client::get`], or the answer does not fit the request.
-    pub fn first(
-        &self,
-        client: &Client,
-        kept: Option<Connection>,
-        bytes: u64,
-        stop: &Stop,
-    ) -> Result<First, Fault> {
+    pub fn first(&self, client: &Client, bytes: u64, stop: &Stop) -> Result<First, Fault> {
         let part = Part { range: 0..bytes, if_range: None };
-        let (answer, asked) = match client.get(kept, &self.place, Some(&part), stop) {
+        let (answer, asked) = match client.get(&self.place, Some(&part), stop) {
             // An empty file has no range.
-            Err(Fault::Status { code: 416, .. }) => {
-                let kept = client.kept(&self.place.current().origin, stop);
-                (client.get(kept, &self.place, None, stop)?, None)
-            }
+            Err(Fault::Status { code: 416, .. }) => (client.get(&self.place, None, stop)?, None),
             answer => (answer?, Some(part.range)),
         };
         let offer = Offer::of(&answer.head, asked.as_ref())?;
@@ -85,8 +75,8 @@ impl Source {
         Ok(First { answer, offer, range })
     }
 
-    /// Requests a range of the file that `known` describes, over `kept` if that is a connection to its server. The body has the
-    /// returned range, which may end earlier than the requested one.
+    /// Requests a range of the file that `known` describes. The body has the returned range, which may end earlier than the
+    /// requested one.
     ///
     /// # Errors
     ///
@@ -94,18 +84,17 @@ impl Source {
     pub fn part(
         &self,
         client: &Client,
-        kept: Option<Connection>,
         range: &Range<u64>,
         known: &Known,
         stop: &Stop,
     ) -> Result<(Answer, Range<u64>), Fault> {
         let if_range = self.if_range();
-        let answer = self.request(client, kept, range, if_range.as_deref(), stop)?;
+        let answer = self.request(client, range, if_range.as_deref(), stop)?;
         match self.check(&answer.head, range, known) {
             Err(Fault::NoRanges) if if_range.is_some() => {
                 // Without `If-Range` the answers themselves are compared.
                 self.is_without_if_range.store(true, Ordering::Relaxed);
-                let answer = self.request(client, None, range, None, stop)?;
+                let answer = self.request(client, range, None, stop)?;
                 let range = self.check(&answer.head, range, known)?;
                 Ok((answer, range))
             }
@@ -116,13 +105,12 @@ impl Source {
     fn request(
         &self,
         client: &Client,
-        kept: Option<Connection>,
         range: &Range<u64>,
         if_range: Option<&str>,
         stop: &Stop,
     ) -> Result<Answer, Fault> {
         let part = Part { range: range.clone(), if_range };
-        client.get(kept, &self.place, Some(&part), stop).map_err(|fault| match fault {
+        client.get(&self.place, Some(&part), stop).map_err(|fault| match fault {
             // The range is within the offered file.
             Fault::Status { code: 416, .. } if self.offer().is_some() => Fault::Changed,
             fault => fault,
@@ -134,13 +122,8 @@ impl Source {
     /// # Errors
     ///
     /// Those of [`Client::get`], or the head of the answer contradicts itself.
-    pub fn whole(
-        &self,
-        client: &Client,
-        kept: Option<Connection>,
-        stop: &Stop,
-    ) -> Result<(Answer, Offer), Fault> {
-        let answer = client.get(kept, &self.place, None, stop)?;
+    pub fn whole(&self, client: &Client, stop: &Stop) -> Result<(Answer, Offer), Fault> {
+        let answer = client.get(&self.place, None, stop)?;
         let offer = Offer::of(&answer.head, None)?;
         Ok((answer, offer))
     }

@@ -246,7 +246,7 @@ impl HttpFetcher {
         *lock(&self.gauge) = Gauge::default();
         if self.is_resting.load(Ordering::Relaxed) {
             self.set_flowing(false);
-            self.server.shared.close_one();
+            self.server.shared.close_idle();
         }
     }
 }
@@ -353,7 +353,7 @@ impl Fetcher for HttpFetcher {
         self.set_flowing(false);
         self.is_resting.store(true, Ordering::Relaxed);
         if lock(&self.stop).is_none() {
-            self.server.shared.close_one();
+            self.server.shared.close_idle();
         }
     }
 

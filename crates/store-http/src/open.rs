@@ -85,7 +85,7 @@ impl HttpOpen {
     /// Keeps the rest of an answer for the next read, or its connection for the next request.
     fn put_back(&self, reading: Reading) {
         if reading.rest.is_empty() {
-            self.shared.keep(reading.connection);
+            self.shared.client.keep(reading.connection);
         } else {
             *lock(&self.reading) = Some(reading);
         }
@@ -127,8 +127,7 @@ impl HttpOpen {
                 reading.connection.end_with(stop);
                 return Ok(reading);
             }
-            let kept = self.shared.kept(stop);
-            match self.source.part(client, kept, &(at..end), &self.known, stop) {
+            match self.source.part(client, &(at..end), &self.known, stop) {
                 Err(Fault::NoRanges) if self.no_ranges == NoRanges::Skipped => {
                     self.is_whole.store(true, Ordering::Relaxed)
                 }
@@ -150,7 +149,7 @@ impl HttpOpen {
                 return Err(Fault::Changed);
             }
             None => {
-                let (answer, offer) = self.source.whole(client, self.shared.kept(stop), stop)?;
+                let (answer, offer) = self.source.whole(client, stop)?;
                 self.known.offer.check_whole(&offer, self.known.proof)?;
                 Reading { connection: answer.connection, rest: 0..self.found.size }
             }

@@ -1,4 +1,4 @@
-//! The parts that a store and its open files share: the client, idle connections, and the URLs of paths.
+//! The parts that a store and its open files share: the client, and the URLs of paths.
 
 use crate::error::kind_of;
 use crate::store::Conduct;
@@ -9,8 +9,6 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Connections that stay open without a request.
-const IDLE_MAX: usize = 64;
 /// A round-trip time that is shorter by less than this part of it is no news.
 const ROUND_TRIP_NEWS: u32 = 16;
 /// Files whose redirects are remembered.
@@ -26,7 +24,6 @@ pub(crate) struct Shared {
     /// The time when the store was opened: files without a date have it, so that a copy of one is not from 1970.
     pub(crate) begin: Time,
     places: Mutex<BTreeMap<StorePath, Place>>,
-    idle: Mutex<Vec<Connection>>,
     /// The shortest time in which TCP connected, about.
     round_trip: Mutex<Option<Duration>>,
 }
@@ -47,9 +44,9 @@ impl Shared {
     ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let secs = i64::try_from(since.as_secs()).unwrap_or_default();
-        let (begin, places, idle) = (Time { secs, nanos: 0 }, Mutex::default(), Mutex::default());
-        let round_trip = Mutex::default();
-        Self { client, conduct, dir, file, begin, places, idle, round_trip }
+        let begin = Time { secs, nanos: 0 };
+        let (places, round_trip) = (Mutex::default(), Mutex::default());
+        Self { client, conduct, dir, file, begin, places, round_trip }
     }
 
     pub(crate) const fn stop(&self) -> &Stop {
@@ -73,18 +70,9 @@ impl Shared {
         place
     }
 
-    /// An idle connection, whose waits `stop` ends.
-    pub(crate) fn kept(&self, stop: &Stop) -> Option<Connection> {
-        let Some(mut kept) = lock(&self.idle).pop() else {
-            return self.client.kept(&self.file.1.current().origin, stop);
-        };
-        kept.end_with(stop);
-        Some(kept)
-    }
-
-    /// Closes an idle connection.
-    pub(crate) fn close_one(&self) {
-        lock(&self.idle).pop();
+    /// Closes an idle connection to the server.
+    pub(crate) fn close_idle(&self) {
+        self.client.close_idle(&self.file.1.current().origin);
     }
 
     /// Notes the round-trip time of a connection. Earlier transfers may have seen the path with shorter queues.
@@ -104,22 +92,12 @@ impl Shared {
         lock(&self.round_trip).unwrap_or_default()
     }
 
-    /// Keeps a connection whose answer has been read to its end.
-    pub(crate) fn keep(&self, mut connection: Connection) {
-        if connection.finish() {
-            let mut idle = lock(&self.idle);
-            if idle.len() < IDLE_MAX {
-                idle.push(connection);
-            }
-        }
-    }
-
     /// Keeps the connection of an answer of one byte at most.
     pub(crate) fn keep_after(&self, first: First) {
         let mut connection = first.answer.connection;
         if first.range.is_none() || connection.read(2).is_ok() {
             // A connection whose answer has more bytes is closed.
-            self.keep(connection);
+            self.client.keep(connection);
         }
     }
 
@@ -128,7 +106,7 @@ impl Shared {
         let source = Source::new(self.place(path));
         let mut attempts = Attempts::new(self.conduct.retry);
         loop {
-            match source.first(&self.client, self.kept(self.stop()), bytes, self.stop()) {
+            match source.first(&self.client, bytes, self.stop()) {
                 Ok(first) => return Ok((source, first)),
                 Err(fault) => self.pause(&mut attempts, &fault)?,
             }
@@ -146,14 +124,6 @@ impl Shared {
         };
         self.stop().sleep(wait);
         self.stop().check().map_err(|fault| kind_of(&fault))
-    }
-}
-
-/// The next file of the server goes over its connections.
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
-        idle.drain(..).for_each(|connection| self.client.keep(connection));
     }
 }
 

@@ -64,23 +64,22 @@ impl OpenError {
 
 impl HttpStore {
     /// Opens the store of a file's directory. Returns the path of the file as well. One request is sent, and repeated only
-    /// if the caller calls again.
+    /// if the caller calls again. Stores with one client share its connections and the cookies of answers.
     ///
     /// # Errors
     ///
     /// The request fails, or the file has no name.
     pub fn open(
-        client: Client,
+        client: Arc<Client>,
         url: Url,
         conduct: Conduct,
     ) -> std::result::Result<(Self, StorePath), OpenError> {
         let source = Source::new(Place::new(url.clone(), NamedBy::User));
-        let first = source.first(&client, None, 1, &conduct.stop).map_err(OpenError::Fault)?;
+        let first = source.first(&client, 1, &conduct.stop).map_err(OpenError::Fault)?;
         let named = name(first.offer.disposition.as_deref(), &url);
         let path = named.and_then(|name| StorePath::ROOT.join(&name).ok());
         let path = path.ok_or_else(|| OpenError::Nameless(url.clone()))?;
-        let shared =
-            Shared::new(Arc::new(client), conduct, url.dir(), (path.clone(), source.place));
+        let shared = Shared::new(client, conduct, url.dir(), (path.clone(), source.place));
         let (versions, shared) = (found::versions(&first.offer), Arc::new(shared));
         let answers = Answers::of(&found::known(first.offer.clone()));
         shared.keep_after(first);

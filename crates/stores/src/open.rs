@@ -181,7 +181,7 @@ impl Storage {
             Location::S3(at) => Connected::Bucket(s3::Bucket::connect(at, opening)?),
             Location::Ftp(at) => Connected::Ftp(FtpServer::connect(at, opening)?),
             Location::Remote(at) => Connected::Host(host::connect(&at.login, &opening.hosts)?),
-            Location::Web(_) => Connected::Web(web::Web::new(opening)),
+            Location::Web(url) => Connected::Web(web::Web::new(url, opening)?),
         }))
     }
 

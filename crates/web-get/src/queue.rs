@@ -234,7 +234,7 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
 /// A small file, into memory.
 fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
     let place = Place::new(url, NamedBy::User);
-    let mut answer = client.get(None, &place, None, stop).map_err(error_of)?;
+    let mut answer = client.get(&place, None, stop).map_err(error_of)?;
     let mut bytes = Vec::new();
     loop {
         let more = answer.connection.read(METALINK_BYTES_MAX).map_err(error_of)?;

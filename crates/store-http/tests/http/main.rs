@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod conformance;
+mod connections;
 mod lies;
 #[allow(dead_code, reason = "the tests of get use all of it")]
 #[path = "../../../web-get/tests/get/server.rs"]
@@ -12,10 +13,15 @@ use hikyaku_store::{ErrorKind, Open, StorePath};
 use hikyaku_store_http::{Conduct, HttpStore, Memory};
 use hikyaku_units::RetryPolicy;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Opens the store of a URL.
 fn opened(url: &str) -> (HttpStore, StorePath) {
+    opened_by(&client(), url)
+}
+
+fn client() -> Arc<Client> {
     let patience = Duration::from_secs(30);
     let settings = Settings {
         user_agent: "test".to_owned(),
@@ -23,9 +29,13 @@ fn opened(url: &str) -> (HttpStore, StorePath) {
         patience,
         ..Settings::default()
     };
+    Arc::new(Client::new(settings).unwrap())
+}
+
+fn opened_by(client: &Arc<Client>, url: &str) -> (HttpStore, StorePath) {
     let retry = RetryPolicy::of_web(Duration::from_millis(1));
     let conduct = Conduct { retries: 3, retry, stop: Stop::default(), memory: Memory::Off };
-    HttpStore::open(Client::new(settings).unwrap(), Url::parse(url).unwrap(), conduct).unwrap()
+    HttpStore::open(client.clone(), Url::parse(url).unwrap(), conduct).unwrap()
 }
 
 fn path(text: &str) -> StorePath {

@@ -2,9 +2,8 @@
 
 use super::{Holder, OpenError, Opening};
 use hikyaku_http::{Client, Proxies, Settings, Stop, Url};
-use hikyaku_reach::Family;
 use hikyaku_store::{Root, StorePath};
-use hikyaku_store_http::{Conduct, HttpStore, Memory};
+use hikyaku_store_http::{Conduct, HttpStore, Memory, OpenError as WebOpenError};
 use hikyaku_units::RetryPolicy;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,40 +17,43 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Time without a byte after which a request fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How files of web servers are read.
+/// How files of web servers are read. Clones share the connections, and the cookies of answers.
 #[derive(Clone)]
 pub(super) struct Web {
+    client: Arc<Client>,
     stop: Stop,
-    silence: Duration,
-    family: Option<Family>,
 }
 
 impl Web {
-    pub(super) fn new(opening: &Opening) -> Self {
-        let silence = opening.silence.unwrap_or(PATIENCE);
-        Self { stop: Stop::default(), silence, family: opening.family }
+    /// Connects to nothing. Proxies are those of the environment. `url` is the location of errors.
+    pub(super) fn new(url: &Url, opening: &Opening) -> Result<Self, OpenError> {
+        let mut settings = Settings {
+            user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
+            proxies: Proxies::of_environment(),
+            connect_within: CONNECT_TIME,
+            patience: opening.silence.unwrap_or(PATIENCE),
+            ..Settings::default()
+        };
+        settings.tcp.family = opening.family;
+        let client = Client::new(settings).map_err(|fault| failed(url, fault.into()))?;
+        Ok(Self { client: Arc::new(client), stop: Stop::default() })
     }
 
     pub(super) fn stop(&self) {
         self.stop.set();
     }
 
-    /// The store of the directory of a URL, and the path of its file. Proxies are those of the environment.
+    /// The store of the directory of a URL, and the path of its file.
     pub(super) fn open(&self, url: &Url) -> Result<(Holder, StorePath), OpenError> {
-        let failed = |error| OpenError::Web { location: url.to_string(), error: Box::new(error) };
-        let mut settings = Settings {
-            user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
-            proxies: Proxies::of_environment(),
-            connect_within: CONNECT_TIME,
-            patience: self.silence,
-            ..Settings::default()
-        };
-        settings.tcp.family = self.family;
-        let client = Client::new(settings).map_err(|fault| failed(fault.into()))?;
         let retry = RetryPolicy::of_web(RETRY_WAIT);
         let (stop, memory) = (self.stop.clone(), Memory::of_user());
         let conduct = Conduct { retries: RETRIES, retry, stop, memory };
-        let (store, path) = HttpStore::open(client, url.clone(), conduct).map_err(failed)?;
+        let opened = HttpStore::open(self.client.clone(), url.clone(), conduct);
+        let (store, path) = opened.map_err(|error| failed(url, error))?;
         Ok((Holder::new(url.dir().to_string(), Arc::new(store), Root::OfAll), path))
     }
+}
+
+fn failed(url: &Url, error: WebOpenError) -> OpenError {
+    OpenError::Web { location: url.to_string(), error: Box::new(error) }
 }

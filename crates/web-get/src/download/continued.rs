@@ -126,8 +126,7 @@ fn read_part(
     unfinished: &Unfinished,
 ) -> Result<Read, Unfetched> {
     let (fault, stop) = (Unfetched::Fault, tools.interrupted);
-    let kept = tools.client.kept(&source.place.current().origin, stop);
-    let (answer, range) = source.part(tools.client, kept, &range, known, stop).map_err(fault)?;
+    let (answer, range) = source.part(tools.client, &range, known, stop).map_err(fault)?;
     let (mut connection, mut at) = (answer.connection, range.start);
     let mut ours = vec![0; BUFFER_BYTES];
     while at < range.end {

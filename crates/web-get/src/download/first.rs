@@ -82,8 +82,7 @@ pub(crate) fn tell_waiting(tools: &Tools<'_>, fault: Fault, wait: Duration) {
 }
 
 fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<First, Fault> {
-    let kept = tools.client.kept(&source.place.current().origin, tools.interrupted);
-    let first = source.first(tools.client, kept, FIRST_BYTES, tools.interrupted)?;
+    let first = source.first(tools.client, FIRST_BYTES, tools.interrupted)?;
     match (expect.size, first.offer.total) {
         (Some(size), Some(total)) if size != total => {
             Err(Fault::OtherFile(format!("{total} bytes in place of {size}")))

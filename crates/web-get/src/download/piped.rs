@@ -257,13 +257,12 @@ impl Pipe<'_> {
     /// Asks for the file from where it is missing.
     fn ask(&mut self) -> Result<Answer, Fault> {
         let (tools, source) = (self.tools, self.source);
-        let kept = tools.client.kept(&source.place.current().origin, tools.interrupted);
         let (true, Some(total)) = (self.at > 0, self.total) else {
-            let (answer, offer) = source.whole(tools.client, kept, tools.interrupted)?;
+            let (answer, offer) = source.whole(tools.client, tools.interrupted)?;
             self.total = offer.total;
             return Ok(answer);
         };
         let (range, stop) = (self.at..total, tools.interrupted);
-        Ok(source.part(tools.client, kept, &range, self.known, stop)?.0)
+        Ok(source.part(tools.client, &range, self.known, stop)?.0)
     }
 }
