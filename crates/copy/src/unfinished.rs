@@ -9,7 +9,7 @@ use hikyaku_console::{ExitCode, Form, Tone, print, say};
 use hikyaku_fs::Shown;
 use hikyaku_job::{Journaled, Known, Unfinished, unfinished};
 use hikyaku_stores::Location;
-use hikyaku_transfer::{FailureKind, Part, Remains};
+use hikyaku_transfer::{FailureKind, Head, Part, Remains};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -152,7 +152,9 @@ fn partial_path(base: &Path, path: &[u8], partial: &[u8]) -> PathBuf {
 
 /// Bytes of a part that reached the disk, and bytes that were written since.
 fn progress(part: &Part) -> (u64, u64) {
-    (part.proven.bytes(), part.claimed.bytes())
+    let is_open = |head: &&Head| part.proven.lacks(head.index) && part.claimed.lacks(head.index);
+    let heads: u64 = part.heads.iter().filter(is_open).map(Head::length).sum();
+    (part.proven.bytes(), part.claimed.bytes() + heads)
 }
 
 #[cfg(test)]

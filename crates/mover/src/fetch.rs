@@ -7,6 +7,7 @@ mod hashes;
 mod judge;
 mod name;
 mod pools;
+mod rest;
 pub(crate) mod resume;
 mod run;
 mod stream;

@@ -1,12 +1,14 @@
 //! The files that come of it, at the target.
 
 mod grown;
+mod heads;
 mod in_place;
 mod memo;
 mod poured;
 
 use grown::Compared;
 pub use grown::{Growth, RESUME};
+use heads::FileHeads;
 use in_place::InPlace;
 pub(crate) use memo::{Left, Memo, Others, Stamp, can_be_continued, is_in_place, made_version};
 
@@ -16,7 +18,7 @@ use crate::fetch::{Expected, Taking, Writing};
 use crate::in_order::{InOrder, window};
 use hikyaku_remote::Seen;
 use hikyaku_store::{
-    Draft, ErrorKind, Finish, Found, Growing, Latency, Make, Naming, Op, Put, Result, Store,
+    Draft, ErrorKind, Finish, Found, Growing, Heads, Latency, Make, Naming, Op, Put, Result, Store,
     StoreError, StorePath, Writes,
 };
 use hikyaku_transfer::{
@@ -52,6 +54,7 @@ pub(crate) struct Target<'a> {
     memo: Option<Memo<'a>>,
     /// Bytes that an earlier run has left.
     kept: AtomicU64,
+    heads: FileHeads,
     /// Segments of an earlier run that are compared with the source.
     compared: Mutex<BTreeMap<SegmentIndex, SegmentHash>>,
     /// Whether bytes were written since the last sync.
@@ -97,6 +100,17 @@ pub(crate) enum Next {
     Whole,
     /// The source has other bytes than an earlier run fetched: the file begins anew.
     Differs,
+    /// Its first bytes are those of a lost try.
+    Outdated,
+}
+
+/// A segment that has come.
+pub(crate) struct Come<'s> {
+    pub(crate) index: SegmentIndex,
+    pub(crate) hash: SegmentHash,
+    pub(crate) bytes: &'s [u8],
+    /// The heads of the request, if one of them is the beginning of this segment.
+    pub(crate) upon: Option<&'s Arc<Heads>>,
 }
 
 impl<'a> Target<'a> {
@@ -144,6 +158,7 @@ impl<'a> Target<'a> {
             growing: None,
             memo: None,
             kept: AtomicU64::new(0),
+            heads: FileHeads::default(),
             compared: Mutex::default(),
             is_unsynced: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
@@ -229,49 +244,47 @@ impl<'a> Target<'a> {
     }
 
     /// Writes a proven segment. Returns the try of the file that it was written in, and the result. `on_written` is called with
-    /// each number of bytes that the store has taken: where it takes them in order, those of segments that came before are among
-    /// them.
+    /// each number of bytes that the store has taken and that were not counted before: where it takes them in order, those of
+    /// segments that came before are among them.
     pub(crate) fn write(
         &self,
-        segment: (SegmentIndex, SegmentHash),
-        bytes: &[u8],
+        segment: &Come<'_>,
         on_written: &dyn Fn(u64),
     ) -> (u32, Result<Next>) {
+        let Come { index, hash, bytes, .. } = *segment;
         let count = |bytes: u64| {
             self.written.fetch_add(bytes, Ordering::Relaxed);
             on_written(bytes);
         };
         if let Manner::Whole(content) = &self.manner {
             let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.proven().lacks(segment.0) {
+            if self.proven().lacks(index) {
                 *content = bytes.to_vec();
             }
-            let next = self.note(segment);
-            if next != Next::Unwanted {
-                count(bytes.len() as u64);
-            }
+            let next = self.note((index, hash));
+            count(self.new_bytes(segment, next));
             return (self.tries(), Ok(next));
         }
         let tried = self.tries();
         match self.begun() {
             // The file cannot begin anew while the stage is held.
-            Ok(stage) => (self.tries(), self.write_to(&stage, segment, bytes, &count)),
+            Ok(stage) => (self.tries(), self.write_to(&stage, segment, &count)),
             Err(error) => (tried, Err(error)),
         }
     }
 
-    fn write_to(
-        &self,
-        stage: &Stage,
-        (index, hash): (SegmentIndex, SegmentHash),
-        bytes: &[u8],
-        count: &dyn Fn(u64),
-    ) -> Result<Next> {
+    fn write_to(&self, stage: &Stage, segment: &Come<'_>, count: &dyn Fn(u64)) -> Result<Next> {
+        let Come { index, hash, bytes, upon } = *segment;
         let (Stage::Open(draft), Some(range)) = (stage, self.geometry.range(index)) else {
             return Ok(Next::Unwanted);
         };
-        if self.is_left() {
+        // A segment that is complete after all is kept for the next run, if it need not wait for others.
+        let is_left = self.is_left();
+        if is_left && !matches!(self.manner, Manner::Anywhere) {
             return Ok(Next::Unwanted);
+        }
+        if upon.is_some_and(|upon| !Arc::ptr_eq(upon, &self.heads())) {
+            return Ok(Next::Outdated);
         }
         if self.differs((index, hash)) {
             return Ok(Next::Differs);
@@ -280,6 +293,7 @@ impl<'a> Target<'a> {
             if self.note((index, hash)) == Next::Unwanted {
                 return Ok(Next::Unwanted);
             }
+            self.heads().remove(index);
             let on_taken = |piece, taken| {
                 self.record_taken(taken);
                 count(piece);
@@ -292,11 +306,24 @@ impl<'a> Target<'a> {
             draft.write_at(range.start, bytes)?;
         }
         let next = self.note((index, hash));
+        count(self.new_bytes(segment, next));
         if next != Next::Unwanted {
-            count(bytes.len() as u64);
             self.record_segment((index, hash));
         }
-        Ok(next)
+        Ok(if is_left && next == Next::Whole { Next::GoOn } else { next })
+    }
+
+    /// The bytes of a segment that were not counted before. One that is there has no head.
+    fn new_bytes(&self, segment: &Come<'_>, next: Next) -> u64 {
+        if !self.proven().lacks(segment.index) {
+            self.heads().remove(segment.index);
+        }
+        match next {
+            Next::GoOn | Next::Whole => {
+                (segment.bytes.len() as u64).saturating_sub(self.heads.take_kept(segment.index))
+            }
+            Next::Unwanted | Next::Differs | Next::Outdated => 0,
+        }
     }
 
     /// Notes that a segment has come, unless another channel has brought the same one.
@@ -419,6 +446,7 @@ impl<'a> Target<'a> {
         let lost = std::mem::replace(&mut *stage, Stage::Awaited);
         *self.proven() = Proven::nothing(self.geometry);
         self.compared.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.heads.forget();
         if let Manner::InOrder(order) = &self.manner {
             order.reset();
         }

@@ -4,11 +4,10 @@ use crate::client::Client;
 use crate::error::RemoteError;
 use crate::message::{Class, Give, Seen, Wanted as WantedSmall};
 use hikyaku_store::{
-    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Segment,
-    StorePath, Wanted,
+    Asked, Begins, ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits,
+    Segment, StorePath, Wanted,
 };
 use hikyaku_units::Rate;
-use std::ops::Range;
 use std::time::Duration;
 
 /// Requests that may be under way. Each file that is larger than a small one is a request: in a round trip of 200 ms a server
@@ -25,18 +24,19 @@ impl Fetcher for Client {
             small_bytes: SMALL_BYTES,
             cutting: Cutting::Free,
             connections: ConnectionCount::Own,
+            begins: Begins::WithSegment,
         }
     }
 
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError> {
-        let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
+        let ranges = asked.ranges.iter().map(|range| (range.start, range.end)).collect();
         let (path, seen) = (file.path.as_bytes().to_vec(), Seen::from(file));
         let incoming = self.give(Give { path, seen, ranges, class: Class::Bulk })?;
         let (client, request) = (self.clone(), incoming.id());

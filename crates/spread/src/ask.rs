@@ -29,7 +29,7 @@ pub(crate) enum Hold {
 pub(crate) enum Reach {
     /// Segments of which nothing has arrived.
     Untouched,
-    /// Also the segment that is under way. Its received bytes are lost.
+    /// Also the segment that is under way. Its received bytes are lost if the caller does not keep them.
     Begun,
 }
 

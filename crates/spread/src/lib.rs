@@ -19,7 +19,8 @@
 //! 5. A server with more than its round trip and 1 s of work gives the unsent part back.
 //! 6. An idle server takes over a share of the unsent work of the slowest one, if that needs more than two round trips
 //!    and 0.2 s. The shares are such that both end together. A segment that is under way there is taken over as well if it
-//!    is done sooner by half; what has come of it is lost.
+//!    is done sooner by half. The caller may leave the bytes that came before out of the new request
+//!    ([`Spread::handle_left_out`]).
 //! 7. A server that has work and sends nothing for 2 s, or four round trips, is *quiet*: others get its work. After 5,
 //!    10, 20, 40 and then every 60 s it is asked for one segment, as a copy. Any byte of it makes it a server again.
 //!    After a gap in the caller's own clock, such as a suspended machine, no server is called quiet for 2 s.

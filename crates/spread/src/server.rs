@@ -245,6 +245,13 @@ impl Server {
         Some(ask)
     }
 
+    /// Bytes of an ask are at the client already. They are no measurement of the server.
+    pub(crate) fn leave_out(&mut self, id: AskId, bytes: u64) {
+        if let Some(ask) = self.asks.iter_mut().find(|ask| ask.id == id) {
+            self.left -= ask.arrive(bytes);
+        }
+    }
+
     /// Bytes of an ask arrived. Those of an ask that was taken back count as a sign of life only.
     pub(crate) fn arrive(&mut self, id: AskId, bytes: u64, now: Instant) {
         self.heard = self.heard.max(now);

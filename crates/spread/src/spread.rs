@@ -257,6 +257,14 @@ impl Spread {
         self.news = News::Some;
     }
 
+    /// The caller requests these bytes of an ask from no server: they came before, over a connection that did not bring the
+    /// rest of their segments.
+    pub fn handle_left_out(&mut self, server: ServerId, ask: AskId, bytes: DataSize) {
+        if let Some(found) = self.servers.get_mut(usize::from(server.0)) {
+            found.leave_out(ask, bytes.bytes());
+        }
+    }
+
     /// A server answered something other than bytes: a sign of life.
     pub fn handle_word(&mut self, server: ServerId, now: Instant) {
         self.handle_progress(server, AskId(u64::MAX), DataSize::ZERO, now);

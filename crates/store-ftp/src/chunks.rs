@@ -173,7 +173,7 @@ impl<'p, F: Clone> Plan<'p, F> for Chunks<'p, '_, F> {
         let asked = self.tuning.asked();
         let most = match self.parts {
             Parts::Chunks => self.tuning.chunk_bytes(),
-            Parts::Segments => SEGMENT,
+            Parts::Segments => SEGMENT - self.unasked.begin() % SEGMENT,
             Parts::Whole => u64::MAX,
         };
         let range = self.unasked.next(most)?;

@@ -19,8 +19,8 @@ use hikyaku_gridftp::{
     Wanted as WantedPart,
 };
 use hikyaku_store::{
-    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
-    Segment, StorePath, Wanted,
+    Asked, Begins, ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits,
+    Kind, Paced, Segment, StorePath, Wanted,
 };
 use hikyaku_transfer::{Geometry, Links};
 use hikyaku_tuner::{Decision, Measured};
@@ -228,13 +228,14 @@ impl Fetcher for FtpFetcher {
             small_bytes: small::SMALL_BYTES,
             cutting: Cutting::ClosesConnection,
             connections: ConnectionCount::Own,
+            begins: Begins::Anywhere,
         }
     }
 
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
@@ -253,7 +254,7 @@ impl Fetcher for FtpFetcher {
         };
         let moved = thread::scope(|scope| {
             let transfer = scope.spawn(|| {
-                let assembly = Assembly::new(geometry, &self.buffers, whole);
+                let assembly = Assembly::new(geometry, &self.buffers, whole, asked);
                 let store = |at: u64, bytes: &[u8]| {
                     arrived(bytes.len() as u64);
                     self.pace.wait(bytes.len() as u64);
@@ -266,7 +267,7 @@ impl Fetcher for FtpFetcher {
                 };
                 let with: Arc<Store<'_>> = Arc::new(store);
                 let moving = Moving { path: &full, with, foresight: Foresight::Measured, parts };
-                self.move_ranges(&moving, ranges, cut)
+                self.move_ranges(&moving, asked.ranges, cut)
             });
             from.into_iter().for_each(|next| pass(Some(next)));
             transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -4,8 +4,8 @@
 use hikyaku_gridftp::{Login, Server, Settings};
 use hikyaku_store::testing::{self, Rig};
 use hikyaku_store::{
-    Access, Cut, Entry, FetchError, Finish, Growing, Kind, Make, Naming, Op, Store, StorePath,
-    Wanted, Writes,
+    Access, Asked, Cut, Entry, FetchError, Finish, Growing, Kind, Make, Naming, Op, Store,
+    StorePath, Wanted, Writes,
 };
 use hikyaku_store_ftp::{Ftp, OpenError, Retry, Writing};
 use std::fs;
@@ -469,11 +469,12 @@ fn a_fetcher_reads_ranges_and_small_files_and_follows_a_cut() {
             let count = |bytes| {
                 arrived.fetch_add(bytes, Ordering::Relaxed);
             };
-            let damaged = fetchers[0].ranges(&file, ranges, cut, &count, &mut |segment| {
-                let at = segment.index.0 as usize * MIB;
-                assert!(segment.bytes == &bytes[at..bytes.len().min(at + MIB)], "{style:?}");
-                segments.push(segment.index.0);
-            });
+            let damaged =
+                fetchers[0].ranges(&file, &Asked::whole(ranges), cut, &count, &mut |segment| {
+                    let at = segment.index.0 as usize * MIB;
+                    assert!(segment.bytes == &bytes[at..bytes.len().min(at + MIB)], "{style:?}");
+                    segments.push(segment.index.0);
+                });
             assert_eq!(damaged.unwrap(), 0);
             segments.sort_unstable();
             (segments, arrived.into_inner())
@@ -493,7 +494,13 @@ fn a_fetcher_reads_ranges_and_small_files_and_follows_a_cut() {
             .unwrap();
         assert_eq!(got, [Some(b"small".to_vec()), None, Some(Vec::new())], "{style:?}");
         fs::write(plain.there("f"), b"another").unwrap();
-        let changed = fetchers[0].ranges(&file, &ranges, &Cut::default(), &|_| (), &mut |_| ());
+        let changed = fetchers[0].ranges(
+            &file,
+            &Asked::whole(&ranges),
+            &Cut::default(),
+            &|_| (),
+            &mut |_| (),
+        );
         assert_eq!(changed, Err(FetchError::File(hikyaku_store::ErrorKind::Changed)));
         assert!(fetchers[0].is_alive());
     }
@@ -514,7 +521,8 @@ fn a_file_that_changes_while_it_is_fetched_is_never_complete() {
         };
         let (mut passed, cut, all) = (0, Cut::default(), 0..size);
         let fetcher = store.own_fetchers(1).unwrap().remove(0);
-        let fetched = fetcher.ranges(&file, &[all], &cut, &change, &mut |_| passed += 1);
+        let fetched =
+            fetcher.ranges(&file, &Asked::whole(&[all]), &cut, &change, &mut |_| passed += 1);
         assert_eq!(fetched, Err(FetchError::File(hikyaku_store::ErrorKind::Changed)));
         assert!(passed < 6, "{style:?}: {passed} segments");
     }

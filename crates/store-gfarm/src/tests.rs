@@ -4,7 +4,8 @@
 use super::*;
 use hikyaku_gfarm::{Address, Config};
 use hikyaku_store::{
-    Access, Cut, ErrorKind, FetchError, Fetcher, Kind, Segment, Store, StorePath, Wanted, testing,
+    Access, Asked, Cut, ErrorKind, FetchError, Fetcher, Kind, Segment, Store, StorePath, Wanted,
+    testing,
 };
 use std::fs;
 use std::ops::ControlFlow;
@@ -269,7 +270,7 @@ fn a_node_gives_ranges_and_small_files_of_one_content() {
             at_all.push(at);
         };
         let arrived = |bytes| _ = count.fetch_add(bytes, Ordering::Relaxed);
-        let done = node.ranges(&big, &ranges, cut, &arrived, &mut each);
+        let done = node.ranges(&big, &Asked::whole(&ranges), cut, &arrived, &mut each);
         (done, at_all, count.into_inner())
     };
     for _ in 0..2 {

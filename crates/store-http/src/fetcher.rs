@@ -9,8 +9,8 @@ use crate::open::{BUFFER_BYTES, HttpOpen, is_whole};
 use crate::shared::{Shared, lock};
 use hikyaku_http::{Connection, Known, Stop};
 use hikyaku_store::{
-    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Open, Paced,
-    Segment, Segments, Wanted,
+    Asked, Begins, ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits,
+    Open, Paced, Segment, Segments, Wanted,
 };
 use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
@@ -253,18 +253,26 @@ impl HttpFetcher {
 
 impl Fetcher for HttpFetcher {
     fn traits(&self) -> FetcherTraits {
-        let (request_bytes, cutting) = match self.server.answers {
-            Answers::Ranges => (None, Cutting::ClosesConnection),
-            Answers::Whole => (Some(FetcherTraits::WHOLE_FILE), Cutting::Never),
+        let (request_bytes, cutting, begins) = match self.server.answers {
+            Answers::Ranges => (None, Cutting::ClosesConnection, Begins::Anywhere),
+            Answers::Whole => {
+                (Some(FetcherTraits::WHOLE_FILE), Cutting::Never, Begins::WithSegment)
+            }
         };
-        let connections = ConnectionCount::Tuned;
-        FetcherTraits { requests_max: 1, request_bytes, small_bytes: 0, cutting, connections }
+        FetcherTraits {
+            requests_max: 1,
+            request_bytes,
+            small_bytes: 0,
+            cutting,
+            connections: ConnectionCount::Tuned,
+            begins,
+        }
     }
 
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
@@ -274,13 +282,16 @@ impl Fetcher for HttpFetcher {
         let open = self.server.open(file)?;
         let request = Request::new(cut);
         *lock(&self.stop) = Some(request.stop.clone());
-        let (mut segments, server) = (Segments::new(geometry, ranges), self.server.at);
+        let (mut segments, server) = (Segments::new(geometry, asked), self.server.at);
         let mut note = |segment: Segment<'_>| {
-            self.server.replicas.note(server, segment.index);
+            // The head of a segment may be from another server, or older.
+            if !asked.has_head(segment.index) {
+                self.server.replicas.note(server, segment.index);
+            }
             each(segment);
         };
         let mut done = Ok(());
-        for range in ranges {
+        for range in asked.ranges {
             let mut at = range.start;
             done = self.read(&open, range.clone(), &request, &mut |bytes| {
                 arrived(bytes.len() as u64);

@@ -8,13 +8,13 @@ use crate::reading::{Files, Reading};
 use crate::store::Sftp;
 use hikyaku_sftp::{Answer, Attributes, Failed, Handle, Request, Ticket};
 use hikyaku_store::{
-    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Kind, Paced,
-    Segment, Segments, StorePath, Wanted,
+    Asked, Begins, ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits,
+    Kind, Paced, Segment, Segments, StorePath, Wanted,
 };
 use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
 use std::collections::VecDeque;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -269,13 +269,14 @@ impl Fetcher for SftpFetcher {
             // The protocol has no message that cancels a request; what is not requested yet is left out.
             cutting: Cutting::Never,
             connections: ConnectionCount::Own,
+            begins: Begins::Anywhere,
         }
     }
 
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
@@ -284,19 +285,19 @@ impl Fetcher for SftpFetcher {
         let handle = open.handle()?;
         let reading = self.reading(handle);
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
-        let mut segments = Segments::new(geometry, ranges);
-        let (mut done, mut given, mut asked) = (0, 0, None);
+        let mut segments = Segments::new(geometry, asked);
+        let (mut done, mut given, mut behind) = (0, 0, None);
         let look = Request::FStat(handle.bytes());
         let mut each = |segment: Segment<'_>| {
             given += segment.bytes.len() as u64;
             each(segment);
         };
-        for (number, range) in (1..).zip(ranges) {
+        for (number, range) in (1..).zip(asked.ranges) {
             if cut.is_reached(done) || range.is_empty() {
                 break;
             }
             let (mut at, mut is_cut) = (range.start, false);
-            let then = (number == ranges.len()).then_some(&look);
+            let then = (number == asked.ranges.len()).then_some(&look);
             let got = reading.read_then(range.clone(), then, &mut |bytes| {
                 self.paced.wait(bytes.len() as u64);
                 done += bytes.len() as u64;
@@ -309,8 +310,8 @@ impl Fetcher for SftpFetcher {
                     false => ControlFlow::Continue(()),
                 }
             });
-            let (got, behind) = got.map_err(|failed| self.failed(file, &failed))?;
-            asked = behind;
+            let (got, ticket) = got.map_err(|failed| self.failed(file, &failed))?;
+            behind = ticket;
             if self.paced.is_closed() {
                 return Err(FetchError::Lost("the transfer is over".to_owned()));
             }
@@ -319,7 +320,7 @@ impl Fetcher for SftpFetcher {
                 return Err(FetchError::File(ErrorKind::Changed));
             }
         }
-        open.check(handle, asked).inspect_err(|_| self.forget(file))?;
+        open.check(handle, behind).inspect_err(|_| self.forget(file))?;
         segments.end(&mut each);
         let mut all = open.given.lock().unwrap_or_else(PoisonError::into_inner);
         *all += given;

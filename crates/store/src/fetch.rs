@@ -1,9 +1,11 @@
 //! Channels of requests for bytes of files: what a scheduler distributes work over.
 
+mod heads;
 mod paced;
 mod segments;
 mod stored;
 
+pub use heads::{Asked, Heads, Incomplete};
 pub use paced::Paced;
 pub use segments::Segments;
 pub use stored::{fetcher, fetcher_by_file, fetcher_of_files, fetchers};
@@ -26,9 +28,9 @@ pub trait Fetcher: Send + Sync {
     /// How a scheduler uses the channel.
     fn traits(&self) -> FetcherTraits;
 
-    /// Fetches ranges of a file, each of which is whole segments (the last segment of a file may be shorter). `arrived` is
-    /// called with the number of bytes as they come, `each` with every segment that is right. Returns the number of segments
-    /// that came damaged. After a cut, `each` gets the segments before it, and the call succeeds.
+    /// Fetches ranges of a file. `arrived` is called with the number of bytes as they come, `each` with every segment that is
+    /// right. Returns the number of segments that came damaged. After a cut, `each` gets the segments before it, and the call
+    /// succeeds.
     ///
     /// # Errors
     ///
@@ -36,7 +38,7 @@ pub trait Fetcher: Send + Sync {
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
@@ -111,11 +113,22 @@ pub struct FetcherTraits {
     pub cutting: Cutting,
     /// The choice of the number of connections to its server.
     pub connections: ConnectionCount,
+    /// Whether a range may begin within a segment.
+    pub begins: Begins,
 }
 
 impl FetcherTraits {
     /// The bytes of a request for a file of any size.
     pub const WHOLE_FILE: u64 = u64::MAX;
+}
+
+/// The first byte of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begins {
+    /// Any, so that the rest of a segment can be requested. The channel uses the heads of a request ([`Asked::heads`]).
+    Anywhere,
+    /// The first one of a segment: the other end proves whole segments.
+    WithSegment,
 }
 
 /// The choice of the number of connections to a server.

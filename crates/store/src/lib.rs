@@ -60,8 +60,9 @@ pub use descent::Descent;
 pub use error::{Doing, ErrorKind, Result, StoreError, doing};
 pub use faulty::{Fault, Faulty, Operation, When};
 pub use fetch::{
-    ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
-    Wanted, fetcher, fetcher_by_file, fetcher_of_files, fetchers,
+    Asked, Begins, ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Heads,
+    Incomplete, Paced, Segment, Segments, Wanted, fetcher, fetcher_by_file, fetcher_of_files,
+    fetchers,
 };
 pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
 pub use lead::{End, Last, Led, Root, Step, follow_by_names, lead};

@@ -9,13 +9,15 @@
 //! if a later [`Record::Synced`] covers its record. A segment that was written after that is only
 //! *claimed*. The kernel may have lost it, because the disk or quota was full, the device was
 //! unplugged, or the volume was restored from a snapshot. A receiver that resumes the file
-//! therefore reads claimed segments back and compares their hashes.
+//! therefore reads claimed segments back and compares their hashes. The heads of incomplete segments
+//! are always read back.
 
 mod earlier;
 
 pub use earlier::{EarlierFile, read_earlier};
 
 use crate::geometry::{Geometry, SegmentIndex};
+use crate::head::Head;
 use crate::proven::Proven;
 use crate::tree::{FileHash, SegmentHash};
 use crate::version::Version;
@@ -56,6 +58,14 @@ pub enum Record {
     },
     /// A file is complete and has its final name.
     Done(Done),
+    /// The heads of segments of the file at `path` were written. They replace those of the last such
+    /// record of the file.
+    Heads {
+        /// The file's path, relative to the target.
+        path: Vec<u8>,
+        /// The heads.
+        heads: Vec<Head>,
+    },
 }
 
 /// The start of an attempt at a copy.
@@ -154,6 +164,9 @@ pub struct Part {
     pub proven: Proven,
     /// Segments that were written but not synced. The receiver reads them back.
     pub claimed: Proven,
+    /// Heads of segments that have not come whole. The receiver reads them back. A later record may have
+    /// completed the segment of one.
+    pub heads: Vec<Head>,
     /// Its modification time at the last sync.
     pub stamp: Option<(i64, u32)>,
 }
@@ -210,14 +223,20 @@ impl Journal {
                 if let Some(geometry) = Geometry::new(record.size) {
                     let (proven, claimed) = (Proven::nothing(geometry), Proven::nothing(geometry));
                     let path = record.path.clone();
-                    self.files
-                        .insert(path, Remains::Part(Part { record, proven, claimed, stamp: None }));
+                    let (heads, stamp) = (Vec::new(), None);
+                    let part = Part { record, proven, claimed, heads, stamp };
+                    self.files.insert(path, Remains::Part(part));
                 }
             }
             Record::Segments { path, first, hashes } => {
                 if let Some(Remains::Part(part)) = self.files.get_mut(&path) {
                     let of = if is_synced { &mut part.proven } else { &mut part.claimed };
                     of.insert_run(first, &hashes);
+                }
+            }
+            Record::Heads { path, heads } => {
+                if let Some(Remains::Part(part)) = self.files.get_mut(&path) {
+                    part.heads = heads;
                 }
             }
             Record::Void { path } => {

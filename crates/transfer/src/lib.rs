@@ -5,6 +5,7 @@
 mod assembly;
 mod failure;
 mod geometry;
+mod head;
 mod journal;
 mod layout;
 mod message;
@@ -18,6 +19,7 @@ mod version;
 pub use assembly::{Assembly, Beyond, Whole};
 pub use failure::{Failure, FailureKind};
 pub use geometry::{Geometry, SEGMENT, SegmentIndex};
+pub use head::Head;
 pub use journal::{
     Begun, Done, EarlierFile, FileRecord, Journal, JournalError, Part, Reached, Record, Remains,
     read_earlier,

@@ -5,7 +5,8 @@ use hikyaku_bench_servers::Scene;
 use hikyaku_gridftp::{Login, Server, Settings, Spoken, Trace};
 use hikyaku_store::testing::{self, Rig};
 use hikyaku_store::{
-    Cut, ErrorKind, Finish, Make, Naming, Op, Put, Reply, Store, StorePath, Time, Wanted, Writes,
+    Asked, Cut, ErrorKind, Finish, Make, Naming, Op, Put, Reply, Store, StorePath, Time, Wanted,
+    Writes,
 };
 use hikyaku_store_ftp::Ftp;
 use hikyaku_transfer::Durable;
@@ -174,7 +175,7 @@ fn small_files_are_requested_together_and_large_ones_come_whole() {
     let mut segments = BTreeSet::new();
     let fetched = fetcher.ranges(
         &large,
-        std::slice::from_ref(&ranges),
+        &Asked::whole(std::slice::from_ref(&ranges)),
         &Cut::default(),
         &|_| (),
         &mut |segment| {

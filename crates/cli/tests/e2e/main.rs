@@ -19,6 +19,7 @@ mod entries;
 mod exit_codes;
 mod get;
 mod get_elsewhere;
+mod get_resumed;
 mod gfarm;
 mod guc;
 mod guests;

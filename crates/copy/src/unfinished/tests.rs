@@ -24,7 +24,10 @@ fn part(path: &str, segments: u64) -> (Vec<u8>, Remains) {
         size,
         version: Version([7; 32]),
     };
-    (path.as_bytes().to_vec(), Remains::Part(Part { record, proven, claimed, stamp: None }))
+    (
+        path.as_bytes().to_vec(),
+        Remains::Part(Part { record, proven, claimed, heads: Vec::new(), stamp: None }),
+    )
 }
 
 fn whole(path: &str) -> (Vec<u8>, Remains) {

@@ -159,7 +159,7 @@ impl<'a> State<'a> {
 
     /// A server gets no requests. One that has some carries bytes until their end.
     pub(super) fn rests(&mut self, server: ServerId) {
-        let has_request = self.requests.values().any(|(other, _)| *other == server);
+        let has_request = self.requests.values().any(|other| other.server == server);
         if let Some(pool) = self.pool_of(server) {
             pool.resting.insert(server);
             if !has_request {
@@ -208,7 +208,7 @@ impl Run<'_> {
                 (pool.looked, pool.is_news) = (now, false);
                 if spread.is_all_asked() {
                     let asked = requests.values();
-                    let busy = asked.filter(|(server, _)| pool.pool.servers.contains(server));
+                    let busy = asked.filter(|asked| pool.pool.servers.contains(&asked.server));
                     let idle = pool.awake.saturating_sub(busy.count());
                     pool.idle += since * number(idle);
                 }

@@ -7,7 +7,7 @@ use crate::target::{Left, Memo, Others, Target, can_be_continued, is_in_place, m
 use hikyaku_job::{Opened, Same};
 use hikyaku_store::{Draft, Found, Store, StorePath, Token, Versions};
 use hikyaku_transfer::{
-    FileRecord, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version,
+    FileRecord, Head, Part, Proven, Remains, SEGMENT, SegmentHash, SegmentIndex, Version,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -39,7 +39,7 @@ pub(super) fn continued<'a>(job: &Job<'a>, file: &File, target: Target<'a>) -> T
     };
     match left((job, &target), part, content) {
         Some(left) => {
-            job.meter.add_kept(left.proven.bytes());
+            job.meter.add_kept(left.bytes());
             // Equal size and time do not prove equal content. So a file that is only alike keeps the version of its
             // earlier record.
             let version = part.record.version;
@@ -148,7 +148,8 @@ fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -
     let modified = draft.modified().ok()?.map(|time| (time.secs, time.nanos));
     let is_older = part.stamp.zip(modified).is_some_and(|(stamp, modified)| modified < stamp);
     let nothing = Proven::nothing(part.proven.file());
-    let (recorded, mut claimed) = match draft.stored().ok()? {
+    let stored = draft.stored().ok()?;
+    let (recorded, mut claimed) = match stored {
         Some(length) => {
             let mut all = part.proven.clone();
             add(&mut all, &part.claimed);
@@ -174,7 +175,24 @@ fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -
         Content::Same => (proven, BTreeMap::new()),
         Content::Alike => split(&proven),
     };
-    Some(Left { draft, proven, compared })
+    // Without a whole segment that is compared, alike is all that is known of the content.
+    let is_sure = content == Content::Same || proven.bytes() > 0;
+    let heads = if is_sure { heads(job, &*draft, (part, stored.unwrap_or(u64::MAX))) } else { Vec::new() };
+    let is_open = |head: &Head| proven.lacks(head.index) && !compared.contains_key(&head.index);
+    let heads = heads.into_iter().filter(|(head, _)| is_open(head)).collect();
+    Some(Left { draft, proven, compared, heads })
+}
+
+/// The recorded heads that the first `stored` bytes of a draft still have. The user may end the reading.
+fn heads(job: &Job<'_>, draft: &dyn Draft, (part, stored): (&Part, u64)) -> Vec<(Head, Vec<u8>)> {
+    let read = |head: &Head| {
+        let range = head.range(part.proven.file()).filter(|range| range.end <= stored)?;
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        let length = draft.read_at(range.start, &mut bytes).ok()?;
+        (length == bytes.len() && head.is(&bytes)).then_some((*head, bytes))
+    };
+    let is_wanted = |_: &&Head| !job.stop.load(Ordering::Relaxed);
+    part.heads.iter().take_while(is_wanted).filter_map(read).collect()
 }
 
 /// Those of the segments that end within the first `length` bytes.

@@ -3,13 +3,14 @@
 use super::asked::{reach, server_id, settings};
 use super::judge;
 use super::pools::Steered;
+use super::rest::{LeftOut, Rest};
 use super::threads::{Line, Request};
 use super::{AfterFailure, FetchError, Fetched, Job};
 use crate::bottleneck::Gauge;
 use crate::census::ServerId;
 use crate::target::Target;
-use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink};
-use hikyaku_store::{Cut, Fetcher};
+use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink, Work};
+use hikyaku_store::{Begins, Cut, Fetcher};
 use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -65,7 +66,7 @@ pub(super) struct State<'a> {
     /// What each server may send, as the scheduler said last.
     caps: Vec<Option<Rate>>,
     /// The requests that have not ended.
-    pub(super) requests: HashMap<AskId, (ServerId, Arc<Cut>)>,
+    pub(super) requests: HashMap<AskId, UnderWay>,
     pub(super) damaged: HashMap<usize, u32>,
     /// Requests to a store that failed, by the number of the file and the begin of the range.
     pub(super) attempts: HashMap<(usize, u64), u32>,
@@ -96,6 +97,13 @@ pub(super) struct State<'a> {
     /// Time of all requests, and when it was added up last.
     pub(super) busy: (Duration, Instant),
     pub(super) is_over: bool,
+}
+
+/// A request that has not ended.
+pub(super) struct UnderWay {
+    pub(super) server: ServerId,
+    cut: Arc<Cut>,
+    left_out: LeftOut,
 }
 
 /// How far a file has come.
@@ -212,6 +220,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn all(self) -> std::io::Result<Fetched> {
         thread::scope(|scope| self.serve(scope))?;
+        self.leave_heads();
         self.sync();
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if self.job.parameters.client.rate.is_some() {
@@ -330,7 +339,7 @@ impl<'a> Run<'a> {
         if state.done_since.get_or_insert_with(Instant::now).elapsed() < STOP_TIME {
             return;
         }
-        for (server, _) in state.requests.values() {
+        for UnderWay { server, .. } in state.requests.values() {
             state.servers[server.0].close("the transfer is over");
         }
     }
@@ -363,14 +372,17 @@ impl<'a> Run<'a> {
             Command::Ask { server, ask, work } => {
                 let server = ServerId(usize::from(server.0));
                 let (fetcher, cut) = (state.servers[server.0].clone(), Arc::new(Cut::default()));
-                state.requests.insert(ask, (server, cut.clone()));
+                let (rest, left_out) = self.rest(&*fetcher, &work);
+                let bytes = DataSize::from_bytes(left_out.bytes());
+                state.spread.handle_left_out(server_id(server), ask, bytes);
+                state.requests.insert(ask, UnderWay { server, cut: cut.clone(), left_out });
                 state.works(server);
-                let request = Request { fetcher, server, ask, cut, work };
+                let request = Request { fetcher, server, ask, cut, work, rest };
                 self.give(&mut state.lines[server.0], scope, request)
             }
             Command::Cut { ask, from, .. } => {
-                if let Some((_, cut)) = state.requests.get(&ask) {
-                    cut.at(from.bytes());
+                if let Some(UnderWay { cut, left_out, .. }) = state.requests.get(&ask) {
+                    cut.at(left_out.fetched(from.bytes()));
                 }
                 Ok(())
             }
@@ -394,6 +406,16 @@ impl<'a> Run<'a> {
             }
             // What is whole is known from its target.
             Command::Done { .. } => Ok(()),
+        }
+    }
+
+    /// The part of the work of a request that is fetched.
+    fn rest(&self, fetcher: &dyn Fetcher, work: &Work) -> (Rest, LeftOut) {
+        let Work::Ranges { file, ranges } = work else { return Default::default() };
+        let target = self.targets[self.numbers[file.0 as usize]].as_ref();
+        match (target, fetcher.traits().begins) {
+            (Some(target), Begins::Anywhere) => Rest::of(ranges, &target.heads()),
+            _ => (Rest { ranges: ranges.clone(), heads: None }, LeftOut::default()),
         }
     }
 

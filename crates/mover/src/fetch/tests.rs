@@ -2,6 +2,7 @@
 
 mod continued;
 mod grown;
+mod heads;
 mod pooled;
 mod written;
 
@@ -10,12 +11,11 @@ use crate::tests::{self, cluster_with, get, put, random, same_names};
 use crate::{Census, FetchError, Fetched, Meter, Parameters, ServerId, census};
 use hikyaku_remote::Limits;
 use hikyaku_store::{
-    Cut, ErrorKind, Fault, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Found, Kind,
-    Memory, Operation, Segment, Store, StorePath, Wanted, When, fetchers,
+    Asked, Cut, ErrorKind, Fault, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Found,
+    Kind, Memory, Operation, Segment, Store, StorePath, Wanted, When, fetchers,
 };
 use hikyaku_units::Rate;
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -165,12 +165,12 @@ impl Fetcher for Counting {
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, Unfetched> {
-        self.counted(|| self.fetcher.ranges(file, ranges, cut, arrived, each))
+        self.counted(|| self.fetcher.ranges(file, asked, cut, arrived, each))
     }
 
     fn small(

@@ -1,5 +1,6 @@
 //! The threads that carry out requests. Each server has as many as it has had requests at once, at most as many as it may have.
 
+use super::rest::Rest;
 use super::run::Run;
 use crate::census::ServerId;
 use hikyaku_spread::{AskId, Work};
@@ -16,6 +17,8 @@ pub(super) struct Request {
     pub(super) ask: AskId,
     pub(super) cut: Arc<Cut>,
     pub(super) work: Work,
+    /// The ranges of the work that are fetched.
+    pub(super) rest: Rest,
 }
 
 /// The requests of a server that no thread has begun, and its threads.

@@ -5,9 +5,11 @@ use super::asked::{is_kept, reach, server_id};
 use super::run::{Run, State};
 use super::threads::Request;
 use crate::census::ServerId;
-use crate::target::{Next, Target};
+use crate::target::{Come, Next, Target};
 use hikyaku_spread::{AskId, FileId, Work};
-use hikyaku_store::{ErrorKind, FetchError as Trouble, StoreError, StorePath, Wanted};
+use hikyaku_store::{
+    Asked, ErrorKind, FetchError as Trouble, Segment, StoreError, StorePath, Wanted,
+};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
 use std::ops::Range;
@@ -25,7 +27,7 @@ impl Run<'_> {
     pub(super) fn carry_out(&self, request: &Request) {
         if !request.cut.is_reached(0) {
             match &request.work {
-                Work::Ranges { file, ranges } => self.ranges(request, *file, ranges),
+                Work::Ranges { file, .. } => self.ranges(request, *file),
                 Work::Files(files) => self.small(request, files),
             }
         }
@@ -33,14 +35,18 @@ impl Run<'_> {
     }
 
     /// Fetches ranges of a file.
-    fn ranges(&self, request: &Request, id: FileId, ranges: &[Range<u64>]) {
+    fn ranges(&self, request: &Request, id: FileId) {
+        let (ranges, heads) = (&request.rest.ranges, request.rest.heads.as_ref());
+        let asked = Asked { ranges, heads: heads.map(|heads| &**heads) };
         let (number, server) = (self.numbers[id.0 as usize], request.server);
         let wanted = self.job.plan.files[number].wanted();
         self.begins(number, server);
         let arrived = |bytes| self.arrived((server, request.ask), bytes);
         let outcome =
-            request.fetcher.ranges(&wanted, ranges, &request.cut, &arrived, &mut |segment| {
-                self.write(number, (segment.index, segment.hash), segment.bytes);
+            request.fetcher.ranges(&wanted, &asked, &request.cut, &arrived, &mut |segment| {
+                let Segment { index, hash, bytes } = segment;
+                let upon = heads.filter(|_| asked.has_head(index));
+                self.write(number, &Come { index, hash, bytes, upon });
             });
         let mut state = self.state();
         match outcome {
@@ -156,22 +162,28 @@ impl Run<'_> {
         let index = SegmentIndex(0);
         let file = Geometry::new(bytes.len() as u64);
         if let Some(hash) = file.and_then(|file| SegmentHash::new(file, index, bytes)) {
-            self.write(number, (index, hash), bytes);
+            self.write(number, &Come { index, hash, bytes, upon: None });
         }
     }
 
-    fn write(&self, number: usize, (index, hash): (SegmentIndex, SegmentHash), bytes: &[u8]) {
+    fn write(&self, number: usize, segment: &Come<'_>) {
+        let Come { index, bytes, .. } = *segment;
         let Some(target) = &self.targets[number] else { return };
         let (tried, written) = self.writing(|| {
             if target.is_whole() {
                 self.hold(bytes.len() as u64);
             }
-            target.write((index, hash), bytes, &|bytes| self.taken(number, target, bytes))
+            target.write(segment, &|bytes| self.taken(number, target, bytes))
         });
-        if written == Ok(Next::Differs) {
-            self.differs(&mut self.state(), (number, tried));
-            self.wake();
-            return;
+        match written {
+            Ok(Next::Differs) => {
+                self.differs(&mut self.state(), (number, tried));
+                self.wake();
+                return;
+            }
+            // The end of the request makes it missing again.
+            Ok(Next::Outdated) => return,
+            _ => {}
         }
         if target.is_whole() && written != Ok(Next::Whole) {
             self.release(bytes.len() as u64);

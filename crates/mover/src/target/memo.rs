@@ -7,7 +7,7 @@ use crate::in_order::InOrder;
 use hikyaku_job::{JournalFile, Remembered};
 use hikyaku_store::{Draft, Found, Store, StorePath, Time, Token};
 use hikyaku_transfer::{
-    Done, Durable, FileRecord, Proven, Reached, Record, SEGMENT, SegmentHash, SegmentIndex,
+    Done, Durable, FileRecord, Head, Proven, Reached, Record, SEGMENT, SegmentHash, SegmentIndex,
     Version, Write,
 };
 use std::collections::BTreeMap;
@@ -34,6 +34,16 @@ pub(crate) struct Left {
     pub(crate) proven: Proven,
     /// The last segments: they are fetched again. If one differs, the source has other bytes now.
     pub(crate) compared: BTreeMap<SegmentIndex, SegmentHash>,
+    /// The heads of other segments.
+    pub(crate) heads: Vec<(Head, Vec<u8>)>,
+}
+
+impl Left {
+    /// Bytes that are not fetched again.
+    pub(crate) fn bytes(&self) -> u64 {
+        let heads = self.heads.iter().map(|(_, bytes)| bytes.len() as u64);
+        self.proven.bytes() + heads.sum::<u64>()
+    }
 }
 
 impl<'a> Target<'a> {
@@ -70,11 +80,11 @@ impl<'a> Target<'a> {
 
     /// The file with the part that an earlier run has left.
     pub(crate) fn continuing(self, left: Left) -> Self {
-        let Left { draft, mut proven, compared } = left;
+        let Left { draft, mut proven, compared, mut heads } = left;
         let manner = match self.manner {
             Manner::InOrder(_) => {
                 let first = first_segments(&proven);
-                proven = first.clone();
+                (proven, heads) = (first.clone(), Vec::new());
                 Manner::InOrder(InOrder::from(first.bytes()))
             }
             manner => manner,
@@ -82,15 +92,14 @@ impl<'a> Target<'a> {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) =
             u32::try_from(proven.bytes() / SEGMENT).unwrap_or(u32::MAX);
         let this = Self { manner, ..self };
-        this.continuing_with((draft, proven, compared))
+        this.continuing_with(Left { draft, proven, compared, heads })
     }
 
-    fn continuing_with(
-        self,
-        (draft, proven, compared): (Box<dyn Draft>, Proven, BTreeMap<SegmentIndex, SegmentHash>),
-    ) -> Self {
-        self.record_left(&*draft, (&proven, &compared));
-        self.kept.store(proven.bytes(), Ordering::Relaxed);
+    fn continuing_with(self, left: Left) -> Self {
+        self.record_left(&left);
+        self.kept.store(left.bytes(), Ordering::Relaxed);
+        let Left { draft, proven, compared, heads } = left;
+        self.heads.keep(heads);
         Self {
             stage: Stage::Open(draft).into(),
             proven: proven.into(),
@@ -173,7 +182,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Nothing more is written in this run, and the draft stays for the next one.
+    /// Nothing more of it is requested in this run, and the draft stays for the next one.
     pub(crate) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
@@ -198,21 +207,21 @@ impl<'a> Target<'a> {
 
     /// Records the segments of the file that this run has found. Records of the earlier run may name bytes that are
     /// lost.
-    fn record_left(
-        &self,
-        draft: &dyn Draft,
-        (proven, compared): (&Proven, &BTreeMap<SegmentIndex, SegmentHash>),
-    ) {
+    fn record_left(&self, left: &Left) {
         let Some(memo) = self.memo else { return };
-        let mut all = proven.clone();
-        compared.iter().for_each(|(index, hash)| all.insert_run(*index, &[*hash]));
-        let mut records = vec![self.file_record(draft, memo.version)];
+        let mut all = left.proven.clone();
+        left.compared.iter().for_each(|(index, hash)| all.insert_run(*index, &[*hash]));
+        let mut records = vec![self.file_record(&*left.draft, memo.version)];
         for (first, hashes) in all.runs() {
             for (number, hashes) in hashes.chunks(HASHES_MAX).enumerate() {
                 let first = SegmentIndex(first.0 + (number * HASHES_MAX) as u32);
                 let (path, hashes) = (self.path_bytes(), hashes.to_vec());
                 records.push(Record::Segments { path, first, hashes });
             }
+        }
+        if !left.heads.is_empty() {
+            let heads = left.heads.iter().map(|(head, _)| *head).collect();
+            records.push(Record::Heads { path: self.path_bytes(), heads });
         }
         if memo.journal.append(&records) == Remembered::Yes {
             memo.journal.synced(memo.journal.length(), Vec::new());
@@ -228,7 +237,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    fn path_bytes(&self) -> Vec<u8> {
+    pub(super) fn path_bytes(&self) -> Vec<u8> {
         self.path.as_bytes().to_vec()
     }
 

@@ -6,7 +6,7 @@ use super::source::{Counted, unreadable};
 use crate::census::ServerId;
 use crate::fetch::FetchError;
 use hikyaku_remote::{RequestId, SMALL_BYTES_MAX};
-use hikyaku_store::{Cut, ErrorKind, FetchError as Failure, Wanted};
+use hikyaku_store::{Asked, Cut, ErrorKind, FetchError as Failure, Wanted};
 use hikyaku_transfer::Geometry;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -130,7 +130,7 @@ impl Run<'_> {
             let (mut is_wanted, mut since) = (true, Instant::now());
             let outcome = call.fetcher.ranges(
                 &wanted,
-                std::slice::from_ref(&asked),
+                &Asked::whole(std::slice::from_ref(&asked)),
                 &cut,
                 &|bytes| self.came(call.server, bytes),
                 &mut |segment| {

@@ -8,8 +8,8 @@ use hikyaku_reach::daemon::STORE;
 use hikyaku_store::testing::read_only::{self, ReadOnlyRig};
 use hikyaku_store::testing::{Forbidden, Rig, failures};
 use hikyaku_store::{
-    Cut, Fault, Faulty, FetchError, Finish, Make, Memory, Naming, Operation, Put, Time, Wanted,
-    When, fetchers,
+    Asked, Cut, Fault, Faulty, FetchError, Finish, Make, Memory, Naming, Operation, Put, Time,
+    Wanted, When, fetchers,
 };
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::Durable;
@@ -388,7 +388,7 @@ fn a_connection_fetches_files_of_the_wanted_content_until_it_is_lost() {
         let mut segments = Vec::new();
         let done = fetcher.ranges(
             file,
-            std::slice::from_ref(&(0..file.size)),
+            &Asked::whole(std::slice::from_ref(&(0..file.size))),
             cut,
             &|_| {},
             &mut |segment| {

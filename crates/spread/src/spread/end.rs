@@ -66,7 +66,7 @@ impl Spread {
             };
             let bytes = (bytes as u64).min(most).max(SEGMENT_BYTES);
             // At least a segment, if it is done sooner here than there. One that is under way there has to be done
-            // much sooner: what has come of it is lost.
+            // much sooner: not every caller keeps what has come of it.
             let here = mine.finish(rates[server], SEGMENT_BYTES);
             let is_worth_it = bytes > SEGMENT_BYTES || here < last;
             let untouched = is_worth_it.then_some(Reach::Untouched);

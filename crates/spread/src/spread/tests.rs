@@ -406,6 +406,27 @@ fn a_file_without_a_living_replica_is_stranded_and_not_lost() {
 }
 
 #[test]
+fn bytes_that_are_left_out_of_a_request_are_no_measurement_of_its_server() {
+    let mut script = script(&[100], &[8]);
+    let ask = |script: &mut Script| match script.spread.poll_command(script.now) {
+        Some(Command::Ask { ask, .. }) => ask,
+        other => panic!("{other:?}"),
+    };
+    let (server, now) = (ServerId(0), script.now);
+    let first = ask(&mut script);
+    let (missing, rate) = (script.spread.missing_bytes(), script.spread.rate(server, now));
+    script.spread.handle_left_out(server, first, DataSize::from_bytes(MIB / 2));
+    assert_eq!(script.spread.missing_bytes().bytes(), missing.bytes() - MIB / 2);
+    assert_eq!(script.spread.rate(server, now), rate);
+    // More than was requested, and an unknown ask.
+    script.spread.handle_left_out(server, first, DataSize::from_bytes(u64::MAX));
+    script.spread.handle_left_out(server, AskId(99), DataSize::from_bytes(1));
+    script.spread.handle_left_out(ServerId(9), first, DataSize::from_bytes(1));
+    script.spread.handle_end(server, first, now);
+    assert_eq!(script.spread.missing_bytes().bytes(), 8 * MIB, "nothing was proven");
+}
+
+#[test]
 fn what_an_earlier_run_has_proven_is_not_asked_for() {
     let mut script = script(&[4_000], &[3, 1]);
     script.spread.handle_proven(FileId(0), 0..2 * MIB);

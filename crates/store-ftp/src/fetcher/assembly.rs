@@ -1,7 +1,8 @@
 //! Bytes of several data connections become segments. Each connection's thread puts its bytes into place and hashes the
 //! segments that it completes, so that the fetcher's own thread only passes them on.
 
-use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use hikyaku_store::{Asked, Heads, Incomplete};
+use hikyaku_transfer::{Geometry, SEGMENT, SegmentHash, SegmentIndex};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -48,9 +49,14 @@ impl Buffers {
 pub(super) struct Assembly<'b> {
     geometry: Geometry,
     buffers: &'b Buffers,
-    parts: Mutex<BTreeMap<SegmentIndex, Arc<Mutex<Part>>>>,
+    parts: Mutex<BTreeMap<SegmentIndex, Arc<Incoming>>>,
+    heads: Option<&'b Heads>,
     whole: SyncSender<Whole>,
 }
+
+/// A segment of which bytes are missing, as several connections share it.
+#[derive(Default)]
+struct Incoming(Mutex<Part>);
 
 /// A segment of which bytes are missing.
 #[derive(Default)]
@@ -61,13 +67,43 @@ struct Part {
 }
 
 impl<'b> Assembly<'b> {
-    /// Those of a file. Each segment is sent to `whole`.
-    pub(super) const fn new(
+    /// Those of a request for ranges of a file. Each segment is sent to `whole`.
+    pub(super) fn new(
         geometry: Geometry,
         buffers: &'b Buffers,
         whole: SyncSender<Whole>,
+        asked: &Asked<'b>,
     ) -> Self {
-        Self { geometry, buffers, parts: Mutex::new(BTreeMap::new()), whole }
+        let (parts, heads) = (Mutex::new(BTreeMap::new()), asked.heads);
+        let assembly = Self { geometry, buffers, parts, heads, whole };
+        asked.ranges.iter().for_each(|range| assembly.begin_within(range.start));
+        assembly
+    }
+
+    /// Begins with the head of the segment that has the byte at `start`. If the head does not exist any more, the segment
+    /// stays incomplete.
+    fn begin_within(&self, start: u64) {
+        let (Some(heads), Some(index)) = (self.heads, self.geometry.at(start)) else { return };
+        let length = (start % SEGMENT) as usize;
+        let Some(range) = self.geometry.range(index).filter(|_| length > 0) else { return };
+        let part = Incoming::default();
+        if let Some(head) = heads.first(index, length) {
+            let segment = (range.end - range.start) as usize;
+            lock(&part.0).add(0, &head, || self.buffers.take(segment));
+        }
+        let part = Arc::new(part);
+        heads.replace(index, part.clone());
+        lock(&self.parts).insert(index, part);
+    }
+
+    /// The segment of which bytes are missing.
+    fn part(&self, index: SegmentIndex) -> Arc<Incoming> {
+        let new = || {
+            let part = Arc::<Incoming>::default();
+            self.heads.iter().for_each(|heads| heads.add(index, part.clone()));
+            part
+        };
+        Arc::clone(lock(&self.parts).entry(index).or_insert_with(new))
     }
 
     /// Adds bytes at an offset of the file, from any thread. Bytes behind the end of the file are ignored.
@@ -81,8 +117,8 @@ impl<'b> Assembly<'b> {
         {
             let (length, start) = ((range.end - range.start) as usize, (at - range.start) as usize);
             let (first, rest) = bytes.split_at(bytes.len().min(length - start));
-            let part = Arc::clone(lock(&self.parts).entry(index).or_default());
-            let whole = lock(&part).add(start, first, || self.buffers.take(length));
+            let part = self.part(index);
+            let whole = lock(&part.0).add(start, first, || self.buffers.take(length));
             if let Some(bytes) = whole {
                 lock(&self.parts).remove(&index);
                 if let Some(hash) = SegmentHash::new(self.geometry, index, &bytes) {
@@ -119,7 +155,25 @@ impl Part {
         });
         let is_whole = range == (0..self.bytes.len());
         self.filled.push(range);
-        is_whole.then(|| std::mem::take(&mut self.bytes))
+        is_whole.then(|| std::mem::take(self).bytes)
+    }
+
+    /// Its bytes up to the first missing one.
+    fn head(&self) -> &[u8] {
+        let first = self.filled.iter().find(|range| range.start == 0);
+        first.map_or(&[], |range| &self.bytes[range.clone()])
+    }
+}
+
+impl Incomplete for Incoming {
+    fn head_length(&self) -> usize {
+        lock(&self.0).head().len()
+    }
+
+    fn head(&self, length_max: usize) -> Vec<u8> {
+        let part = lock(&self.0);
+        let head = part.head();
+        head[..head.len().min(length_max)].to_vec()
     }
 }
 
@@ -128,42 +182,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use hikyaku_transfer::SEGMENT;
-    use std::sync::mpsc::sync_channel;
-
-    #[test]
-    fn a_segment_is_whole_when_each_of_its_bytes_has_come() {
-        let size = 2 * SEGMENT + 100;
-        let content: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
-        let pieces = |from: u64, to: u64, length: u64| {
-            (from..to).step_by(length as usize).map(move |at| at..to.min(at + length))
-        };
-        let in_order: Vec<_> = pieces(0, size, 100_000).collect();
-        let backwards: Vec<_> =
-            pieces(0, size, 300_000).collect::<Vec<_>>().into_iter().rev().collect();
-        // A failure: more than half of a segment came, and comes again.
-        let twice: Vec<_> = pieces(0, 700_000, 100_000).chain(pieces(0, size, 100_000)).collect();
-        for order in [in_order, backwards, twice] {
-            let (whole, from) = sync_channel(WHOLE_MAX);
-            let (geometry, buffers) = (Geometry::new(size).unwrap(), Buffers::default());
-            let assembly = Assembly::new(geometry, &buffers, whole);
-            for piece in &order {
-                let bytes = &content[piece.start as usize..piece.end as usize];
-                assembly.add(piece.start, bytes).unwrap();
-            }
-            assembly.add(size, b"x").unwrap();
-            drop(assembly);
-            let mut passed = Vec::new();
-            for Whole { index, hash, bytes } in from {
-                let range = geometry.range(index).unwrap();
-                assert!(bytes == content[range.start as usize..range.end as usize], "{index:?}");
-                assert_eq!(SegmentHash::new(geometry, index, &bytes), Some(hash));
-                passed.push(index.0);
-            }
-            passed.sort_unstable();
-            assert_eq!(passed, [0, 1, 2]);
-        }
-    }
-}
+mod tests;

@@ -4,11 +4,11 @@ use super::{File, Node};
 use crate::gfarm::Trouble;
 use crate::pool::LANES_MAX;
 use hikyaku_store::{
-    ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits, Segment, Wanted,
+    Asked, Begins, ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits,
+    Segment, Wanted,
 };
 use hikyaku_transfer::{Geometry, SegmentHash};
 use hikyaku_units::Rate;
-use std::ops::Range;
 use std::time::Duration;
 
 /// The round-trip time of a node that was not connected to.
@@ -26,20 +26,21 @@ impl Fetcher for Node {
             small_bytes: SMALL_BYTES,
             cutting: Cutting::Free,
             connections: ConnectionCount::Own,
+            begins: Begins::WithSegment,
         }
     }
 
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError> {
         let geometry = Geometry::new(file.size);
         let arrived = |bytes| self.arrived(bytes, arrived);
-        self.read(File::of(file), ranges, cut, &arrived, |at, bytes| {
+        self.read(File::of(file), asked.ranges, cut, &arrived, |at, bytes| {
             let index = geometry.and_then(|geometry| geometry.at(at));
             let hash = geometry
                 .zip(index)

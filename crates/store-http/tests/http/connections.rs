@@ -2,7 +2,7 @@
 
 use crate::server::{Reply, Server};
 use crate::{client, opened_by, path, payload, streamed};
-use hikyaku_store::{Access, Cut, Fetcher, Found, Store, StorePath, Wanted};
+use hikyaku_store::{Access, Asked, Cut, Fetcher, Found, Store, StorePath, Wanted};
 use std::sync::Arc;
 
 /// More than the request that opens a file brings.
@@ -35,7 +35,7 @@ fn fetch(fetcher: &dyn Fetcher, path: &StorePath, found: &Found) {
     let content = None;
     let file = Wanted { path: path.clone(), size: found.size, modified: found.modified, content };
     let ranges = [0..found.size];
-    fetcher.ranges(&file, &ranges, &Cut::default(), &|_| {}, &mut |_| {}).unwrap();
+    fetcher.ranges(&file, &Asked::whole(&ranges), &Cut::default(), &|_| {}, &mut |_| {}).unwrap();
 }
 
 #[test]

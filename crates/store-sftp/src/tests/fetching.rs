@@ -3,7 +3,9 @@
 use super::packets::{CLOSE, FSTAT, LSTAT, OPEN, READ};
 use super::{Server, path};
 use crate::{Files, Flow};
-use hikyaku_store::{Cut, ErrorKind, FetchError, Fetcher, FetcherTraits, Store, Wanted, fetchers};
+use hikyaku_store::{
+    Asked, Cut, ErrorKind, FetchError, Fetcher, FetcherTraits, Store, Wanted, fetchers,
+};
 use std::fs;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ fn segments(
     let count = |bytes| {
         arrived.fetch_add(bytes, Ordering::Relaxed);
     };
-    let done = channel.ranges(file, ranges, cut, &count, &mut |segment| {
+    let done = channel.ranges(file, &Asked::whole(ranges), cut, &count, &mut |segment| {
         let at = segment.index.0 as usize * MIB;
         assert!(segment.bytes == &bytes[at..bytes.len().min(at + MIB)]);
         segments.push(segment.index.0);
@@ -169,7 +171,8 @@ fn a_lost_connection_is_not_a_failure_of_a_file() {
     let (channel, file) = (channel(&server), wanted(&server, "f"));
     server.client.abandon();
     let all = 0..file.size;
-    let ranges = channel.ranges(&file, &[all], &Cut::default(), &|_| (), &mut |_| ());
+    let ranges =
+        channel.ranges(&file, &Asked::whole(&[all]), &Cut::default(), &|_| (), &mut |_| ());
     assert!(matches!(ranges, Err(FetchError::Lost(_))), "{ranges:?}");
     let small = channel.small(&[&file], &Cut::default(), &|_| (), &mut |_, _| ());
     assert!(matches!(small, Err(FetchError::Lost(_))), "{small:?}");

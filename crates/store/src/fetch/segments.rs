@@ -1,19 +1,22 @@
 //! Bytes of a request become segments.
 
-use super::Segment;
-use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use super::{Asked, Heads, Incomplete, Segment};
+use hikyaku_transfer::{Geometry, SEGMENT, SegmentHash, SegmentIndex};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Puts bytes that come in any order together into segments, for a fetcher whose protocol has no segments.
 ///
 /// Such a protocol proves a file only by its metadata after the last byte. So the last segment of a request is held back until
 /// the fetcher has looked at the file again ([`end`](Self::end)): a file of which all segments were passed on is of one content.
+///
+/// Incomplete segments are among the heads of the request from their first byte on, also after its end.
 #[derive(Debug)]
-pub struct Segments {
+pub struct Segments<'h> {
     geometry: Geometry,
     /// Segments of which bytes are missing.
-    parts: BTreeMap<SegmentIndex, Part>,
+    parts: BTreeMap<SegmentIndex, Arc<Part>>,
+    heads: Option<&'h Heads>,
     /// The last segment of the request.
     last: Option<SegmentIndex>,
     /// The segment that is held back.
@@ -23,20 +26,40 @@ pub struct Segments {
 }
 
 /// A segment of which bytes are missing.
-#[derive(Debug)]
-struct Part {
+#[derive(Debug, Default)]
+struct Part(Mutex<Filled>);
+
+#[derive(Debug, Default)]
+struct Filled {
     /// Up to the last byte that has come. Bytes before it that have not come are zeros.
     bytes: Vec<u8>,
     /// The number of bytes that have come.
-    filled: usize,
+    count: usize,
 }
 
-impl Segments {
-    /// Those of these ranges of a file.
-    pub fn new(geometry: Geometry, ranges: &[Range<u64>]) -> Self {
+impl<'h> Segments<'h> {
+    /// Those of a request for ranges of a file.
+    pub fn new(geometry: Geometry, asked: &Asked<'h>) -> Self {
+        let Asked { ranges, heads } = *asked;
         let ends = ranges.iter().rev().filter(|range| !range.is_empty());
         let last = ends.map(|range| range.end - 1).find_map(|at| geometry.at(at));
-        Self { geometry, parts: BTreeMap::new(), last, whole: None, spare: Vec::new() }
+        let (parts, spare) = (BTreeMap::new(), Vec::new());
+        let mut segments = Self { geometry, parts, heads, last, whole: None, spare };
+        ranges.iter().for_each(|range| segments.begin_within(range.start));
+        segments
+    }
+
+    /// Begins with the head of the segment that has the byte at `start`. If the head does not exist any more, the segment
+    /// stays incomplete.
+    fn begin_within(&mut self, start: u64) {
+        let (Some(heads), Some(index)) = (self.heads, self.geometry.at(start)) else { return };
+        let length = (start % SEGMENT) as usize;
+        if length > 0 {
+            let bytes = heads.first(index, length).unwrap_or_default();
+            let part = Arc::new(Part(Filled { count: bytes.len(), bytes }.into()));
+            heads.replace(index, part.clone());
+            self.parts.insert(index, part);
+        }
     }
 
     /// Adds bytes at an offset of the file. Each byte is added once. Calls `each` with segments that are whole, but for the
@@ -48,16 +71,21 @@ impl Segments {
         {
             let (length, start) = ((range.end - range.start) as usize, (at - range.start) as usize);
             let (first, rest) = bytes.split_at(bytes.len().min(length - start));
-            let spare = &mut self.spare;
-            let new = || Part { bytes: std::mem::take(spare), filled: 0 };
+            let (spare, heads) = (&mut self.spare, self.heads);
+            let new = || {
+                let filled = Filled { bytes: std::mem::take(spare), count: 0 };
+                let part = Arc::new(Part(filled.into()));
+                heads.iter().for_each(|heads| heads.add(index, part.clone()));
+                part
+            };
             let part = self.parts.entry(index).or_insert_with(new);
-            part.add(start, first, length);
-            if part.filled == length {
-                let part = self.parts.remove(&index).map(|part| (index, part.bytes));
+            let whole = part.filled().add(start, first, length);
+            if let Some(bytes) = whole {
+                self.parts.remove(&index);
                 if Some(index) == self.last {
-                    self.whole = part;
-                } else if let Some(part) = part {
-                    self.pass(part, each);
+                    self.whole = Some((index, bytes));
+                } else {
+                    self.pass((index, bytes), each);
                 }
             }
             at += first.len() as u64;
@@ -81,9 +109,25 @@ impl Segments {
     }
 }
 
+impl Drop for Segments<'_> {
+    /// Another request for the last byte of the segment that is held back looks at the file again.
+    fn drop(&mut self) {
+        if let (Some(heads), Some((index, mut bytes))) = (self.heads, self.whole.take()) {
+            bytes.pop();
+            heads.put(index, bytes);
+        }
+    }
+}
+
 impl Part {
-    /// Adds bytes of a segment of this length.
-    fn add(&mut self, start: usize, bytes: &[u8], length: usize) {
+    fn filled(&self) -> MutexGuard<'_, Filled> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Filled {
+    /// Adds bytes of a segment of this length. Returns the segment if it is whole.
+    fn add(&mut self, start: usize, bytes: &[u8], length: usize) -> Option<Vec<u8>> {
         self.bytes.reserve_exact(length - self.bytes.len());
         let end = start + bytes.len();
         if start == self.bytes.len() {
@@ -94,47 +138,27 @@ impl Part {
             }
             self.bytes[start..end].copy_from_slice(bytes);
         }
-        self.filled += bytes.len();
+        self.count += bytes.len();
+        (self.count == length).then(|| std::mem::take(self).bytes)
+    }
+
+    /// The head: all that has come, if it came in order.
+    fn head(&self) -> &[u8] {
+        if self.count == self.bytes.len() { &self.bytes } else { &[] }
+    }
+}
+
+impl Incomplete for Part {
+    fn head_length(&self) -> usize {
+        self.filled().head().len()
+    }
+
+    fn head(&self, length_max: usize) -> Vec<u8> {
+        let filled = self.filled();
+        let head = filled.head();
+        head[..head.len().min(length_max)].to_vec()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use hikyaku_transfer::SEGMENT;
-
-    #[test]
-    fn bytes_in_any_order_become_segments_and_the_last_one_is_held_back() {
-        let size = 2 * SEGMENT + 100;
-        let content: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
-        let pieces = |length: u64| {
-            (0..size).step_by(length as usize).map(move |at| at..size.min(at + length))
-        };
-        let in_order: Vec<_> = pieces(100_000).collect();
-        let backwards: Vec<_> = pieces(300_000).collect::<Vec<_>>().into_iter().rev().collect();
-        let two = [0..SEGMENT + 7, SEGMENT + 7..size].to_vec();
-        for order in [in_order, backwards, two] {
-            let all = [0..size, size..size];
-            let mut segments = Segments::new(Geometry::new(size).unwrap(), &all);
-            let mut passed = Vec::new();
-            let mut each = |segment: Segment<'_>| {
-                let at = (u64::from(segment.index.0) * SEGMENT) as usize;
-                assert!(segment.bytes == &content[at..content.len().min(at + SEGMENT as usize)]);
-                passed.push(segment.index.0);
-            };
-            for piece in &order {
-                let bytes = &content[piece.start as usize..piece.end as usize];
-                segments.add(piece.start, bytes, &mut each);
-            }
-            // Behind the end.
-            segments.add(size, b"x", &mut each);
-            let before = passed.len();
-            let mut each = |segment: Segment<'_>| passed.push(segment.index.0);
-            segments.end(&mut each);
-            segments.end(&mut each);
-            assert_eq!((before, passed.last()), (2, Some(&2)));
-            passed.sort_unstable();
-            assert_eq!(passed, [0, 1, 2]);
-        }
-    }
-}
+mod tests;

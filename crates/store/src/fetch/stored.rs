@@ -1,8 +1,8 @@
 //! Channels of a store that has none of its own: each reads one file at a time by [`Open::stream`].
 
 use super::{
-    ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced, Segment, Segments,
-    Wanted,
+    Asked, Begins, ConnectionCount, Cut, Cutting, FetchError, Fetcher, FetcherTraits, Paced,
+    Segment, Segments, Wanted,
 };
 use crate::abilities::{Latency, Versions};
 use crate::error::{ErrorKind, Result as StoreResult};
@@ -112,22 +112,23 @@ impl Fetcher for StoreFetcher {
             // The protocol has no message that cancels a request: the service completes it, and its owner pays for it.
             cutting: Cutting::Never,
             connections,
+            begins: Begins::Anywhere,
         }
     }
 
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, FetchError> {
         let open = self.open(file)?;
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
-        let mut segments = Segments::new(geometry, ranges);
+        let mut segments = Segments::new(geometry, asked);
         let mut done = 0;
-        for range in ranges {
+        for range in asked.ranges {
             let mut at = range.start;
             self.read(file, &*open, range.clone(), (cut, &mut done), &mut |bytes| {
                 arrived(bytes.len() as u64);

@@ -143,3 +143,19 @@ fn a_file_of_an_impossible_size_is_ignored() {
     ];
     assert!(Journal::read(&written(&records)).unwrap().files.is_empty());
 }
+
+#[test]
+fn the_last_heads_of_a_file_count_until_it_begins_anew() {
+    let head = |index, length: usize| Head::new(SegmentIndex(index), &vec![7; length]).unwrap();
+    let heads = |heads: &[Head]| Record::Heads { path: b"run/a".to_vec(), heads: heads.to_vec() };
+    let mut records = records();
+    records.extend([heads(&[head(7, 5)]), heads(&[head(7, 9), head(8, 3)])]);
+    let found = |records: &[Record]| {
+        let journal = Journal::read(&written(records)).unwrap();
+        let Some(Remains::Part(part)) = journal.files.get(&b"run/a"[..]) else { panic!() };
+        part.heads.clone()
+    };
+    assert_eq!(found(&records), [head(7, 9), head(8, 3)]);
+    records.push(records[1].clone());
+    assert_eq!(found(&records), []);
+}

@@ -211,6 +211,8 @@ impl<'a> Ranged<'a> {
             let is_right = |index| self.is_right(index, again);
             part.proven = without(&part.proven, is_right);
             part.claimed = without(&part.claimed, is_right);
+            // The servers that they came from are not known.
+            part.heads.retain(|_| matches!(again, Again::Missing));
         }
         self.mirrors.forget(|index, server| match again {
             Again::Missing => true,

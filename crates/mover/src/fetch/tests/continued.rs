@@ -5,14 +5,13 @@ use crate::census::store_census;
 use crate::{Dress, FetchError, Fetched, Job, Meter, Same, fetch};
 use hikyaku_job::{Base, JournalFile, Opened, Place};
 use hikyaku_store::{
-    Access, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
+    Access, Asked, Cut, ErrorKind, Faulty, FetchError as Unfetched, Fetcher, FetcherTraits, Memory,
     Operation, Segment, Store, StorePath, Versions, Wanted, Writes, fetchers,
 };
 use hikyaku_transfer::{Remains, SEGMENT, Write};
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -37,12 +36,12 @@ impl Fetcher for Counted {
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
     ) -> Result<usize, Unfetched> {
-        self.fetcher.ranges(file, ranges, cut, arrived, &mut |segment| {
+        self.fetcher.ranges(file, asked, cut, arrived, &mut |segment| {
             let bytes = segment.bytes.len() as u64;
             // The channel loses the segments that come after the stop.
             if self.bytes.load(Ordering::SeqCst) < self.stops_after {

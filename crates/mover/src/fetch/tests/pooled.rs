@@ -32,7 +32,7 @@ impl Fetcher for Connection {
     fn ranges(
         &self,
         file: &Wanted,
-        ranges: &[Range<u64>],
+        asked: &Asked<'_>,
         cut: &Cut,
         arrived: &(dyn Fn(u64) + Sync),
         each: &mut dyn FnMut(Segment<'_>),
@@ -46,7 +46,7 @@ impl Fetcher for Connection {
             server.most.fetch_max(busy, Ordering::SeqCst);
             // Other connections get requests meanwhile.
             thread::sleep(Duration::from_millis(20));
-            self.fetcher.ranges(file, ranges, cut, arrived, each)
+            self.fetcher.ranges(file, asked, cut, arrived, each)
         };
         server.busy.fetch_sub(1, Ordering::SeqCst);
         done
