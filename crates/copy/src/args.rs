@@ -21,7 +21,7 @@ use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size}
 use hikyaku_reach::settings::{self, Typed};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{ScpArgs, SshOptions, WayPlan};
-use hikyaku_stores::Location;
+use hikyaku_stores::{CookiesArgs, Location};
 use hikyaku_transfer::{
     Attributes, Depth, Durable, Existing, Links, Owners, Pass, Preserve, Resume, Rules, Verify,
     Write,
@@ -72,6 +72,8 @@ pub struct CopyArgs {
     gfarm: gfarm::GfarmArgs,
     #[command(flatten)]
     s3: s3::S3Args,
+    #[command(flatten, next_help_heading = "Web servers")]
+    cookies: CookiesArgs,
     #[command(flatten)]
     printing: Printing,
     #[command(flatten)]
@@ -395,6 +397,7 @@ impl CopyArgs {
             daemons: self.parameters(),
             gfarm_daemons: self.gfarm.daemons(),
             endpoint: self.s3.endpoint(),
+            cookies: self.cookies.clone(),
         }
     }
 

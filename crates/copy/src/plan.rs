@@ -12,7 +12,7 @@ use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::settings::RETRY_FOR;
 use hikyaku_reach::{Carriers, Way, WayPlan};
-use hikyaku_stores::{HostBy, Location};
+use hikyaku_stores::{CookiesArgs, HostBy, Location};
 use hikyaku_transfer::{OtherSources, Pass};
 use hikyaku_units::{DataSize, RetryPolicy};
 use std::ffi::OsString;
@@ -108,6 +108,8 @@ pub struct Transport {
     pub(crate) gfarm_daemons: Option<u16>,
     /// The server of a bucket, if it is not Amazon's.
     pub endpoint: Option<String>,
+    /// The file of cookies for web servers. It is read once a copy.
+    pub cookies: CookiesArgs,
 }
 
 /// Servers that are started through ssh.

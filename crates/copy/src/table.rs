@@ -160,6 +160,7 @@ const ROWS: &[Row] = &[
     row(("stagger", "--stagger"), Convenience, &[N, N, N, N, Y, Y, Y, N, Y, N, Y, Y, N, Y, N, Y, Y], LEAVE),
     row(("gfarm_daemons", "--gfarm-daemons"), Convenience, &[N, N, N, N, N, N, Y, N, N, N, N, N, N, N, N, N, N], LEAVE),
     row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y, N, N, N, N, N, N, N], LEAVE),
+    row(("cookies", "--cookies"), Protects, &[N, N, N, N, N, N, N, N, N, N, Y, N, N, N, N, N, N], ("", "leave it out: only web servers get cookies")),
     all(("json", "--json"), Convenience),
     all(("json_lines", "--json-lines"), Convenience),
     all(("stats", "--stats"), Convenience),

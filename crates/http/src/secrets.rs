@@ -27,6 +27,16 @@ pub enum SecretsError {
     TooLarge(PathBuf),
 }
 
+impl SecretsError {
+    /// A command for the user.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Exposed(path) => Some(format!("chmod 600 {}", path.display())),
+            Self::Read { .. } | Self::TooLarge(_) => None,
+        }
+    }
+}
+
 /// The bytes of a file, which may be a pipe.
 pub(crate) fn read_secrets(path: &Path) -> Result<Vec<u8>, SecretsError> {
     let unread = |source| SecretsError::Read { path: path.to_owned(), source };

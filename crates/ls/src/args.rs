@@ -6,6 +6,7 @@ use hikyaku_reach::bootstrap::Asking;
 use hikyaku_reach::settings::Typed;
 use hikyaku_reach::{SshArgs, SshOptions, WayPlan};
 use hikyaku_session::{ConnectArgs, SilenceArgs};
+use hikyaku_stores::CookiesArgs;
 use std::ffi::OsString;
 
 /// Options of `hikyaku ls`.
@@ -39,6 +40,8 @@ pub struct LsArgs {
     /// Server of the bucket, if it is not Amazon's: MinIO, Ceph, Wasabi and others [default: AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) cookies: CookiesArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use hikyaku_reach::settings;
 use hikyaku_session::ClientConfig;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_stores::{
-    HasAll, HostOptions, Location, LocationError, OpenError, Opening, Storage, code_of,
+    Cookies, HasAll, HostOptions, Location, LocationError, OpenError, Opening, Storage, code_of,
 };
 use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
@@ -23,10 +23,10 @@ pub fn run(args: &LsArgs) -> Result<ExitCode> {
     let settings = settings::of_user()?;
     let named = |address: &OsString| Location::named(address, &settings).map_err(misspelt);
     let locations = args.addresses.iter().map(named).collect::<Result<Vec<Location>>>()?;
-    let several = locations.len() > 1;
+    let (several, cookies) = (locations.len() > 1, args.cookies.read()?);
     let (mut codes, mut entries) = (Vec::new(), Entries::default());
     for (number, location) in locations.iter().enumerate() {
-        match one(location, args, &mut codes) {
+        match one(location, (args, &cookies), &mut codes) {
             Ok(gathered) => {
                 let typed = location.to_string();
                 let names = match stdout().is_terminal() {
@@ -64,7 +64,11 @@ pub fn run(args: &LsArgs) -> Result<ExitCode> {
 }
 
 /// Lists a location.
-fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<Gathered> {
+fn one(
+    location: &Location,
+    (args, cookies): (&LsArgs, &Cookies),
+    codes: &mut Vec<ExitCode>,
+) -> Result<Gathered> {
     let silence = args.silence.timeout;
     let client = match location {
         Location::Servers(servers) => {
@@ -74,8 +78,9 @@ fn one(location: &Location, args: &LsArgs, codes: &mut Vec<ExitCode>) -> Result<
     };
     let hosts = HostOptions { way: args.way(), ..HostOptions::default() };
     let endpoint = args.endpoint.clone();
-    let family = args.connect.family.family();
-    let opening = Opening { client, endpoint, hosts, silence, family, ..Opening::default() };
+    let (family, cookies) = (args.connect.family.family(), cookies.clone());
+    let opening =
+        Opening { client, endpoint, hosts, silence, family, cookies, ..Opening::default() };
     let storage = Storage::connect(location, &opening).map_err(OpenError::explained)?;
     storage.announce();
     let opened = storage.at(location).map_err(OpenError::explained)?;

@@ -4,11 +4,14 @@
 //! serves several locations. This crate is the only one that knows all kinds of storage.
 #![forbid(unsafe_code)]
 
+mod cookies;
 mod host;
 mod location;
 mod open;
 mod union;
 
+pub use cookies::CookiesArgs;
+pub use hikyaku_http::Cookies;
 pub use hikyaku_reach::dial::Ending;
 pub use host::{Host, HostBy, HostPlan, Native, SFTP};
 pub use location::{

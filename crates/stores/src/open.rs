@@ -20,6 +20,7 @@ use crate::union::Union;
 use ftp::FtpServer;
 use hikyaku_console::{Noise, Tone, say};
 use hikyaku_fs::Shown;
+use hikyaku_http::Cookies;
 use hikyaku_reach::Family;
 use hikyaku_reach::dial::{Ending, Servers};
 use hikyaku_session::ClientConfig;
@@ -57,6 +58,8 @@ pub struct Opening {
     pub depth: Depth,
     /// The times of files in a bucket. Default: those of the uploads.
     pub times: Times,
+    /// The cookies for web servers. Default: none. Those of answers are added while the storage is open.
+    pub cookies: Cookies,
 }
 
 /// Which times the files of a bucket have.
@@ -87,6 +90,7 @@ impl Default for Opening {
             recorded: None,
             depth: Depth::File,
             times: Times::Written,
+            cookies: Cookies::default(),
         }
     }
 }

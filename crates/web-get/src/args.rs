@@ -2,13 +2,14 @@
 
 use crate::download::Conduct;
 use crate::guests::Guests;
-use crate::outcome::{cookies, logins};
+use crate::outcome::logins;
 use crate::target::Existing;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
+use hikyaku_stores::CookiesArgs;
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{ClimbOptions, Controller, Paper, PaperOptions};
 use hikyaku_units::{
@@ -89,9 +90,8 @@ pub struct GetArgs {
     /// Take logins from this file
     #[arg(long, value_name = "FILE", conflicts_with = "netrc")]
     pub(crate) netrc_file: Option<PathBuf>,
-    /// Send the cookies of this file, in the format cookies.txt of curl, wget and browsers
-    #[arg(long, value_name = "FILE", alias = "load-cookies")]
-    pub(crate) cookies: Option<PathBuf>,
+    #[command(flatten)]
+    cookies: CookiesArgs,
     /// Trust the authorities in this PEM file, and not those of the system
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
@@ -196,9 +196,8 @@ impl GetArgs {
             (None, true) => logins(&home()?.join(".netrc"))?,
             (None, false) => Netrc::default(),
         };
-        let cookies = self.cookies.as_deref().map(cookies).transpose()?;
         Ok(Settings {
-            cookies: cookies.unwrap_or_default(),
+            cookies: self.cookies.read()?,
             headers: self.header.clone(),
             user_agent: self.user_agent.clone(),
             login: self.user.clone(),

@@ -2,9 +2,8 @@
 
 use anyhow::{Error, Result};
 use hikyaku_console::{ExitCode, Kept, with_remedy};
-use hikyaku_http::{Cookies, CookiesError, Fault, Netrc, SecretsError};
+use hikyaku_http::{Fault, Netrc};
 use std::path::Path;
-use std::time::SystemTime;
 
 /// The file is not the one that was to be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -61,34 +60,7 @@ const fn remedy(fault: &Fault) -> Option<&'static str> {
 /// The file cannot be used.
 pub(crate) fn logins(path: &Path) -> Result<Netrc> {
     Netrc::read(path).map_err(|error| {
-        let remedy = remedy_for_secrets(&error);
+        let remedy = error.remedy();
         with_remedy(error.into(), remedy)
     })
-}
-
-/// The cookies of a file.
-///
-/// # Errors
-/// The file cannot be used.
-pub(crate) fn cookies(path: &Path) -> Result<Cookies> {
-    Cookies::read(path, SystemTime::now()).map_err(|error| {
-        let remedy = match &error {
-            CookiesError::Secrets(error) => remedy_for_secrets(error),
-            CookiesError::Database(path) => Some(format!("{EXPORT}, with {}", path.display())),
-            CookiesError::Line { .. } => {
-                Some("an export in the format of Netscape, as curl -c writes it".to_owned())
-            }
-        };
-        with_remedy(error.into(), remedy)
-    })
-}
-
-/// The command that writes the cookies of Firefox into a file. It reads the database while the browser has it open.
-const EXPORT: &str = "yt-dlp --cookies-from-browser BROWSER --cookies FILE, or the command for Firefox in docs/get.md";
-
-fn remedy_for_secrets(error: &SecretsError) -> Option<String> {
-    match error {
-        SecretsError::Exposed(path) => Some(format!("chmod 600 {}", path.display())),
-        SecretsError::Read { .. } | SecretsError::TooLarge(_) => None,
-    }
 }

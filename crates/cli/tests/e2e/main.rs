@@ -10,6 +10,7 @@ mod by_sftp_trees;
 mod choice;
 mod colors;
 mod common;
+mod cookies;
 mod cp;
 mod daemons;
 mod doctor;

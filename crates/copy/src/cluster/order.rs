@@ -17,7 +17,7 @@ use hikyaku_reach::settings::{
 };
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_session::least;
-use hikyaku_stores::{Fallback, HostOptions, Location, Opening, Storage, Times};
+use hikyaku_stores::{Cookies, Fallback, HostOptions, Location, Opening, Storage, Times};
 use hikyaku_transfer::{Existing, Pass};
 use hikyaku_units::DataSize;
 use std::collections::BTreeSet;
@@ -41,6 +41,8 @@ pub(super) struct Order<'a> {
     pub(super) direction: Direction,
     /// What may carry connections to daemons.
     pub(super) via: Via,
+    /// The cookies of the user's file, for web servers.
+    cookies: Cookies,
     claims: Mutex<Claims>,
     /// The hosts behind ssh that were connected to.
     hosts: Mutex<Vec<Storage>>,
@@ -91,6 +93,7 @@ impl<'a> Order<'a> {
             silence,
             direction,
             via,
+            cookies: plan.transport.cookies.read()?,
             claims,
             hosts,
             is_told,
@@ -151,6 +154,7 @@ impl<'a> Order<'a> {
             recorded: None,
             depth: rules.depth,
             times: if rules.preserve.modes() { Times::Noted } else { Times::Written },
+            cookies: self.cookies.clone(),
         }
     }
 

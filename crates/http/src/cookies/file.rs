@@ -11,6 +11,9 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// Fields of a line.
 const FIELDS: usize = 7;
 
+/// The commands that write the cookies of a browser into a file. They read the database while the browser has it open.
+const EXPORT: &str = "yt-dlp --cookies-from-browser BROWSER --cookies FILE, or the command for Firefox in docs/get.md";
+
 /// A file of cookies cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CookiesError {
@@ -28,6 +31,19 @@ pub enum CookiesError {
         /// The number of the line, from 1.
         line: usize,
     },
+}
+
+impl CookiesError {
+    /// A command or a sentence for the user.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Secrets(error) => error.remedy(),
+            Self::Database(path) => Some(format!("{EXPORT}, with {}", path.display())),
+            Self::Line { .. } => {
+                Some("an export in the format of Netscape, as curl -c writes it".to_owned())
+            }
+        }
+    }
 }
 
 impl Cookies {

@@ -29,6 +29,7 @@ impl Web {
     pub(super) fn new(url: &Url, opening: &Opening) -> Result<Self, OpenError> {
         let mut settings = Settings {
             user_agent: concat!("hikyaku/", env!("CARGO_PKG_VERSION")).to_owned(),
+            cookies: opening.cookies.clone(),
             proxies: Proxies::of_environment(),
             connect_within: CONNECT_TIME,
             patience: opening.silence.unwrap_or(PATIENCE),

@@ -125,6 +125,7 @@ impl Ends for Rig {
             "retry_for" | "pause" | "stagger" => "0s",
             "stats" => "1s",
             "endpoint" => "http://127.0.0.1:1",
+            "cookies" => "jar",
             _ => "",
         }
     }
