@@ -9,10 +9,10 @@ use crate::show::Show;
 use crate::target::{Existing, Spot};
 use crate::tunings::Tunings;
 use anyhow::{Error, Result, bail};
-use first::{ask, known};
+use first::{FirstRange, ask, known};
 use hikyaku_console::{At, ExitCode, with_remedy};
 use hikyaku_fs::Name;
-use hikyaku_http::{Client, Fault, NamedBy, Offer, Place, Proof, Source, Stop, Url, name};
+use hikyaku_http::{Client, Fault, NamedBy, Place, Proof, Source, Stop, Url, name};
 use hikyaku_transfer::Limit;
 use hikyaku_units::RetryPolicy;
 use ranged::Ranged;
@@ -175,8 +175,10 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let local = Unfetched::Local;
     let mut sources = job.sources();
     let mut used = vec![true; sources.len()];
-    let (source, first) = ask(tools, &sources, &mut used, &job.expect)?;
-    let spot = spot(job, &first.offer, &sources[source].place.first).map_err(local)?;
+    let expected = (&job.expect, job.first_range());
+    let (source, first) = ask(tools, &sources, &mut used, expected)?;
+    let disposition = first.offer.disposition.as_deref();
+    let spot = spot(job, disposition, &sources[source].place.first).map_err(local)?;
     let _taken = tools.names.take(&spot).map_err(local)?;
     let (known, expect) = known(&first.offer, &job.expect);
     if !expect.digests.is_empty() {
@@ -219,14 +221,22 @@ impl Job {
         let place = |url: &Url| Source::new(Place::new(url.clone(), self.named_by));
         self.urls.iter().map(place).collect()
     }
+
+    /// The range of the first request. The name that the server would send is not known yet.
+    fn first_range(&self) -> FirstRange {
+        match spot(self, None, &self.urls[0]) {
+            Ok(spot) if spot.is_begun() => FirstRange::Byte,
+            Ok(_) | Err(_) => FirstRange::Part,
+        }
+    }
 }
 
-fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
+fn spot(job: &Job, disposition: Option<&str>, url: &Url) -> Result<Spot> {
     match &job.naming {
         Naming::Path(path) => Spot::of(path),
         Naming::Output(_) => bail!("an output has no name"),
         Naming::Within(dir, told) => {
-            let name = told.clone().or_else(|| name(offer.disposition.as_deref(), url));
+            let name = told.clone().or_else(|| name(disposition, url));
             let name = name.ok_or_else(|| {
                 let text = format!("{url} has no name that a file could have");
                 with_remedy(ExitCode::WillFail.error(text), Some("-o FILE"))

@@ -56,7 +56,7 @@ impl Spot {
 
     /// The path, through no symbolic link: equal for all ways to write it.
     pub(crate) fn path(&self) -> PathBuf {
-        let dir = if self.dir.as_os_str().is_empty() { Path::new(".") } else { &self.dir };
+        let dir = self.dir();
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         dir.join(self.place.name.as_os_str())
     }
@@ -83,12 +83,23 @@ impl Spot {
         })
     }
 
+    fn dir(&self) -> &Path {
+        if self.dir.as_os_str().is_empty() { Path::new(".") } else { &self.dir }
+    }
+
+    fn journal(&self) -> Place<'_> {
+        Place::of(SOURCE, Base::Dir(self.dir()), Some(self.place.name.as_bytes()))
+    }
+
+    /// Whether an earlier attempt has left a journal.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.journal().is_begun()
+    }
+
     /// The directory as a store, and the journal of the file, which comes `from` this URL.
     pub(crate) fn open(&self, from: &str) -> Result<(Arc<dyn Store>, Opened)> {
-        let dir = if self.dir.as_os_str().is_empty() { Path::new(".") } else { &self.dir };
-        let place = Place::of(SOURCE, Base::Dir(dir), Some(self.place.name.as_bytes()));
-        let opened = JournalFile::open(&place, from)?;
-        let store = Local::open(dir, NewModes { file: 0o666 & !umask() })?;
+        let opened = JournalFile::open(&self.journal(), from)?;
+        let store = Local::open(self.dir(), NewModes { file: 0o666 & !umask() })?;
         Ok((Arc::new(store.with_token(opened.journal.token())), opened))
     }
 }

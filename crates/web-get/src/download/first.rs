@@ -6,8 +6,23 @@ use hikyaku_console::{causes, causes_of};
 use hikyaku_http::{Attempts, Fault, First, Known, Offer, Proof, Source};
 use std::time::Duration;
 
-/// Bytes of the first range: a small file comes with it, and the first part of any other file.
-const FIRST_BYTES: u64 = 1 << 20;
+/// The range of the first request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FirstRange {
+    /// A small file comes with it, and the first part of any other file.
+    Part,
+    /// It is for the version and the size of a file whose first part an earlier attempt has left.
+    Byte,
+}
+
+impl FirstRange {
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::Part => 1 << 20,
+            Self::Byte => 1,
+        }
+    }
+}
 
 /// The offer of the server, and the digests and the size that the user expects.
 pub(crate) fn known(offer: &Offer, expect: &Expect) -> (Known, Expect) {
@@ -24,7 +39,7 @@ pub(crate) fn ask(
     tools: &Tools<'_>,
     sources: &[Source],
     used: &mut [bool],
-    expect: &Expect,
+    (expect, range): (&Expect, FirstRange),
 ) -> Result<(usize, First), Unfetched> {
     let mut attempts = Attempts::new(tools.conduct.retry);
     loop {
@@ -34,7 +49,7 @@ pub(crate) fn ask(
             if !used[at] {
                 continue;
             }
-            match ask_one(tools, source, expect) {
+            match ask_one(tools, source, (expect, range)) {
                 Ok(first) => {
                     let is_part =
                         first.range.is_some() && expect.proof(&first.offer) != Proof::None;
@@ -81,8 +96,17 @@ pub(crate) fn tell_waiting(tools: &Tools<'_>, fault: Fault, wait: Duration) {
     tools.show.remark(format!("{why}; another attempt in {seconds} s"));
 }
 
-fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<First, Fault> {
-    let first = source.first(tools.client, FIRST_BYTES, tools.interrupted)?;
+fn ask_one(
+    tools: &Tools<'_>,
+    source: &Source,
+    (expect, range): (&Expect, FirstRange),
+) -> Result<First, Fault> {
+    let mut first = source.first(tools.client, range.bytes(), tools.interrupted)?;
+    // Without its byte the connection is ready for the next request.
+    let is_byte = first.range == Some(0..1) && first.offer.total != Some(1);
+    if range == FirstRange::Byte && is_byte && !first.answer.connection.read(1)?.is_empty() {
+        first.range = Some(1..1);
+    }
     match (expect.size, first.offer.total) {
         (Some(size), Some(total)) if size != total => {
             Err(Fault::OtherFile(format!("{total} bytes in place of {size}")))

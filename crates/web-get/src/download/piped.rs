@@ -5,7 +5,7 @@
 //! there, but only if the server sends the same version, or if a digest of the whole is compared at the end. A file begins
 //! anew.
 
-use super::first::{ask, known, tell_waiting};
+use super::first::{FirstRange, ask, known, tell_waiting};
 use super::{Added, Job, Tools, Unfetched, check_size, damaged};
 use crate::metalink::Expect;
 use crate::output::Output;
@@ -39,7 +39,8 @@ struct Pipe<'a> {
 pub(super) fn pipe(tools: &Tools<'_>, job: &Job, output: &Output) -> Result<(), Unfetched> {
     let sources = job.sources();
     let mut used = vec![true; sources.len()];
-    let (source, first) = ask(tools, &sources, &mut used, &job.expect)?;
+    let expected = (&job.expect, FirstRange::Part);
+    let (source, first) = ask(tools, &sources, &mut used, expected)?;
     let (known, expect) = known(&first.offer, &job.expect);
     let total = known.offer.total;
     tools.add(Added { total_bytes: total.unwrap_or(0), kept_bytes: 0 });
