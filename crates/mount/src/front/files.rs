@@ -35,11 +35,6 @@ impl Core {
             drop(state);
             return core.open_present(number, flags, reply);
         };
-        if state.is_kept_from(reply.thread, number.0) {
-            let errno = state.begin_retry(reply.thread, &path);
-            drop(state);
-            return reply.error(errno);
-        }
         // An open file has the contents that others have closed: each open is a request, whose answer has the first bytes.
         if let Some(errno) = state.nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
             state.told_of(&path);
@@ -104,8 +99,8 @@ impl Core {
 
     /// Opens a file that was made, and answers the kernel with both.
     fn reply_created(self: &Arc<Self>, number: u64, flags: OpenFlags, reply: Slot<ReplyCreate>) {
-        let opened = self.open(number, flags, reply.thread);
         let mut state = self.state();
+        let opened = state.open(number, flags, (reply.thread, self.settings.locking));
         let node = state.nodes.at(number);
         let is_told = match (opened, node) {
             (Some((handle, opened)), Some(node)) => {
@@ -135,9 +130,16 @@ impl Core {
         flags: OpenFlags,
         reply: Slot<ReplyOpen>,
     ) {
-        let Some((handle, mut flags)) = self.open(number.0, flags, reply.thread) else {
-            return reply.error(Errno::ESTALE);
-        };
+        let mut state = self.state();
+        // Another thread may have found the node while the server was asked.
+        if let Some(path) = state.kept_from(reply.thread, number.0) {
+            let errno = state.begin_retry(reply.thread, &path);
+            drop(state);
+            return reply.error(errno);
+        }
+        let opened = state.open(number.0, flags, (reply.thread, self.settings.locking));
+        drop(state);
+        let Some((handle, mut flags)) = opened else { return reply.error(Errno::ESTALE) };
         if company == Company::Others {
             // The pages of the kernel are those that the others have read.
             flags |= FopenFlags::FOPEN_DIRECT_IO;
@@ -190,40 +192,6 @@ impl Core {
         fetches.into_iter().flatten().for_each(|fetch| self.fetch(fetch));
     }
 
-    /// A handle of a node, and what the kernel is to do with its pages.
-    fn open(&self, number: u64, flags: OpenFlags, thread: u32) -> Option<(u64, FopenFlags)> {
-        let mut state = self.state();
-        let node = state.nodes.at_mut(number)?;
-        if node.found.kind != Kind::File {
-            return None;
-        }
-        let is_cached = node.cached == Some(node.content);
-        node.cached = Some(node.content);
-        node.opens += 1;
-        let reader = Reader::new(node.found.size);
-        let handle = state.next();
-        let access = access_of(flags);
-        let standing = Standing::Present;
-        let open = Handle { number, reader, access, thread, error: None, standing };
-        state.handles.insert(handle, open);
-        state.retries.end(thread);
-        let mut answer = match access {
-            // Locks are freed when a handle is flushed.
-            Access::Read if self.settings.locking == Locking::Local => FopenFlags::FOPEN_NOFLUSH,
-            _ => FopenFlags::empty(),
-        };
-        if is_cached {
-            answer |= FopenFlags::FOPEN_KEEP_CACHE;
-        }
-        // The kernel does not know where what is appended begins, so it keeps no pages of it.
-        let is_direct = rustix::fs::OFlags::from_bits_retain(flags.0 as u32)
-            .contains(rustix::fs::OFlags::DIRECT);
-        if is_direct || (is_append(flags) && access == Access::Write) {
-            answer |= FopenFlags::FOPEN_DIRECT_IO;
-        }
-        Some((handle, answer))
-    }
-
     /// A handle is closed.
     pub(super) fn close(self: &Arc<Self>, handle: u64) {
         let mut state = self.state();
@@ -239,6 +207,46 @@ impl Core {
             self.abandon(content);
             self.end_if_closed(number);
         }
+    }
+}
+
+impl State {
+    /// A handle of a node, and what the kernel is to do with its pages.
+    fn open(
+        &mut self,
+        number: u64,
+        flags: OpenFlags,
+        (thread, locking): (u32, Locking),
+    ) -> Option<(u64, FopenFlags)> {
+        let node = self.nodes.at_mut(number)?;
+        if node.found.kind != Kind::File {
+            return None;
+        }
+        let is_cached = node.cached == Some(node.content);
+        node.cached = Some(node.content);
+        node.opens += 1;
+        let reader = Reader::new(node.found.size);
+        let handle = self.next();
+        let access = access_of(flags);
+        let standing = Standing::Present;
+        let open = Handle { number, reader, access, thread, error: None, standing };
+        self.handles.insert(handle, open);
+        self.retries.end(thread);
+        let mut answer = match access {
+            // Locks are freed when a handle is flushed.
+            Access::Read if locking == Locking::Local => FopenFlags::FOPEN_NOFLUSH,
+            _ => FopenFlags::empty(),
+        };
+        if is_cached {
+            answer |= FopenFlags::FOPEN_KEEP_CACHE;
+        }
+        // The kernel does not know where what is appended begins, so it keeps no pages of it.
+        let is_direct = rustix::fs::OFlags::from_bits_retain(flags.0 as u32)
+            .contains(rustix::fs::OFlags::DIRECT);
+        if is_direct || (is_append(flags) && access == Access::Write) {
+            answer |= FopenFlags::FOPEN_DIRECT_IO;
+        }
+        Some((handle, answer))
     }
 }
 

@@ -135,11 +135,12 @@ impl State {
         Errno::ESTALE
     }
 
-    /// Whether another thread, at its second attempt, is to open the node before this one.
-    pub(super) fn is_kept_from(&self, thread: u32, number: u64) -> bool {
+    /// The path of a node that another thread, at its second attempt, is to open before this one.
+    pub(super) fn kept_from(&self, thread: u32, number: u64) -> Option<StorePath> {
         let now = Instant::now();
-        self.retries.uses(thread, number, now) == Attempt::First
-            && self.retries.is_of_another(thread, number, now)
+        let is_kept = self.retries.uses(thread, number, now) == Attempt::First
+            && self.retries.is_of_another(thread, number, now);
+        self.nodes.at(number).filter(|_| is_kept).map(|node| node.path.clone())
     }
 
     /// A node goes on with the present file of its name.

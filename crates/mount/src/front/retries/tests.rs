@@ -84,6 +84,25 @@ fn what_a_thread_finds_at_its_second_attempt_is_opened_by_it_first() {
 }
 
 #[test]
+fn a_node_that_another_thread_finds_while_the_server_is_asked_is_opened_by_that_one_first() {
+    let core = Arc::<OnceLock<Arc<Core>>>::default();
+    let finds = core.clone();
+    let place = Place::new(PLAIN, move |asked| {
+        if let Some(core) = finds.get() {
+            let mut state = core.state();
+            let node = state.nodes.of_path(asked).map_or(0, |(number, _)| number);
+            let _ = state.begin_retry(ONE, asked);
+            state.take(node, (ONE, Attempt::Second));
+        }
+        Ok(file(100))
+    });
+    let node = place.look_up(OTHER, ROOT, "a").unwrap();
+    assert!(core.set(place.core.clone()).is_ok());
+    assert_eq!(place.open(OTHER, node), Err(ESTALE));
+    place.open(ONE, node).unwrap();
+}
+
+#[test]
 fn a_directory_that_is_replaced_at_each_question_is_passed_through() {
     let mut numbers = 100..;
     let place = Place::new(PLAIN, move |path| match path.as_bytes() {
