@@ -3,6 +3,7 @@
 
 mod ahead;
 mod guarded;
+mod killed;
 mod store;
 mod striped;
 
