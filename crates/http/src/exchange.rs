@@ -142,14 +142,11 @@ impl Driver {
     ) -> Result<T, Fault> {
         let (connection, is_over) = (&mut self.connection, &mut self.is_over);
         let driven = poll_fn(|context| {
-            let mut end = Fault::Closed;
-            if !*is_over && let Poll::Ready(ended) = connection.poll_without_shutdown(context) {
-                *is_over = true;
-                end = ended.map_or_else(fault_of, |()| Fault::Closed);
-            }
+            // The error of the connection is that of the operation, too.
+            *is_over = *is_over || connection.poll_without_shutdown(context).is_ready();
             match operation(context) {
                 Poll::Ready(done) => Poll::Ready(Ok(done)),
-                Poll::Pending if *is_over => Poll::Ready(Err(end)),
+                Poll::Pending if *is_over => Poll::Ready(Err(Fault::Closed)),
                 Poll::Pending => Poll::Pending,
             }
         });

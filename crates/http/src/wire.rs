@@ -98,3 +98,30 @@ impl Wire {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use std::thread;
+
+    #[test]
+    fn a_stop_ends_a_wait() {
+        let mut wire = Wire::new(Duration::from_secs(60), Stop::default()).unwrap();
+        let stop = Stop::default();
+        wire.end_with(&stop);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| wire.run(pending::<()>(), Fault::Slow));
+            stop.set();
+            assert!(matches!(waiting.join().unwrap(), Err(Fault::Stopped)));
+        });
+    }
+
+    #[test]
+    fn an_operation_that_takes_too_long_is_given_up() {
+        let patience = Duration::from_millis(1);
+        let wire = Wire::new(patience, Stop::default()).unwrap();
+        let late = wire.run(pending::<()>(), Fault::Silent);
+        assert!(matches!(late, Err(Fault::Silent(time)) if time == patience), "{late:?}");
+    }
+}

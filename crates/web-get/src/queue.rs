@@ -246,3 +246,38 @@ fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
         ensure!(bytes.len() <= METALINK_BYTES_MAX, lasting("is larger than 16 MiB".to_owned()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use hikyaku_http::Settings;
+    use std::fs;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: GetArgs,
+    }
+
+    #[test]
+    fn an_error_does_not_repeat_a_login() {
+        for word in ["http://me:top-secret@x y/", "ftps://me:top-secret@a.org/", "me:top-secret"] {
+            let error = format!("{:#}", url(OsStr::new(word)).unwrap_err());
+            assert_eq!(error.contains("top-secret"), !word.contains('@'), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_few_files_is_known_before_they_begin() {
+        let path = std::env::temp_dir().join(format!("hikyaku-queue-{}", std::process::id()));
+        fs::write(&path, "http://a.org/1\nhttp://a.org/2\n").unwrap();
+        let words = ["get", "-i", path.to_str().unwrap()];
+        let args = Line::try_parse_from(words).unwrap().args;
+        let (client, stop) = (Client::new(Settings::default()).unwrap(), Stop::default());
+        let queue = Queue::new(&args, None, (&client, &stop)).unwrap();
+        assert!(queue.is_counted());
+        assert_eq!((queue.count(), queue.known().count()), (2, 2));
+        fs::remove_file(path).unwrap();
+    }
+}

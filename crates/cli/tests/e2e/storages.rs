@@ -240,6 +240,20 @@ fn files_of_a_web_server_go_here_and_to_a_daemon() {
 }
 
 #[test]
+fn files_of_a_web_server_share_a_connection() {
+    let client = Client::new("storages-web-shared");
+    let web = Web::start(&["a", "b", "c"].map(|name| (name, name.as_bytes().to_vec())));
+    let urls = ["a", "b", "c"].map(|name| web.url(name));
+    fs::create_dir(client.at("to")).unwrap();
+    let to = client.at("to").display().to_string();
+    let words = ["cp", "--connections", "1", &urls[0], &urls[1], &urls[2], &to];
+    let output = client.run(&words);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read(client.at("to/c")).unwrap(), b"c");
+    assert_eq!(web.connections(), 1);
+}
+
+#[test]
 fn a_tree_goes_from_an_ftp_server_and_back() {
     for style in [Style::Facts, Style::Bare] {
         let rig = Rig::up(&format!("storages-ftp-{style:?}"));

@@ -9,7 +9,9 @@ const FILE: &str = "# Netscape HTTP Cookie File\n\n\
     #HttpOnly_.example.org\tTRUE\t/dir/\tTRUE\t0\tsafe\t3\n\
     old.org\tFALSE\t/\tFALSE\t1000\told\t4\n\
     empty.org\tFALSE\t/\tFALSE\t0\tnothing\t\n\
-    short.org\tFALSE\t/\tFALSE\t0\tshort\n";
+    short.org\tFALSE\t/\tFALSE\t0\tshort\n\
+    part.org\tFALSE\t/\tFALSE\t4000000000.5\tpart\t5\n\
+    part.org\tFALSE\t/\tFALSE\t-1\tsession\t6\n";
 
 fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
@@ -39,17 +41,19 @@ fn cookies_of_a_file_go_to_the_hosts_paths_and_schemes_that_they_are_for() {
         ("http://www.example.org/dir", "host=2; all=1"),
         ("https://www.example.org/dir/a", "safe=3; host=2; all=1"),
         ("http://www.example.org/dir/a", "host=2; all=1"),
+        ("http://www.example.org/dirx", "all=1"),
         ("https://a.www.example.org/dir/a", "safe=3; all=1"),
         ("https://badexample.org/dir/a", ""),
         ("https://org/dir/a", ""),
         ("http://old.org/", ""),
         ("http://empty.org/", "nothing="),
         ("http://short.org/", "short="),
+        ("http://part.org/", "part=5; session=6"),
     ];
     for (to, want) in cases {
         assert_eq!(sent(&cookies, to), want, "{to}");
     }
-    assert_eq!(format!("{cookies:?}"), "5 cookies", "no secrets");
+    assert_eq!(format!("{cookies:?}"), "7 cookies", "no secrets");
 }
 
 #[test]
@@ -59,6 +63,7 @@ fn a_line_of_another_format_is_named() {
         "[{\"domain\":\"a.org\"}]",
         "a.org TRUE / FALSE 0 a b",
         "a.org\tyes\t/\tFALSE\t0\ta\tb",
+        "a.org\tTRUE\tx\tFALSE\t0\ta\tb",
         "a.org\tTRUE\t/\tFALSE\tsoon\ta\tb",
         "a.org\tTRUE\t/\tFALSE\t0\ta\tb\rX: y",
         "a.org\tTRUE\t/\tFALSE\t0\t\tb",
@@ -109,6 +114,11 @@ fn cookies_end_and_are_replaced() {
     assert_eq!(set(&["a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=9"]), "f=0; a=1");
     assert_eq!(set(&["a=1; Max-Age=99999999999999999999999"]), "f=0; a=1");
     assert_eq!(set(&["f=; max-age=0"]), "");
+    let mut cookies = Cookies::default();
+    for value in ["a=; Max-Age=0", "a=1", "a=; Max-Age=0"] {
+        cookies.set(&url(from), value, now());
+    }
+    assert!(cookies.all.is_empty());
     for value in ["", "a", "=1", "a=1\r\nX: y", &format!("a={}", "x".repeat(4096))] {
         assert_eq!(set(&[value]), "f=0", "{value}");
     }
@@ -123,6 +133,10 @@ fn secure_cookies_are_neither_sent_nor_set_nor_replaced_by_http() {
     assert_eq!(after("", &[(http, "a=1; Secure")], https), "");
     assert_eq!(after("", &[safe, (http, "a=2")], https), "a=1");
     assert_eq!(after("", &[safe, (http, "b=2")], https), "a=1; b=2");
+    // A cookie that no server gets together with the secure one.
+    assert_eq!(after("", &[("https://b.org/", "a=1; Secure"), (http, "a=2")], http), "a=2");
+    let below = ("https://a.org/x/y", "a=1; Secure; Path=/x");
+    assert_eq!(after("", &[below, (http, "a=2; Path=/")], http), "a=2");
     assert_eq!(after("", &[(https, "__Secure-a=1")], https), "");
     assert_eq!(after("", &[(https, "__Host-a=1; Secure; Path=/; Domain=a.org")], https), "");
     assert_eq!(after("", &[(https, "__Host-a=1; Secure; Path=/")], https), "__Host-a=1");

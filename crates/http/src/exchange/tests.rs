@@ -2,6 +2,14 @@
 
 use super::*;
 use crate::reading::{answer_of, head_of};
+use hyper::Request;
+use std::sync::{Arc, Mutex};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const ECONNRESET: i32 = 104;
 
 /// The body of an answer whose head has these lines.
 fn body(version: &str, lines: &str, rest: &str) -> Result<String, Fault> {
@@ -47,6 +55,8 @@ fn a_body_with_two_ends_is_refused() {
         "Transfer-Encoding: chunked\r\nContent-Length: 7\r\n",
         "Transfer-Encoding: gzip, chunked\r\n",
         "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n",
         "Transfer-Encoding: identity\r\n",
     ] {
         let answer = body("1.1", lines, "0\r\n\r\n");
@@ -117,5 +127,138 @@ fn a_status_is_that_of_a_final_answer() {
     }
     for text in ["SSH-2.0-OpenSSH\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n"] {
         assert!(matches!(head_of(text.as_bytes()), Err(Fault::Invalid(_))), "{text}");
+    }
+}
+
+/// An exchange whose answer has these bytes. The connection stays open. Returns the bytes of the request, too.
+fn open(bytes: &str) -> (Exchange, Arc<Mutex<String>>) {
+    let wire = Wire::new(PATIENCE, Stop::default()).unwrap();
+    let (near, mut far) = duplex(1 << 16);
+    let (bytes, request) = (bytes.to_owned(), Arc::<Mutex<String>>::default());
+    let asked = request.clone();
+    wire.runtime().spawn(async move {
+        let mut into = [0; 1024];
+        let length = far.read(&mut into).await.unwrap();
+        asked.lock().unwrap().push_str(str::from_utf8(&into[..length]).unwrap());
+        far.write_all(bytes.as_bytes()).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    (Exchange::new(wire, Box::new(near)).unwrap(), request)
+}
+
+#[test]
+fn a_connection_is_idle_after_the_last_byte_of_an_answer() {
+    let cases = [
+        ("1.1", "Content-Length: 3\r\n", "abc", true),
+        ("1.1", "Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n", true),
+        ("1.1", "Content-Length: 3\r\nConnection: close\r\n", "abc", false),
+        ("1.0", "Content-Length: 3\r\n", "abc", false),
+    ];
+    for (version, lines, rest, is_kept) in cases {
+        let (mut exchange, _) = open(&format!("HTTP/{version} 200 OK\r\n{lines}\r\n{rest}"));
+        exchange.ask(Request::builder()).unwrap();
+        assert!(!exchange.is_idle(), "{lines}");
+        assert_eq!(exchange.read(1).unwrap(), "a");
+        assert!(!exchange.is_idle(), "{lines}");
+        assert_eq!(exchange.read(9).unwrap(), "bc");
+        assert_eq!(exchange.finish(), is_kept, "{version} {lines}");
+    }
+}
+
+#[test]
+fn an_unneeded_body_at_hand_is_skipped() {
+    for (lines, rest, is_skipped) in [
+        ("Content-Length: 3\r\n", "abc", true),
+        ("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n", true),
+        ("Content-Length: 4\r\n", "abc", false),
+    ] {
+        let (mut exchange, _) = open(&format!("HTTP/1.1 404 No\r\n{lines}\r\n{rest}"));
+        exchange.ask(Request::builder()).unwrap();
+        exchange.skip_at_hand();
+        assert_eq!(exchange.is_idle(), is_skipped, "{lines}");
+    }
+}
+
+#[test]
+fn names_of_headers_are_in_title_case() {
+    let (mut exchange, request) = open("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let asked = Request::builder().uri("/a").header("host", "b").header("want-repr-digest", "c");
+    exchange.ask(asked).unwrap();
+    let want = "GET /a HTTP/1.1\r\nHost: b\r\nWant-Repr-Digest: c\r\n\r\n";
+    assert_eq!(*request.lock().unwrap(), want);
+}
+
+/// A stream that ends with an error.
+struct Broken {
+    stream: DuplexStream,
+    error: Option<io::Error>,
+}
+
+impl AsyncRead for Broken {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        match Pin::new(&mut self.stream).poll_read(context, into) {
+            Poll::Ready(Ok(())) if into.filled().len() == before => {
+                Poll::Ready(self.error.take().map_or(Ok(()), Err))
+            }
+            poll => poll,
+        }
+    }
+}
+
+impl AsyncWrite for Broken {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// The fault of an answer that breaks off with this error.
+fn broken(answer: &'static str, error: io::Error) -> Fault {
+    let wire = Wire::new(PATIENCE, Stop::default()).unwrap();
+    let (stream, mut far) = duplex(1 << 16);
+    wire.runtime().spawn(async move {
+        let _ = far.read(&mut [0; 1024]).await;
+        far.write_all(answer.as_bytes()).await
+    });
+    let stream = Box::new(Broken { stream, error: Some(error) });
+    let mut exchange = Exchange::new(wire, stream).unwrap();
+    let mut read = || {
+        exchange.ask(Request::builder())?;
+        while !exchange.read(9)?.is_empty() {}
+        Ok(())
+    };
+    read().unwrap_err()
+}
+
+#[test]
+fn a_lost_connection_differs_from_one_that_was_closed() {
+    for answer in ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "HTTP/1.1 200", ""] {
+        let reset = broken(answer, io::Error::from_raw_os_error(ECONNRESET));
+        assert!(
+            matches!(&reset, Fault::Connection(error) if error.raw_os_error() == Some(ECONNRESET)),
+            "{answer}: {reset:?}"
+        );
+        let wrong = io::Error::new(ErrorKind::InvalidData, rustls::Error::DecryptError);
+        let wrong = broken(answer, wrong);
+        assert!(matches!(wrong, Fault::Connection(_)), "{answer}: {wrong:?}");
+        // The end of TLS without its alert.
+        let cut = broken(answer, ErrorKind::UnexpectedEof.into());
+        assert!(matches!(cut, Fault::Closed), "{answer}: {cut:?}");
     }
 }

@@ -52,6 +52,13 @@ fn an_option_needs_a_url_above_it() {
 }
 
 #[test]
+fn the_options_of_a_file_are_bounded() {
+    let options = |count: usize| format!("http://a.org/1\n{}", " out=x\n".repeat(count));
+    assert!(entries(&options(OPTIONS_MAX))[0].is_ok());
+    assert!(entries(&options(OPTIONS_MAX + 1))[0].is_err());
+}
+
+#[test]
 fn options_name_the_file_and_its_digest() {
     let place = |options: &[&str]| match job(options).unwrap().naming {
         Naming::Within(dir, name) => (dir, name.map(|name| name.shown().to_string())),
@@ -64,7 +71,10 @@ fn options_name_the_file_and_its_digest() {
     let hex = "0".repeat(64);
     assert_eq!(job(&[&format!("checksum=sha-256={hex}")]).unwrap().expect.digests.len(), 1);
     assert!(job(&["file-allocation=none", "summary-interval=5"]).is_ok(), "they change nothing");
-    for option in ["out=../f", "out=/f", "out=", "checksum=md5=0", "header=A: b", "split=4", "x"] {
+    let sha1 = format!("checksum=sha-1={}", "0".repeat(40));
+    for option in
+        [&sha1, "out=../f", "out=/f", "out=", "checksum=md5=0", "header=A: b", "split=4", "x"]
+    {
         let error = job(&[option]).map(|_| ()).unwrap_err();
         assert!(!format!("{error:#}").is_empty(), "{option}");
     }

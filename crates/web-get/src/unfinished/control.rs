@@ -124,6 +124,9 @@ mod tests {
             assert_eq!(aria2(&file[..length], 95), None, "{length}");
         }
         assert!(aria2(&aria2_file(95, &[0, 0]), 95).unwrap().is_empty());
+        let mut older = file.clone();
+        older[1] = 0;
+        assert_eq!(aria2(&older, 95), None, "of another version");
     }
 
     #[test]
@@ -131,6 +134,8 @@ mod tests {
         // The second connection was done, and has taken over the end of the first.
         let file = axel_file(70, &[(10, 30), (35, 40), (90, 95)]);
         assert_eq!(axel(&file, 100).unwrap(), [0..10, 30..35, 40..90, 95..100]);
+        let other = axel_file(70, &[(90, 95), (10, 30), (35, 40)]);
+        assert_eq!(axel(&other, 100), axel(&file, 100), "in any order");
         assert_eq!(axel(&axel_file(100, &[(50, 50), (100, 100)]), 100).unwrap(), [0..100]);
         for wrong in [
             axel_file(71, &[(10, 30), (35, 40), (90, 95)]),

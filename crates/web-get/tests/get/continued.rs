@@ -1,6 +1,6 @@
 //! Files that other programs have left unfinished.
 
-use crate::server::{Reply, Request, Server};
+use crate::server::{Body, Reply, Request, Server};
 use crate::{Folder, check, get, got, payload, sha256};
 use hikyaku_console::ExitCode;
 use std::fs;
@@ -55,6 +55,65 @@ fn a_complete_file_is_compared_and_kept() {
     got(&folder, &format!("-c --sha256 {} -o DIR/a {}", sha256(&content), server.url("/a")));
     check(&folder, "a", &content);
     assert!(asked(&server, content.len()) <= 4 * MIB);
+    // The answer that names the version stays unread, and one connection carries the comparison.
+    assert_eq!(server.connections(), 2);
+}
+
+#[test]
+fn a_comparison_goes_on_over_another_connection() {
+    let (folder, content) = (Folder::new(), payload(9, 10 * MIB));
+    let data = content.clone();
+    let server = Server::start(move |request| {
+        let reply = Reply::honest(request, &data, ETAG);
+        if request.number == 1 { reply.body(|bytes| Body::Cut(bytes, 70_000)) } else { reply }
+    });
+    fs::write(folder.path("a"), &content).unwrap();
+    got(&folder, &format!("-c -o DIR/a {}", server.url("/a")));
+    check(&folder, "a", &content);
+}
+
+#[test]
+fn holes_and_bytes_behind_the_end_are_no_parts() {
+    let size = 16 * MIB;
+    let content = payload(10, size);
+    let all_pieces = {
+        let mut aria2 = vec![0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        aria2.extend((MIB as u32).to_be_bytes());
+        aria2.extend((size as u64).to_be_bytes());
+        aria2.extend([0; 8]);
+        aria2.extend(2_u32.to_be_bytes());
+        aria2.extend([0xff; 2]);
+        aria2
+    };
+    // The file has 7 MiB, once with a hole behind them, and once with a control file that claims all.
+    for (length, control) in [(12 * MIB, None), (7 * MIB, Some(all_pieces))] {
+        let (folder, server) = (Folder::new(), server(&content));
+        fs::write(folder.path("a"), &content[..7 * MIB]).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(folder.path("a")).unwrap();
+        file.set_len(length as u64).unwrap();
+        if let Some(control) = control {
+            fs::write(folder.path("a.aria2"), control).unwrap();
+        }
+        got(&folder, &format!("-c -n 1 -o DIR/a {}", server.url("/a")));
+        check(&folder, "a", &content);
+    }
+}
+
+#[test]
+fn only_a_regular_file_is_continued() {
+    let content = payload(11, 12 * MIB);
+    let (folder, with_link) = (Folder::new(), server(&content));
+    fs::write(folder.path("mine"), "mine").unwrap();
+    std::os::unix::fs::symlink("mine", folder.path("a")).unwrap();
+    fs::write(folder.path("a.part"), &content[..6 * MIB]).unwrap();
+    let (code, error) = get(&folder, &format!("-c -o DIR/a {}", with_link.url("/a")));
+    assert_eq!(code, ExitCode::WillFail, "{error}");
+    assert_eq!(fs::read(folder.path("a")).unwrap(), b"mine");
+    assert_eq!(folder.names(), ["a", "a.part", "mine"]);
+    let (folder, with_dir) = (Folder::new(), server(&content));
+    fs::create_dir(folder.path("a.part")).unwrap();
+    got(&folder, &format!("-c -o DIR/a {}", with_dir.url("/a")));
+    assert!(fs::read(folder.path("a")).unwrap() == content);
 }
 
 #[test]

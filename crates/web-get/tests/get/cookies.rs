@@ -63,6 +63,20 @@ fn a_login_by_redirects_and_cookies_succeeds() {
 }
 
 #[test]
+fn a_mirror_that_another_one_names_gets_no_cookies_by_http() {
+    let folder = Folder::new();
+    write(&folder, JAR);
+    let server = Server::start(|_| Reply::whole(b"x"));
+    let list = format!(
+        "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file name=\"a\"><url>{}</url></file></metalink>",
+        server.url("/a")
+    );
+    fs::write(folder.path("list.meta4"), list).unwrap();
+    got(&folder, "--cookies DIR/cookies.txt -o DIR/a DIR/list.meta4");
+    assert_eq!(server.requests()[0].header("cookie"), None);
+}
+
+#[test]
 fn cookies_and_a_cookie_header_are_one_header() {
     let folder = Folder::new();
     write(&folder, JAR);

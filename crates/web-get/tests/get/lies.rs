@@ -200,9 +200,6 @@ fn a_stream_that_ends_early_is_no_file() {
 
 #[test]
 fn what_is_no_http_is_an_error() {
-    refused("redirects", "", |request| {
-        Reply::status(302).with("Location", &format!("/{}", request.number))
-    });
     refused("another protocol", "", |_| Reply::status(302).with("Location", "file:///etc/passwd"));
     refused("head without end", "", |_| {
         Reply::status(200).with("X", &"x".repeat(100_000)).body(Body::Raw)
@@ -216,6 +213,17 @@ fn what_is_no_http_is_an_error() {
         let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100);
         Reply::status(103).body(|_| Body::Raw(interim.into_bytes()))
     });
+}
+
+#[test]
+fn redirects_without_end_are_given_up() {
+    let folder = Folder::new();
+    let server = Server::start(|request| {
+        Reply::status(302).with("Location", &format!("/{}", request.number))
+    });
+    let (code, error) = get(&folder, &format!("--retries 0 -o DIR/a {}", server.url("/a")));
+    assert_eq!(code, ExitCode::WillFail, "{error}");
+    assert_eq!(server.requests().len(), 11);
 }
 
 #[test]

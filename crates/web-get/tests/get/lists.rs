@@ -45,6 +45,33 @@ fn the_files_of_a_list_are_fetched_with_their_options() {
 }
 
 #[test]
+fn a_list_may_have_metalink_files() {
+    let (folder, server) = (Folder::new(), server());
+    let described = |name: &str| {
+        format!("<file name=\"{name}\"><url>{}</url></file>", server.url(&format!("/{name}")))
+    };
+    let write = |name: &str, files: &[&str]| {
+        let files: String = files.iter().map(|file| described(file)).collect();
+        let text =
+            format!("<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">{files}</metalink>");
+        fs::write(folder.path(name), text).unwrap();
+        folder.path(name).display().to_string()
+    };
+    let (one, two) = (write("1.meta4", &["1"]), write("2.meta4", &["2", "3"]));
+    let list = folder.path("list");
+    fs::write(&list, format!("{one}\n out=renamed\n{two}\n")).unwrap();
+    got(&folder, "-d DIR -i DIR/list");
+    for (name, content) in [("renamed", "/1"), ("2", "/2"), ("3", "/3")] {
+        assert_eq!(fs::read_to_string(folder.path(name)).unwrap(), content);
+    }
+    // The options of a file cannot be those of two.
+    fs::write(&list, format!("{two}\n dir={}\n", folder.0.display())).unwrap();
+    let (code, error) = get(&folder, "-f -d DIR -i DIR/list");
+    assert_ne!(code, ExitCode::Success);
+    assert!(error.contains("line 1") && error.contains("one file"), "{error}");
+}
+
+#[test]
 fn a_wrong_entry_is_named_and_the_others_are_fetched() {
     let (folder, server) = (Folder::new(), server());
     let wrong = ["s3://bucket/x", "http://me:top-secret@x y/"];

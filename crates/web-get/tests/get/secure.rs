@@ -131,19 +131,36 @@ fn a_body_that_anybody_could_have_cut_off_is_no_file() {
     assert_eq!(folder.names(), [""; 0]);
 }
 
+#[test]
+fn a_proxy_that_sends_bytes_of_its_own_is_refused() {
+    let folder = Folder::new();
+    let server = start(config(rustls::ALL_VERSIONS), |_| Reply::whole(b"x"));
+    let proxy = tunnel_with(server.port, b"HTTP/1.1 200 Connected\r\n\r\nmore");
+    let line = format!("--proxy http://127.0.0.1:{proxy} --ca {CERTIFICATE} --retries 0 -o DIR/a");
+    let (code, error) = get(&folder, &format!("{line} https://localhost:1/a"));
+    assert_ne!(code, ExitCode::Success, "{error}");
+    assert!(error.contains("says something of its own"), "{error}");
+    assert_eq!(server.requests().len(), 0);
+}
+
 /// A proxy that connects everybody to one port of this host. Returns its own.
 fn tunnel(to: u16) -> u16 {
+    tunnel_with(to, b"HTTP/1.1 200 Connected\r\n\r\n")
+}
+
+/// The same with this answer to CONNECT.
+fn tunnel_with(to: u16, answer: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || relay(stream, to));
+            thread::spawn(move || relay(stream, to, answer));
         }
     });
     port
 }
 
-fn relay(stream: TcpStream, to: u16) {
+fn relay(stream: TcpStream, to: u16, answer: &[u8]) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut line = String::new();
     while reader.read_line(&mut line).is_ok_and(|length| length > 2) {
@@ -151,7 +168,7 @@ fn relay(stream: TcpStream, to: u16) {
     }
     let server = TcpStream::connect(("127.0.0.1", to)).unwrap();
     let mut client = stream;
-    client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").unwrap();
+    client.write_all(answer).unwrap();
     let (mut up, mut down) = (server.try_clone().unwrap(), server);
     thread::spawn(move || copy(&mut reader, &mut up));
     copy(&mut down, &mut client);

@@ -77,6 +77,16 @@ fn interim_answers_without_end_are_given_up() {
 }
 
 #[test]
+fn a_body_that_stalls_is_given_up() {
+    let folder = Folder::new();
+    let server = Server::start(|_| Reply::whole(b"here").body(|bytes| Body::Stalled(bytes, 2)));
+    let line = format!("--timeout 500ms --retries 0 -o DIR/a {}", server.url("/a"));
+    let (code, error) = get(&folder, &line);
+    assert_eq!(code, ExitCode::MayPass, "{error}");
+    assert!(error.contains("sent nothing"), "{error}");
+}
+
+#[test]
 fn a_server_that_answers_after_a_wait_is_waited_for() {
     let folder = Folder::new();
     let server = Server::start(|request| match request.number {
