@@ -37,7 +37,7 @@ pub use output::{announce, print, print_error, printed, say, unwritten};
 pub use paint::{Color, Stream, Tone};
 pub use progress::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures, Screen,
-    Totals, UPDATE_EVERY, print_end, print_event,
+    Totals, UPDATE_EVERY, decision, print_end, print_event,
 };
 pub use schemes::{host_by_ssh, remedy_for_scheme};
 pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

@@ -6,6 +6,7 @@
 //!
 //! The lines of a person are drawn here and not by a library: one line a meter is a few escape sequences.
 
+mod decision;
 mod document;
 mod event;
 mod figures;
@@ -16,6 +17,7 @@ mod tests;
 mod text;
 mod totals;
 
+pub use decision::decision;
 pub use figures::Counts;
 pub use hikyaku_transfer::{LimitedBy, PathFigures};
 pub use totals::{Screen, Totals};

@@ -19,7 +19,7 @@ use hikyaku_job::{Pattern, Patterns};
 use hikyaku_reach::bootstrap::{Asking, BootstrapArgs};
 use hikyaku_reach::options::{cipher, limit, pipes, policy, ports, silence, size};
 use hikyaku_reach::settings::{self, Typed};
-use hikyaku_reach::tcp::Pipes;
+use hikyaku_reach::tcp::{Decisions, Pipes};
 use hikyaku_reach::{ScpArgs, SshOptions, WayPlan};
 use hikyaku_stores::{CookiesArgs, Location};
 use hikyaku_transfer::{
@@ -385,6 +385,7 @@ impl CopyArgs {
                 },
                 carriers: by.carriers(),
                 pipes: flags.pipes.unwrap_or_default(),
+                decisions: Decisions::default(),
                 bootstrap: flags.bootstrap.clone(),
                 asking: match is_person && !scp.batch {
                     true => Asking::AtTerminal,

@@ -292,7 +292,7 @@ fn copy_once(part: &Part, turn: &Turn<'_>, sum: &mut Sum, progress: &mut Progres
     let recording =
         sum.recorder.as_ref().map(|recorder| Recording::new(recorder, &name, direction));
     part.objections().iter().for_each(|objection| meter.add_failure(End::Here, objection));
-    let mut show = Show::new(plan.report.audience, plan.report.stats_every, part.hosts());
+    let mut show = Show::new(plan, part.hosts());
     if part.is_empty() {
         sum.add(&meter, 0, show.finish(&meter, false));
         return Ok(());

@@ -1,16 +1,21 @@
 //! What the user sees of a copy: the engine's meter, shown on the board of the program.
 
-use hikyaku_console::{Audience, Board, Counts, Ending, Failed, Message, MeterId};
+use crate::plan::CopyPlan;
+use hikyaku_console::{Audience, Board, Counts, Ending, Failed, Message, MeterId, decision};
 use hikyaku_job::{End, Meter, Tally};
+use hikyaku_reach::tcp::Decisions;
 use serde::Serialize;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Follows a copy.
 pub(crate) struct Show {
+    audience: Audience,
     board: Board,
     id: MeterId,
     hosts: Hosts,
+    begin: Instant,
+    decisions: Decisions,
 }
 
 /// The other machines of a copy, as they were named.
@@ -44,10 +49,12 @@ impl Hosts {
 }
 
 impl Show {
-    pub(crate) fn new(audience: Audience, stats_every: Option<Duration>, hosts: Hosts) -> Self {
-        let mut board = Board::new(audience, stats_every);
-        let id = board.add(None, Instant::now());
-        Self { board, id, hosts }
+    /// For this plan, whose copy is made between these hosts.
+    pub(crate) fn new(plan: &CopyPlan, hosts: Hosts) -> Self {
+        let mut board = Board::new(plan.report.audience, plan.report.stats_every);
+        let (begin, decisions) = (Instant::now(), plan.transport.way.decisions.clone());
+        let id = board.add(None, begin);
+        Self { audience: plan.report.audience, board, id, hosts, begin, decisions }
     }
 
     /// Shows how far the copy is. Returns the number of failures that were told.
@@ -64,6 +71,13 @@ impl Show {
         let mut messages: Vec<Message> = failures.collect();
         messages.extend(meter.take_remarks().into_iter().map(Message::Remark));
         messages.extend(meter.take_notes().into_iter().map(Message::Would));
+        let elapsed = now - self.begin;
+        let decisions = self.decisions.take().into_iter();
+        messages.extend(
+            decisions.filter_map(|(measured, phase)| {
+                decision(self.audience, elapsed, (&measured, phase))
+            }),
+        );
         self.board.update(self.id, figures, &messages, now);
         told
     }

@@ -3,7 +3,7 @@
 use crate::args::GucArgs;
 use crate::checksum::{Checksum, compare};
 use crate::outcome::{Changed, Record, explained};
-use crate::show::{chunk, epoch, retries};
+use crate::show::{chunk, retries};
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{ExitCode, Kept, Scope, Totals};
 use hikyaku_gridftp::{Facts, FtpError, Server, Transferred};
@@ -293,7 +293,7 @@ impl Observer for Told {
     }
 
     fn epoch(&self, measured: &Measured, phase: Phase) {
-        epoch(&self.show, measured, phase);
+        self.show.decided(measured, phase);
     }
 
     fn retries(&self, error: &FtpError) {

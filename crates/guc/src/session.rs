@@ -3,7 +3,7 @@
 use crate::args::GucArgs;
 use crate::checksum::Checksum;
 use crate::outcome::{explained, lasting};
-use crate::show::{chunk, epoch, retries};
+use crate::show::{chunk, retries};
 use anyhow::Result;
 use hikyaku_console::{Kept, Scope, Totals};
 use hikyaku_fs::Shown;
@@ -311,7 +311,7 @@ impl<'a> Session<'a> {
         let report = |asked: &Decision, bytes, done: &Transferred| {
             chunk(self.show, asked, bytes, done);
         };
-        let on_epoch = |measured: &Measured, phase| epoch(self.show, measured, phase);
+        let on_epoch = |measured: &Measured, phase| self.show.decided(measured, phase);
         let bytes = self.show.counted(self.number as usize);
         let counters = Counters { bytes, report: &report, on_epoch: &on_epoch };
         if attempt(&mut self.chunker, channel, (missing, &counters), done)? == Attempt::OneByOne {

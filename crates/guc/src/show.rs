@@ -2,7 +2,7 @@
 
 use hikyaku_console::{Audience, Message, Totals, causes_of};
 use hikyaku_gridftp::{FtpError, Server, Transferred};
-use hikyaku_tuner::{Decision, Measured, Phase};
+use hikyaku_tuner::Decision;
 use hikyaku_units::counted;
 use serde_json::json;
 
@@ -27,35 +27,6 @@ pub(crate) fn chunk(show: &Totals, asked: &Decision, bytes: u64, done: &Transfer
         Audience::Lines => {
             let connections = counted(done.connections, "connection");
             show.remark(format!("{connections}: {:.1} Mbit/s ({phase})", goodput / 1e6));
-        }
-        Audience::Person | Audience::Quiet | Audience::Document => {}
-    }
-}
-
-/// A measurement of a number of connections that changes while files are transferred.
-pub(crate) fn epoch(show: &Totals, measured: &Measured, phase: Phase) {
-    let (goodput, n) = (8.0 * measured.goodput(), measured.connections.round() as u64);
-    let (phase, queue) = (phase.name(), measured.queue.map(|queue| queue.as_secs_f64()));
-    match show.audience() {
-        Audience::Events => {
-            let event = json!({
-                "event": "epoch",
-                "seconds": show.elapsed().as_secs_f64(),
-                "connections": n,
-                "bytes": measured.bytes.bytes(),
-                "took": measured.elapsed.as_secs_f64(),
-                "bits_per_second": goodput as u64,
-                "phase": phase,
-                "queue": queue,
-                "added": measured.added,
-            });
-            show.tell(Message::Event(event.to_string()));
-        }
-        Audience::Lines => {
-            let connections = counted(n, "connection");
-            let queue = queue.map(|queue| format!(", packets wait {:.0} ms", queue * 1e3));
-            let queue = queue.unwrap_or_default();
-            show.remark(format!("{connections}: {:.1} Mbit/s ({phase}{queue})", goodput / 1e6));
         }
         Audience::Person | Audience::Quiet | Audience::Document => {}
     }

@@ -14,7 +14,7 @@ use crate::daemon::{NoService, Offered, ask};
 use crate::race::{Met, NotMet, Race};
 use crate::service::Readers;
 use crate::ssh::Family;
-use crate::tcp::{self, Call, Called, Pipes, TcpError};
+use crate::tcp::{self, Call, Called, Decisions, Pipes, TcpError};
 use crate::tuning::window_of_many;
 use crate::watch::Fate;
 use hikyaku_console::{Tone, no_listener, say};
@@ -283,6 +283,7 @@ impl Dialler {
             silence: self.pipe_silence,
             fate: Fate::default(),
             memory: self.memory.clone(),
+            decisions: Decisions::default(),
         }
     }
 

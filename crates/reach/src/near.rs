@@ -18,7 +18,7 @@ use crate::sftp_server::SftpServer;
 use crate::speaks::Agreed;
 use crate::ssh::{Configuration, Output, Ssh, SshOptions};
 use crate::start::Started;
-use crate::tcp::Pipes;
+use crate::tcp::{Decisions, Pipes};
 use crate::tuning::Tuning;
 use crate::watch::{Fate, Gone, watch, watch_pipe};
 use hikyaku_console::{Scope, Tone, say};
@@ -50,6 +50,8 @@ pub struct Way {
     pub only_udp: Vec<&'static str>,
     /// How many TCP connections carry it, if TCP does.
     pub pipes: Pipes,
+    /// Receives the decisions on their number.
+    pub decisions: Decisions,
     /// The user's settings of the transport.
     pub tuning: Tuning,
     /// Memory that this process may take: a quarter of it may contain data in flight.

@@ -4,12 +4,14 @@
 //! opens the first one, gets a token of the other end in it, and opens more with that token as the tuner asks for them
 //! (`Steer`). The end that listens ([`TcpDoor`]) gives tokens out, and puts further pipes to their connections.
 
+mod decisions;
 mod door;
 mod handshakes;
 mod other;
 mod socket;
 mod steer;
 
+pub use decisions::{Decision, Decisions};
 pub use door::{Admitted, HELLO, TcpDoor};
 pub use handshakes::{HandshakeLimits, Handshakes, Place};
 pub use steer::{PIPES_MAX, Pipes};
@@ -91,6 +93,8 @@ pub(crate) struct Call {
     pub(crate) fate: Fate,
     /// Where the round-trip times of paths are remembered.
     pub(crate) memory: Memory,
+    /// Receives the decisions on the number of connections.
+    pub(crate) decisions: Decisions,
 }
 
 /// A connection over TCP, and what is known of it.
@@ -144,7 +148,8 @@ impl Call {
         let connection = Connection::from(pipes);
         watch(&connection, self.silence, self.fate)?;
         let further = Further { peer, name, credentials: self.credentials };
-        Steer::start(extender, self.pipes, (round_trip, Seen::new(seen, self.memory)), further)?;
+        let seen = Seen::new(seen, self.memory);
+        Steer::start(extender, (self.pipes, self.decisions), (round_trip, seen), further)?;
         Ok(Called { connection, trust, peer })
     }
 }

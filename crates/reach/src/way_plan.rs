@@ -5,7 +5,7 @@ use crate::near::{Carriers, Way};
 use crate::service::Service;
 use crate::settings::Typed;
 use crate::ssh::SshOptions;
-use crate::tcp::Pipes;
+use crate::tcp::{Decisions, Pipes};
 use anyhow::Result;
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_units::DataSize;
@@ -22,6 +22,8 @@ pub struct WayPlan {
     pub carriers: Option<Carriers>,
     /// How many TCP connections carry the data, if TCP does.
     pub pipes: Pipes,
+    /// Receives the decisions on their number, in common for all hosts.
+    pub decisions: Decisions,
     /// The options for a far side without hikyaku.
     pub bootstrap: BootstrapArgs,
     /// Whether the user may be asked whether hikyaku is sent.
@@ -35,6 +37,7 @@ impl Default for WayPlan {
             typed: Typed::default(),
             carriers: None,
             pipes: Pipes::default(),
+            decisions: Decisions::default(),
             bootstrap: BootstrapArgs::default(),
             asking: Asking::AtTerminal,
         }
@@ -77,6 +80,7 @@ impl WayPlan {
             carriers,
             only_udp,
             pipes: self.pipes,
+            decisions: self.decisions.clone(),
             tuning: chosen.tuning,
             memory,
             scope,

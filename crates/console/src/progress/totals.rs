@@ -1,6 +1,7 @@
 //! The totals of a command, which its threads count and one thread shows.
 
-use super::{Audience, Board, Counts, Ending, Message, PathFigures, UPDATE_EVERY};
+use super::{Audience, Board, Counts, Ending, Message, PathFigures, UPDATE_EVERY, decision};
+use hikyaku_tuner::{Measured, Phase};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -46,6 +47,12 @@ impl Totals {
     /// The time since the command began.
     pub fn elapsed(&self) -> Duration {
         self.begin.elapsed()
+    }
+
+    /// Shows a decision on the number of connections.
+    pub fn decided(&self, measured: &Measured, phase: Phase) {
+        let message = decision(self.audience, self.elapsed(), (measured, phase));
+        message.into_iter().for_each(|message| self.tell(message));
     }
 
     /// Changes the counts; bytes are counted apart.

@@ -44,6 +44,7 @@ impl Way {
             silence: self.tuning.silence(),
             fate: fate.clone(),
             memory: self.memory_of_paths(),
+            decisions: self.decisions.clone(),
         })
     }
 

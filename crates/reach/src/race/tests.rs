@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dial::Address;
-use crate::tcp::{Pipes, SILENCE};
+use crate::tcp::{Decisions, Pipes, SILENCE};
 use crate::watch::Fate;
 use hikyaku_crypto::{ClientCredentials, Identity, Trust};
 use std::future::{pending, ready};
@@ -29,6 +29,7 @@ fn refused() -> (SocketAddr, Call) {
         silence: SILENCE,
         fate: Fate::default(),
         memory: Memory::Off,
+        decisions: Decisions::default(),
     };
     (at, call)
 }

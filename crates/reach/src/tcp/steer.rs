@@ -4,7 +4,7 @@
 //! together move. The rule is that of `hikyaku-tuner`. Nothing is opened before there is something to carry, and a time in
 //! which nothing moves counts for nothing. Pipes that are given up stay open: taken back, they need no handshake.
 
-use super::Further;
+use super::{Decisions, Further};
 use hikyaku_pipes::Extender;
 use hikyaku_tuner::{ClimbOptions, Controller, Look};
 use hikyaku_units::{DataSize, Instant as LookAt};
@@ -54,13 +54,14 @@ pub(super) struct Steer {
     width: u32,
     seen: Seen,
     idle: Idle,
+    decisions: Decisions,
 }
 
 impl Steer {
     /// Starts the thread that steers. `seen` has the socket of the first pipe.
     pub(super) fn start(
         extender: Extender,
-        pipes: Pipes,
+        (pipes, decisions): (Pipes, Decisions),
         (round_trip, seen): (Duration, Seen),
         further: Further,
     ) -> io::Result<()> {
@@ -73,7 +74,7 @@ impl Steer {
         };
         let (next, width) = (AtomicU32::new(1), u32::MAX);
         let idle = Idle::new(Instant::now(), round_trip);
-        let steer = Self { extender, further, next, controller, width, seen, idle };
+        let steer = Self { extender, further, next, controller, width, seen, idle, decisions };
         thread::Builder::new().name("tcp-steer".to_owned()).spawn(move || steer.run()).map(drop)
     }
 
@@ -96,7 +97,8 @@ impl Steer {
             let (now, moved) = (Instant::now(), self.moved());
             let connections = self.seen.look(wanted as usize);
             self.idle.look(now, moved, connections.len());
-            self.controller.handle_look(&Look {
+            let phase = self.controller.phase();
+            let measured = self.controller.handle_look(&Look {
                 now: LookAt::ZERO + (now - begin),
                 bytes: DataSize::from_bytes(moved),
                 held_up: self.idle.lasted + self.seen.unsent(),
@@ -104,6 +106,7 @@ impl Steer {
                 left: None,
                 connections: &connections,
             });
+            measured.into_iter().for_each(|measured| self.decisions.add((measured, phase)));
         }
     }
 
