@@ -3,14 +3,13 @@
 use crate::error::kind_of;
 use crate::store::Conduct;
 use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, Stop, Url};
+use hikyaku_net::LeastRoundTrip;
 use hikyaku_store::{ErrorKind, StorePath, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A round-trip time that is shorter by less than this part of it is no news.
-const ROUND_TRIP_NEWS: u32 = 16;
 /// Files whose redirects are remembered.
 const PLACES_MAX: usize = 1024;
 
@@ -24,8 +23,8 @@ pub(crate) struct Shared {
     /// The time when the store was opened: files without a date have it, so that a copy of one is not from 1970.
     pub(crate) begin: Time,
     places: Mutex<BTreeMap<StorePath, Place>>,
-    /// The shortest time in which TCP connected, about.
-    round_trip: Mutex<Option<Duration>>,
+    /// That of the handshakes of TCP.
+    round_trip: Mutex<LeastRoundTrip>,
 }
 
 /// An answer of which a part has been read.
@@ -44,8 +43,8 @@ impl Shared {
     ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let secs = i64::try_from(since.as_secs()).unwrap_or_default();
-        let begin = Time { secs, nanos: 0 };
-        let (places, round_trip) = (Mutex::default(), Mutex::default());
+        let (begin, places) = (Time { secs, nanos: 0 }, Mutex::default());
+        let round_trip = Mutex::new(LeastRoundTrip::new(conduct.memory.clone()));
         Self { client, conduct, dir, file, begin, places, round_trip }
     }
 
@@ -75,21 +74,14 @@ impl Shared {
         self.client.close_idle(&self.file.1.current().origin);
     }
 
-    /// Notes the round-trip time of a connection. Earlier transfers may have seen the path with shorter queues.
+    /// Notes the round-trip time of a connection.
     pub(crate) fn note(&self, connection: &Connection) {
-        let (rtt, mut least) = (connection.rtt(), lock(&self.round_trip));
-        if least.is_some_and(|least| least <= rtt + rtt / ROUND_TRIP_NEWS) {
-            return;
-        }
-        let (memory, addresses) = (&self.conduct.memory, connection.addresses());
-        let known =
-            addresses.map(|(peer, local)| memory.least_round_trip(peer, local, rtt)).unwrap_or(rtt);
-        *least = Some(least.map_or(known, |least| least.min(known)));
+        lock(&self.round_trip).note(connection.rtt(), || connection.addresses());
     }
 
     /// The shortest round-trip time of its connections.
     pub(crate) fn round_trip(&self) -> Duration {
-        lock(&self.round_trip).unwrap_or_default()
+        lock(&self.round_trip).get()
     }
 
     /// Keeps the connection of an answer of one byte at most.

@@ -1,21 +1,17 @@
 //! What the kernel has counted of each pipe of a connection.
 
-use hikyaku_net::Memory;
+use hikyaku_net::{LeastRoundTrip, Memory};
 use hikyaku_tuner::Carried;
 use hikyaku_units::DataSize;
 use std::collections::BTreeMap;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
-
-/// A round-trip time that is shorter by less than this part of it is no news.
-const ROUND_TRIP_NEWS: u32 = 16;
 
 /// The sockets of the pipes, by their numbers.
 pub(in crate::tcp) struct Seen {
     pipes: BTreeMap<u32, Counted>,
-    memory: Memory,
-    /// The least round-trip time that a kernel has reported.
-    round_trip: Option<Duration>,
+    /// The least that a kernel has reported.
+    round_trip: LeastRoundTrip,
     looked: Option<Instant>,
     /// Time for which pipes that sent had nothing to send, summed over them.
     unsent: Duration,
@@ -36,10 +32,11 @@ impl Counted {
 }
 
 impl Seen {
-    /// Of a connection with one pipe. Earlier connections may have seen the path with shorter queues.
+    /// Of a connection with one pipe.
     pub(in crate::tcp) fn new(first: TcpStream, memory: Memory) -> Self {
         let pipes = BTreeMap::from([(0, Counted::new(first))]);
-        Self { pipes, memory, round_trip: None, looked: None, unsent: Duration::ZERO }
+        let round_trip = LeastRoundTrip::new(memory);
+        Self { pipes, round_trip, looked: None, unsent: Duration::ZERO }
     }
 
     /// Pipes were added.
@@ -49,7 +46,7 @@ impl Seen {
 
     /// The least round-trip time; zero if none is known.
     pub(super) fn round_trip(&self) -> Duration {
-        self.round_trip.unwrap_or_default()
+        self.round_trip.get()
     }
 
     /// The time for which pipes that sent had nothing to send, summed over them: the sender's disk was slower.
@@ -76,17 +73,7 @@ impl Seen {
                 self.unsent += since.saturating_sub(info.busy.saturating_sub(pipe.busy));
             }
             (pipe.received, pipe.acknowledged, pipe.busy) = (received, sent, info.busy);
-            if let Some(least) = known(info.min_rtt)
-                && self.round_trip.is_none_or(|known| least < known - known / ROUND_TRIP_NEWS)
-            {
-                let addresses = pipe
-                    .socket
-                    .peer_addr()
-                    .and_then(|peer| pipe.socket.local_addr().map(|local| (peer.ip(), local.ip())));
-                let all =
-                    addresses.map(|(peer, local)| self.memory.least_round_trip(peer, local, least));
-                self.round_trip = Some(all.unwrap_or(least));
-            }
+            self.round_trip.note(info.min_rtt, || addresses(&pipe.socket));
             if count < width && received + sent > 0 {
                 let bytes = DataSize::from_bytes(received + sent);
                 all.push(Carried { id: *id, bytes, round_trip: known(rtt) });
@@ -96,4 +83,9 @@ impl Seen {
         });
         all
     }
+}
+
+/// The addresses of the other end and of this one.
+fn addresses(socket: &TcpStream) -> Option<(IpAddr, IpAddr)> {
+    Some((socket.peer_addr().ok()?.ip(), socket.local_addr().ok()?.ip()))
 }
