@@ -140,8 +140,9 @@ fn whoever_opens_sees_what_another_mount_has_closed() {
     }
 }
 
-/// One mount gives a name to other files all the time, the other one opens it so many times.
+/// One mount gives a name to other files all the time, several threads of the other one open it so many times.
 fn open_what_is_replaced(mode: Mode, opens: usize) {
+    const THREADS: usize = 3;
     let place = mode.place("mount-replaced");
     let (here, there) = (place.mnt("file"), place.other_mount().join("file"));
     fs::write(&here, "first").unwrap();
@@ -158,11 +159,14 @@ fn open_what_is_replaced(mode: Mode, opens: usize) {
                 }
             }
         });
-        let failed: Vec<String> = (0..opens)
-            .filter_map(|n| File::open(&there).err().map(|error| format!("{n}: {error}")))
-            .collect();
+        let open = || -> Vec<String> {
+            let failed = |n| File::open(&there).err().map(|error| format!("{n}: {error}"));
+            (0..opens / THREADS).filter_map(failed).collect()
+        };
+        let threads = [(); THREADS].map(|()| scope.spawn(open));
+        let failed = threads.map(|thread| thread.join().unwrap());
         is_over.store(true, Ordering::SeqCst);
-        assert_eq!(failed, Vec::<String>::new(), "{mode:?}");
+        assert_eq!(failed.concat(), Vec::<String>::new(), "{mode:?}");
     });
 }
 
