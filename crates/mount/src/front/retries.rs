@@ -6,7 +6,7 @@
 //!
 //! The nodes that a thread finds at its second attempt are recorded, and go on with the present files of their names under
 //! the same numbers. A node that another program has open cannot do that, because the program would get another file. So
-//! at the second attempt a thread finds a node that nobody has open, and is the first to open it.
+//! at the second attempt a thread finds a node that no program has open, and is the first to open it.
 
 use crate::answer::{Fails, Slot};
 use crate::core::{Core, State, errno};
@@ -135,7 +135,7 @@ impl State {
         Errno::ESTALE
     }
 
-    /// The path of a node that another thread, at its second attempt, is to open before this one.
+    /// The path of a node, if another thread has found it at its second attempt and is to open it first.
     pub(super) fn kept_from(&self, thread: u32, number: u64) -> Option<StorePath> {
         let now = Instant::now();
         let is_kept = self.retries.uses(thread, number, now) == Attempt::First
