@@ -2,6 +2,7 @@
 
 use super::*;
 use std::ops::Range;
+use std::slice::from_ref;
 
 #[test]
 fn bytes_in_any_order_become_segments_and_the_last_one_is_held_back() {
@@ -44,13 +45,13 @@ fn a_request_goes_on_behind_the_head_that_another_one_has_left() {
     let bytes = |range: Range<u64>| &content[range.start as usize..range.end as usize];
     let (geometry, heads, one) = (Geometry::new(size).unwrap(), Heads::default(), SegmentIndex(1));
     let mut none = |_: Segment<'_>| panic!("no segment is whole");
-    let all = [SEGMENT..size];
-    let mut first = Segments::new(geometry, &Asked { ranges: &all, heads: Some(&heads) });
+    let all = SEGMENT..size;
+    let mut first = Segments::new(geometry, &Asked { ranges: from_ref(&all), heads: Some(&heads) });
     first.add(SEGMENT, bytes(SEGMENT..SEGMENT + 300), &mut none);
     assert_eq!(heads.length(one), 300);
     // Another request takes over, while the first one still receives.
-    let rest = [SEGMENT + 300..size];
-    let asked = Asked { ranges: &rest, heads: Some(&heads) };
+    let rest = SEGMENT + 300..size;
+    let asked = Asked { ranges: from_ref(&rest), heads: Some(&heads) };
     let mut second = Segments::new(geometry, &asked);
     first.add(SEGMENT + 300, bytes(SEGMENT + 300..SEGMENT + 350), &mut none);
     second.add(SEGMENT + 300, bytes(SEGMENT + 300..SEGMENT + 400), &mut none);
@@ -75,8 +76,8 @@ fn a_request_goes_on_behind_the_head_that_another_one_has_left() {
 #[test]
 fn a_segment_that_is_held_back_is_a_head_but_for_its_last_byte() {
     let (geometry, heads) = (Geometry::new(100).unwrap(), Heads::default());
-    let all = [0..100];
-    let asked = Asked { ranges: &all, heads: Some(&heads) };
+    let all = 0..100;
+    let asked = Asked { ranges: from_ref(&all), heads: Some(&heads) };
     for is_ended in [true, false] {
         let mut segments = Segments::new(geometry, &asked);
         segments.add(0, &[1; 100], &mut |_| panic!("it is held back"));
@@ -93,8 +94,9 @@ fn a_segment_that_is_held_back_is_a_head_but_for_its_last_byte() {
 #[test]
 fn a_segment_that_came_out_of_order_has_no_head() {
     let (geometry, heads) = (Geometry::new(SEGMENT).unwrap(), Heads::default());
-    let all = [0..SEGMENT];
-    let mut segments = Segments::new(geometry, &Asked { ranges: &all, heads: Some(&heads) });
+    let all = 0..SEGMENT;
+    let mut segments =
+        Segments::new(geometry, &Asked { ranges: from_ref(&all), heads: Some(&heads) });
     segments.add(10, &[1; 10], &mut |_| ());
     assert_eq!((heads.length(SegmentIndex(0)), heads.segments()), (0, vec![]));
     segments.add(0, &[1; 10], &mut |_| ());
