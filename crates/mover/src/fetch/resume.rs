@@ -177,7 +177,8 @@ fn left((job, target): (&Job<'_>, &Target<'_>), part: &Part, content: Content) -
     };
     // Without a whole segment that is compared, alike is all that is known of the content.
     let is_sure = content == Content::Same || proven.bytes() > 0;
-    let heads = if is_sure { heads(job, &*draft, (part, stored.unwrap_or(u64::MAX))) } else { Vec::new() };
+    let heads =
+        if is_sure { heads(job, &*draft, (part, stored.unwrap_or(u64::MAX))) } else { Vec::new() };
     let is_open = |head: &Head| proven.lacks(head.index) && !compared.contains_key(&head.index);
     let heads = heads.into_iter().filter(|(head, _)| is_open(head)).collect();
     Some(Left { draft, proven, compared, heads })

@@ -136,7 +136,7 @@ impl Spread {
         let (piece, begun) = match found.settings.asking {
             Asking::Pieces(size) if !self.is_shared(server, group) => return Some(size.bytes()),
             Asking::Pieces(size) => (size.bytes(), free.min(size.bytes())),
-            // Nobody waits for what it leaves.
+            // No other server can take a part of it.
             Asking::Ranges(_) if self.is_alone(server, group) => return Some(free),
             Asking::Ranges(first) => {
                 (range_bytes(found.rtt, first, (rate, self.plan.end - now)), least)

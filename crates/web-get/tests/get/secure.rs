@@ -148,7 +148,7 @@ fn tunnel(to: u16) -> u16 {
     tunnel_with(to, b"HTTP/1.1 200 Connected\r\n\r\n")
 }
 
-/// The same with this answer to CONNECT.
+/// A proxy with this answer to CONNECT.
 fn tunnel_with(to: u16, answer: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

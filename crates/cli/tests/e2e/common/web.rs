@@ -13,7 +13,7 @@ pub(crate) struct Web {
     seen: Arc<Seen>,
 }
 
-/// The requests and connections so far.
+/// The requests and connections up to now.
 #[derive(Default)]
 struct Seen {
     heads: Mutex<Vec<String>>,
@@ -69,7 +69,7 @@ impl Web {
         self.heads().iter().map(method).collect()
     }
 
-    /// The number of connections so far.
+    /// The number of connections up to now.
     pub(crate) fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::Relaxed)
     }

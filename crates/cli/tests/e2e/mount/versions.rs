@@ -140,7 +140,7 @@ fn whoever_opens_sees_what_another_mount_has_closed() {
     }
 }
 
-/// One mount gives a name to other files all the time, several threads of the other one open it so many times.
+/// One mount gives a name to other files all the time, several threads of the other one open it this number of times.
 fn open_what_is_replaced(mode: Mode, opens: usize) {
     const THREADS: usize = 3;
     let place = mode.place("mount-replaced");
