@@ -140,12 +140,14 @@ fn a_transfer_that_plain_ftp_cuts_goes_on_where_it_ended() {
         let kept = end(&output)["kept_bytes"].as_u64().unwrap();
         assert!(kept >= 8 << 20, "{style:?}: {kept}");
         assert!(fs::read(stage.here("got")).unwrap() == content(BYTES));
+        let continued = || stage.count(&format!("REST {many}"));
+        assert_eq!(continued(), 1, "to the byte: {:?}", stage.server.commands());
 
         let url = stage.url("up");
         stage.server.cut_next(many);
         stage.does(&["f", &url]);
         assert!(fs::read(stage.there("up")).unwrap() == content(BYTES));
-        assert_eq!(stage.count(&format!("REST {many}")), 1, "{:?}", stage.server.commands());
+        assert_eq!(continued(), 2, "{:?}", stage.server.commands());
         fs::remove_file(stage.there("up")).unwrap();
         stage.server.cut_next(many);
         let output = stage.guc(&["-rst-retries", "0", "f", &url]);
