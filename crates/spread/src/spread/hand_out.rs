@@ -137,7 +137,7 @@ impl Spread {
             Asking::Pieces(size) if !self.is_shared(server, group) => return Some(size.bytes()),
             Asking::Pieces(size) => (size.bytes(), free.min(size.bytes())),
             // No other server can take a part of it.
-            Asking::Ranges(_) if self.is_alone(server, group) => return Some(free),
+            Asking::Ranges(_) if self.is_alone(server, group) => return Some(u64::MAX),
             Asking::Ranges(first) => {
                 (range_bytes(found.rtt, first, (rate, self.plan.end - now)), least)
             }

@@ -51,10 +51,12 @@ fn only_members_that_are_awake_get_work_and_one_range_at_a_time() {
 
 #[test]
 fn the_only_connection_is_asked_for_all_at_once() {
-    let (mut script, pool) = pool(&[2_000], &[300]);
+    let size = 300 * MIB + 1000;
+    let (mut script, pool) = pool(&[2_000], &[]);
+    script.spread.add_file(DataSize::from_bytes(size), &[server_id(0)]).unwrap();
     script.wake(pool, 1);
     let asked: Vec<u64> = script.asks.values().map(|ask| ask.left).collect();
-    assert_eq!(asked, [300 * MIB]);
+    assert_eq!(asked, [size]);
 }
 
 #[test]
