@@ -12,7 +12,7 @@ use crate::target::Target;
 use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Target as Sink, Work};
 use hikyaku_store::{Begins, Cut, Fetcher};
 use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -51,6 +51,9 @@ pub(super) struct Run<'a> {
     pub(super) writing: AtomicU64,
     /// Bytes that have come.
     pub(super) come: AtomicU64,
+    /// Files whose targets take bytes in order and have room for others. A thread that writes holds the stage of its target, and
+    /// must not wait for the state.
+    pub(super) roomy: Mutex<BTreeSet<usize>>,
     begin: Instant,
 }
 
@@ -210,6 +213,7 @@ impl<'a> Run<'a> {
             writes,
             writing: AtomicU64::new(0),
             come: AtomicU64::new(0),
+            roomy: Mutex::default(),
             begin,
         };
         for (number, error) in failed {
@@ -291,6 +295,7 @@ impl<'a> Run<'a> {
             }
             self.begin(&mut state);
             self.steer(&mut state);
+            self.announce_room(&mut state);
             let now = self.now();
             self.look_at_target(&mut state);
             self.judge(&mut state);

@@ -13,6 +13,7 @@ use hikyaku_store::{
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
 use std::ops::Range;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -191,6 +192,7 @@ impl Run<'_> {
         match written {
             Ok(next) => {
                 let mut state = self.state();
+                self.announce_room(&mut state);
                 let range = Geometry::new(self.job.plan.files[number].seen.size)
                     .and_then(|file| file.range(index));
                 // The bytes of a lost try are missing again.
@@ -211,9 +213,20 @@ impl Run<'_> {
     /// The target of a file has taken bytes. If it takes them in order, it has room for others.
     fn taken(&self, number: usize, target: &Target<'_>, bytes: u64) {
         self.job.meter.add_written(bytes);
-        if let (Some(id), Some(end)) = (self.id(number), reach(self.job, target)) {
-            self.state().spread.handle_reach(id, end);
+        if reach(self.job, target).is_some() {
+            self.roomy.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
             self.wake();
+        }
+    }
+
+    /// Gives the scheduler the room of the targets that have taken bytes in order.
+    pub(super) fn announce_room(&self, state: &mut State<'_>) {
+        let roomy = std::mem::take(&mut *self.roomy.lock().unwrap_or_else(PoisonError::into_inner));
+        for number in roomy {
+            let Some(target) = &self.targets[number] else { continue };
+            if let (Some(id), Some(end)) = (self.id(number), reach(self.job, target)) {
+                state.spread.handle_reach(id, end);
+            }
         }
     }
 
