@@ -12,7 +12,7 @@ use crate::tls;
 use crate::url::{Login, Origin, Url};
 use crate::wire::Stop;
 use hikyaku_forward::Scheme;
-use hikyaku_tcp::Options;
+use hikyaku_tcp::{Grants, NoPlace, Options, Others, Turn};
 use rustls::ClientConfig;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -41,6 +41,8 @@ pub struct Settings {
     pub proxies: Proxies,
     /// The options of each TCP connection.
     pub tcp: Options,
+    /// The connections to each server, in common for all clients with these settings.
+    pub grants: Grants,
     /// The time within which a TCP connection is established.
     pub connect_within: Duration,
     /// The time without a byte after which a request fails.
@@ -131,9 +133,10 @@ impl Client {
         Ok(Self { settings, cookies, idle, dial, tls })
     }
 
-    /// Requests a file or a part of it, over an idle connection to its server if the client has one. Redirects are followed. A
-    /// later request begins at the URL that they led to. If that URL refuses, such as a signed one that has expired, the
-    /// request begins again at the URL that was named.
+    /// Requests a file or a part of it, over an idle connection to its server if there is one. Redirects are followed. A later
+    /// request begins at the URL that they led to. If that URL refuses, such as a signed one that has expired, the request
+    /// begins again at the URL that was named. `turn` is what becomes of a request that needs a further connection which the server
+    /// refuses.
     ///
     /// # Errors
     ///
@@ -142,13 +145,16 @@ impl Client {
         &self,
         place: &Place,
         part: Option<&Part<'_>>,
-        stop: &Stop,
+        (stop, turn): (&Stop, Turn),
     ) -> Result<Answer, Fault> {
         let mut redirects = 0;
         loop {
             let url = place.current();
-            let answer = self.ask(place, &url, part, stop)?;
+            let mut answer = self.ask(place, &url, part, (stop, turn))?;
             self.take_cookies(&url, &answer.head);
+            if !matches!(answer.head.status, 403 | 429 | 503) {
+                answer.connection.granted();
+            }
             match answer.head.status {
                 200 | 206 => return Ok(answer),
                 301 | 302 | 303 | 307 | 308 => {
@@ -161,18 +167,33 @@ impl Client {
                     *lock(&place.current) = next;
                 }
                 401 | 403 | 404 | 410 if redirects == 0 && place.go_back() => redirects += 1,
+                // A file of which nothing is known may be forbidden by itself.
+                403 if turn == Turn::Waits && !self.is_limited(&url) => {
+                    return Err(self.refused(answer));
+                }
+                403 | 429 | 503 if answer.connection.is_refused(stop) == Others::Open => {
+                    if turn == Turn::AtOnce {
+                        return Err(Fault::Full);
+                    }
+                }
                 _ => return Err(self.refused(answer)),
             }
         }
     }
 
     /// The fault of a refusal. Its connection is kept, unless the server may have refused that, because it has too many.
-    fn refused(&self, answer: Answer) -> Fault {
+    fn refused(&self, mut answer: Answer) -> Fault {
         let fault = answer.head.refusal();
         if !fault.is_refusal() {
+            answer.connection.granted();
             self.idle.keep_after(answer.connection, Instant::now());
         }
         fault
+    }
+
+    /// Whether the server of a URL is known to refuse further connections.
+    fn is_limited(&self, url: &Url) -> bool {
+        self.settings.grants.known(&url.origin.host_and_port()).is_some()
     }
 
     /// Keeps a connection whose answer has been read to its end, for the next request.
@@ -190,23 +211,48 @@ impl Client {
         place: &Place,
         url: &Url,
         part: Option<&Part<'_>>,
-        stop: &Stop,
+        (stop, turn): (&Stop, Turn),
     ) -> Result<Answer, Fault> {
         let lines = self.lines(place, url, part);
-        if let Some(mut connection) = self.idle.take(&url.origin, stop, Instant::now()) {
-            match connection.ask(url, &lines) {
-                Ok(head) => return Ok(Answer { connection, head }),
-                // The server may have closed the idle connection. The error of a new one is more exact.
-                Err(Fault::Closed | Fault::Connection(_)) => {}
-                // Bytes behind the end of the preceding answer are no answer.
-                Err(Fault::Lie(_) | Fault::Invalid(_)) => {}
+        loop {
+            if let Some(mut connection) = self.idle.take(&url.origin, stop, Instant::now()) {
+                match connection.ask(url, &lines) {
+                    Ok(head) => return Ok(Answer { connection, head }),
+                    // The server may have closed the idle connection. The error of a new one is more exact.
+                    Err(Fault::Closed | Fault::Connection(_)) => {}
+                    // Bytes behind the end of the preceding answer are no answer.
+                    Err(Fault::Lie(_) | Fault::Invalid(_)) => {}
+                    Err(fault) => return Err(fault),
+                }
+            }
+            let mut seat = match self.settings.grants.place(&url.origin.host_and_port(), turn) {
+                Ok(seat) => seat,
+                Err(NoPlace::Full) if turn == Turn::AtOnce => return Err(Fault::Full),
+                Err(NoPlace::Full | NoPlace::UnderWay) => {
+                    stop.check()?;
+                    self.settings.grants.wait();
+                    continue;
+                }
+            };
+            let (how, tls) = ((&self.settings, &self.dial), || self.tls());
+            let opened = Connection::open(url, how, tls, stop);
+            let asked = opened.and_then(|mut connection| {
+                let head = connection.ask(url, &lines)?;
+                Ok((connection, head))
+            });
+            match asked {
+                Ok((mut connection, head)) => {
+                    connection.hold(seat);
+                    return Ok(Answer { connection, head });
+                }
+                Err(fault) if fault.is_refusal() => match seat.refused(&|| !stop.is_set()) {
+                    Others::Open if turn == Turn::AtOnce => return Err(Fault::Full),
+                    Others::Open => {}
+                    Others::None => return Err(fault),
+                },
                 Err(fault) => return Err(fault),
             }
         }
-        let tls = || self.tls();
-        let mut connection = Connection::open(url, (&self.settings, &self.dial), tls, stop)?;
-        let head = connection.ask(url, &lines)?;
-        Ok(Answer { connection, head })
     }
 
     fn tls(&self) -> Result<Arc<ClientConfig>, Fault> {

@@ -10,6 +10,7 @@ use crate::wire::{Stop, Stream, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hikyaku_forward::Scheme;
+use hikyaku_tcp::{Others, Place};
 use hyper::body::Bytes;
 use hyper::header::{HOST, PROXY_AUTHORIZATION};
 use hyper::http::request::Builder;
@@ -43,6 +44,8 @@ pub struct Connection {
     form: Form,
     /// The time that TCP took to connect: a round trip.
     rtt: Duration,
+    /// Its place among the connections to the server.
+    place: Option<Place>,
 }
 
 impl Connection {
@@ -68,12 +71,30 @@ impl Connection {
             stream = secured(&wire, stream, &url.origin.host, tls()?)?;
         }
         let exchange = Exchange::new(wire, stream)?;
-        Ok(Self { exchange, socket, origin: url.origin.clone(), form, rtt })
+        Ok(Self { exchange, socket, origin: url.origin.clone(), form, rtt, place: None })
     }
 
     /// Whether the connection can carry another request to this origin.
     pub(crate) fn serves(&self, origin: &Origin) -> bool {
         self.exchange.is_idle() && self.origin == *origin
+    }
+
+    /// Keeps its place until it is closed.
+    pub(crate) fn hold(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
+    /// The server has answered as it does over connections that it grants.
+    pub(crate) fn granted(&mut self) {
+        self.place.iter_mut().for_each(Place::granted);
+    }
+
+    /// The other connections to a server that may have refused this one, if this is its first answer.
+    pub(crate) fn is_refused(&mut self, stop: &Stop) -> Others {
+        match self.place.as_mut().filter(|place| place.is_opening()) {
+            Some(place) => place.refused(&|| !stop.is_set()),
+            None => Others::None,
+        }
     }
 
     /// Replaces the stop that ends its waits.

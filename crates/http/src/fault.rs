@@ -92,6 +92,9 @@ pub enum Fault {
     /// A mirror has another file.
     #[error("it has another file: {0}")]
     OtherFile(String),
+    /// The server goes on with the connections that it has, and has refused others.
+    #[error("the server accepts no further connection")]
+    Full,
     /// The [`Stop`](crate::Stop) was set.
     #[error("stopped")]
     Stopped,
@@ -104,7 +107,7 @@ impl Fault {
             // The kernel of this host lacks the congestion control: another attempt does not help.
             Self::NotReached { source, .. } => matches!(source, ConnectError::Io(_)),
             Self::Connection(_) | Self::Closed => true,
-            Self::Silent(_) | Self::Slow(_) => true,
+            Self::Silent(_) | Self::Slow(_) | Self::Full => true,
             Self::Status { code, .. } | Self::Proxy(code) => {
                 matches!(code, 408 | 425 | 429 | 500 | 502 | 503 | 504)
             }
@@ -148,7 +151,7 @@ impl Fault {
 
     /// Whether the server is overloaded by its own account.
     pub const fn is_busy(&self) -> bool {
-        matches!(self, Self::Status { code: 429 | 503, .. })
+        matches!(self, Self::Status { code: 429 | 503, .. } | Self::Full)
     }
 }
 

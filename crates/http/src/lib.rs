@@ -41,6 +41,7 @@ pub use cookies::{Cookies, CookiesError};
 pub use digest::{Digest, Function};
 pub use fault::Fault;
 pub use head::Head;
+pub use hikyaku_tcp::{Grants, Turn};
 pub use hyper::body::Bytes;
 pub use name::{name, usable};
 pub use netrc::Netrc;

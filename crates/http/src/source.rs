@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::head::Head;
 use crate::offer::{Known, Offer, Parts, Proof, check_same};
 use crate::wire::Stop;
+use hikyaku_tcp::Turn;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -57,11 +58,11 @@ impl Source {
     /// # Errors
     ///
     /// Those of [`Client::get`], or the answer does not fit the request.
-    pub fn first(&self, client: &Client, bytes: u64, stop: &Stop) -> Result<First, Fault> {
+    pub fn first(&self, client: &Client, bytes: u64, how: (&Stop, Turn)) -> Result<First, Fault> {
         let part = Part { range: 0..bytes, if_range: None };
-        let (answer, asked) = match client.get(&self.place, Some(&part), stop) {
+        let (answer, asked) = match client.get(&self.place, Some(&part), how) {
             // An empty file has no range.
-            Err(Fault::Status { code: 416, .. }) => (client.get(&self.place, None, stop)?, None),
+            Err(Fault::Status { code: 416, .. }) => (client.get(&self.place, None, how)?, None),
             answer => (answer?, Some(part.range)),
         };
         let offer = Offer::of(&answer.head, asked.as_ref())?;
@@ -86,15 +87,15 @@ impl Source {
         client: &Client,
         range: &Range<u64>,
         known: &Known,
-        stop: &Stop,
+        how: (&Stop, Turn),
     ) -> Result<(Answer, Range<u64>), Fault> {
         let if_range = self.if_range();
-        let answer = self.request(client, range, if_range.as_deref(), stop)?;
+        let answer = self.request(client, range, if_range.as_deref(), how)?;
         match self.check(&answer.head, range, known) {
             Err(Fault::NoRanges) if if_range.is_some() => {
                 // Without `If-Range` the answers themselves are compared.
                 self.is_without_if_range.store(true, Ordering::Relaxed);
-                let answer = self.request(client, range, None, stop)?;
+                let answer = self.request(client, range, None, how)?;
                 let range = self.check(&answer.head, range, known)?;
                 Ok((answer, range))
             }
@@ -107,10 +108,10 @@ impl Source {
         client: &Client,
         range: &Range<u64>,
         if_range: Option<&str>,
-        stop: &Stop,
+        how: (&Stop, Turn),
     ) -> Result<Answer, Fault> {
         let part = Part { range: range.clone(), if_range };
-        client.get(&self.place, Some(&part), stop).map_err(|fault| match fault {
+        client.get(&self.place, Some(&part), how).map_err(|fault| match fault {
             // The range is within the offered file.
             Fault::Status { code: 416, .. } if self.offer().is_some() => Fault::Changed,
             fault => fault,
@@ -122,8 +123,8 @@ impl Source {
     /// # Errors
     ///
     /// Those of [`Client::get`], or the head of the answer contradicts itself.
-    pub fn whole(&self, client: &Client, stop: &Stop) -> Result<(Answer, Offer), Fault> {
-        let answer = client.get(&self.place, None, stop)?;
+    pub fn whole(&self, client: &Client, how: (&Stop, Turn)) -> Result<(Answer, Offer), Fault> {
+        let answer = client.get(&self.place, None, how)?;
         let offer = Offer::of(&answer.head, None)?;
         Ok((answer, offer))
     }

@@ -29,6 +29,7 @@ pub(crate) fn kind_of(fault: &Fault) -> ErrorKind {
         | Fault::Request(_)
         | Fault::Proxy(_)
         | Fault::Status { .. }
+        | Fault::Full
         | Fault::Stopped => ErrorKind::Unreachable,
     }
 }

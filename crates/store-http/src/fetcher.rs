@@ -7,7 +7,7 @@ use crate::error::kind_of;
 use crate::mirrors::{Failed, Next, Replicas, What};
 use crate::open::{BUFFER_BYTES, HttpOpen, is_whole};
 use crate::shared::{Shared, lock};
-use hikyaku_http::{Connection, Known, Stop};
+use hikyaku_http::{Connection, First, Known, Source, Stop, Turn};
 use hikyaku_store::{
     Asked, Begins, ConnectionCount, Cut, Cutting, ErrorKind, FetchError, Fetcher, FetcherTraits,
     Open, Paced, Segment, Segments, Wanted,
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How often the kernel is asked for the round-trip time.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Why a request ends at the end of a transfer.
+const OVER: &str = "the transfer is over";
 /// Files of a server that stay open: the requests of one large file share one.
 const OPEN_MAX: usize = 64;
 
@@ -87,7 +89,7 @@ impl Server {
     }
 
     /// The file with the wanted content.
-    fn open(&self, file: &Wanted) -> Result<Arc<HttpOpen>, FetchError> {
+    fn open(&self, file: &Wanted, is_over: &dyn Fn() -> bool) -> Result<Arc<HttpOpen>, FetchError> {
         let opened = match &self.files {
             Files::One(open) => return Ok(open.clone()),
             Files::Any(opened) => opened,
@@ -96,8 +98,7 @@ impl Server {
         if let Some((_, open)) = lock(opened).iter().find(is_it) {
             return Ok(open.clone());
         }
-        let (source, first) =
-            self.shared.first(&file.path, BUFFER_BYTES as u64 * 4).map_err(FetchError::File)?;
+        let (source, first) = self.first(file, is_over)?;
         let open = HttpOpen::new(&self.shared, &file.path, source, first);
         let open = Arc::new(open.ok_or(FetchError::File(ErrorKind::SPECIAL))?);
         let found = open.found().map_err(|error| FetchError::File(error.kind))?;
@@ -114,6 +115,23 @@ impl Server {
         }
         opened.push_back((file.clone(), open.clone()));
         Ok(open)
+    }
+
+    /// Requests the beginning of a file. If the server accepts no further connection, those that it has go on.
+    fn first(
+        &self,
+        file: &Wanted,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<(Source, First), FetchError> {
+        loop {
+            let bytes = BUFFER_BYTES as u64 * 4;
+            let first = self.shared.first_or_full(&file.path, bytes, Turn::AtOnce);
+            match first.map_err(FetchError::File)? {
+                Some(first) => return Ok(first),
+                None if is_over() => return Err(FetchError::Lost(OVER.to_owned())),
+                None => self.replicas.wait_for_place(self.at)?,
+            }
+        }
     }
 
     fn forget(&self, file: &Wanted) {
@@ -207,7 +225,7 @@ impl HttpFetcher {
             let is_over = || request.stop.is_set() || self.paced.is_closed();
             replicas.wait(server, is_over)?;
             if self.paced.is_closed() {
-                return Err(FetchError::Lost("the transfer is over".to_owned()));
+                return Err(FetchError::Lost(OVER.to_owned()));
             }
             let (begun, first) = (Instant::now(), at);
             let most = replicas.piece_bytes(BUFFER_BYTES);
@@ -234,6 +252,7 @@ impl HttpFetcher {
             unanswered += u32::from(fault.is_connect_timeout());
             match replicas.judge(server, &failed, fault) {
                 Next::Again => {}
+                Next::WithPlace => replicas.wait_for_place(server)?,
                 Next::Failed(error) => return Err(error),
             }
         }
@@ -279,8 +298,8 @@ impl Fetcher for HttpFetcher {
     ) -> Result<usize, FetchError> {
         self.is_resting.store(false, Ordering::Relaxed);
         let geometry = Geometry::new(file.size).ok_or(FetchError::File(ErrorKind::TooLarge))?;
-        let open = self.server.open(file)?;
         let request = Request::new(cut);
+        let open = self.server.open(file, &|| request.is_cut() || self.paced.is_closed())?;
         *lock(&self.stop) = Some(request.stop.clone());
         let (mut segments, server) = (Segments::new(geometry, asked), self.server.at);
         let mut note = |segment: Segment<'_>| {
@@ -325,7 +344,8 @@ impl Fetcher for HttpFetcher {
                 return Ok(());
             }
             let mut content = Vec::new();
-            let read = self.server.open(file).and_then(|open| {
+            let is_over = || request.is_cut() || self.paced.is_closed();
+            let read = self.server.open(file, &is_over).and_then(|open| {
                 self.read(&open, 0..file.size, &request, &mut |bytes| {
                     arrived(bytes.len() as u64);
                     content.extend_from_slice(bytes);

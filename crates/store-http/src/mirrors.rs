@@ -68,6 +68,8 @@ pub(crate) struct Failed {
 pub(crate) enum Next {
     /// The rest is requested again.
     Again,
+    /// It is, once the server has a place for another connection.
+    WithPlace,
     /// The request fails.
     Failed(FetchError),
 }
@@ -223,6 +225,19 @@ impl Replicas {
         Ok(())
     }
 
+    /// Waits a moment for a place among the connections to a server that accepts no further one.
+    ///
+    /// # Errors
+    ///
+    /// Others of these files go on.
+    pub(crate) fn wait_for_place(&self, server: usize) -> Result<(), FetchError> {
+        if lock(&self.standings)[server].flowing > 0 {
+            return Err(FetchError::Full);
+        }
+        std::thread::sleep(LOOK_EVERY);
+        Ok(())
+    }
+
     /// Decides what a fault of a request means for its server.
     pub(crate) fn judge(&self, server: usize, failed: &Failed, fault: Fault) -> Next {
         match fault {
@@ -233,6 +248,9 @@ impl Replicas {
                 *lock(&self.fault) = Some(fault);
                 return Next::Failed(error);
             }
+            // Connections of other files are all that the server grants.
+            Fault::Full if lock(&self.standings)[server].flowing == 0 => return Next::WithPlace,
+            Fault::Full => return Next::Failed(FetchError::Full),
             _ => {}
         }
         let (now, mut standings) = (Instant::now(), lock(&self.standings));

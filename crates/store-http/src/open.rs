@@ -3,7 +3,7 @@
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
 use hikyaku_http::{
-    Answer, Attempts, Bytes, Connection, Fault, First, Known, Parts, Proof, Source, Stop,
+    Answer, Attempts, Bytes, Connection, Fault, First, Known, Parts, Proof, Source, Stop, Turn,
 };
 use hikyaku_store::{ErrorKind, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
@@ -127,7 +127,7 @@ impl HttpOpen {
                 reading.connection.end_with(stop);
                 return Ok(reading);
             }
-            match self.source.part(client, &(at..end), &self.known, stop) {
+            match self.source.part(client, &(at..end), &self.known, (stop, Turn::AtOnce)) {
                 Err(Fault::NoRanges) if self.no_ranges == NoRanges::Skipped => {
                     self.is_whole.store(true, Ordering::Relaxed)
                 }
@@ -149,7 +149,7 @@ impl HttpOpen {
                 return Err(Fault::Changed);
             }
             None => {
-                let (answer, offer) = self.source.whole(client, stop)?;
+                let (answer, offer) = self.source.whole(client, (stop, Turn::AtOnce))?;
                 self.known.offer.check_whole(&offer, self.known.proof)?;
                 Reading { connection: answer.connection, rest: 0..self.found.size }
             }

@@ -2,7 +2,7 @@
 
 use crate::error::kind_of;
 use crate::store::Conduct;
-use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, Stop, Url};
+use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, Stop, Turn, Url};
 use hikyaku_net::LeastRoundTrip;
 use hikyaku_store::{ErrorKind, StorePath, Time};
 use std::collections::BTreeMap;
@@ -95,11 +95,23 @@ impl Shared {
 
     /// Requests the first `bytes` bytes of a file.
     pub(crate) fn first(&self, path: &StorePath, bytes: u64) -> Result<(Source, First), ErrorKind> {
+        let first = self.first_or_full(path, bytes, Turn::Waits)?;
+        first.ok_or(ErrorKind::Unreachable)
+    }
+
+    /// Requests the first `bytes` bytes of a file. `None`: the server accepts no further connection.
+    pub(crate) fn first_or_full(
+        &self,
+        path: &StorePath,
+        bytes: u64,
+        turn: Turn,
+    ) -> Result<Option<(Source, First)>, ErrorKind> {
         let source = Source::new(self.place(path));
         let mut attempts = Attempts::new(self.conduct.retry);
         loop {
-            match source.first(&self.client, bytes, self.stop()) {
-                Ok(first) => return Ok((source, first)),
+            match source.first(&self.client, bytes, (self.stop(), turn)) {
+                Ok(first) => return Ok(Some((source, first))),
+                Err(Fault::Full) => return Ok(None),
                 Err(fault) => self.pause(&mut attempts, &fault)?,
             }
         }

@@ -5,7 +5,7 @@ use crate::fetcher::{Answers, Server};
 use crate::found;
 use crate::open::HttpOpen;
 use crate::shared::Shared;
-use hikyaku_http::{Client, Fault, NamedBy, Place, Source, Stop, Url, name};
+use hikyaku_http::{Client, Fault, NamedBy, Place, Source, Stop, Turn, Url, name};
 use hikyaku_net::Memory;
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, Entry, ErrorKind, Fetcher,
@@ -75,7 +75,8 @@ impl HttpStore {
         conduct: Conduct,
     ) -> std::result::Result<(Self, StorePath), OpenError> {
         let source = Source::new(Place::new(url.clone(), NamedBy::User));
-        let first = source.first(&client, 1, &conduct.stop).map_err(OpenError::Fault)?;
+        let first =
+            source.first(&client, 1, (&conduct.stop, Turn::Waits)).map_err(OpenError::Fault)?;
         let named = name(first.offer.disposition.as_deref(), &url);
         let path = named.and_then(|name| StorePath::ROOT.join(&name).ok());
         let path = path.ok_or_else(|| OpenError::Nameless(url.clone()))?;

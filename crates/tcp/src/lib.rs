@@ -2,7 +2,7 @@
 //!
 //! [`connect`] and [`listen`] set the options before the handshake, because the kernel derives the window scale of a
 //! connection from the size of its receive buffer when it sends or answers the SYN. [`connect_first`] tries the addresses of a
-//! host a little after each other. [`info()`] reads `TCP_INFO`
+//! host a little after each other. [`Grants`] counts the connections to each server, and knows how many it grants. [`info()`] reads `TCP_INFO`
 //! (tcp(7)). The streams are those of `std`.
 //!
 //! [`Diag`] sees the queues of any socket of this machine, and [`file_pages()`] those of a file in the kernel's cache: the
@@ -13,6 +13,7 @@ mod addresses;
 mod congestion;
 mod diag;
 mod file_pages;
+mod grants;
 mod info;
 mod queue;
 mod race;
@@ -25,6 +26,7 @@ pub use addresses::{Family, addresses};
 pub use congestion::{ControlError, check_control, control_of, default_control, set_control};
 pub use diag::{Diag, Queues};
 pub use file_pages::{FilePages, file_pages, start_write_back};
+pub use grants::{Grants, NoPlace, Others, Place, Turn};
 pub use info::{Info, info};
 pub use queue::unacknowledged;
 pub use race::{ATTEMPT_DELAY, Won, connect_first, in_turn};

@@ -34,7 +34,7 @@ impl Controller {
     /// The rule that grows, for connections that can be opened and given up only in groups of `unit`.
     pub fn climb_in_groups(unit: u32, options: &ClimbOptions) -> Self {
         let climb = Climb::new(options).in_groups(unit);
-        Self { rule: Rule::Climb(climb), cap: Cap::new(options.cap) }
+        Self { rule: Rule::Climb(climb), cap: Cap::new(options.cap).in_groups(unit) }
     }
 
     /// The published rule, at most `cap` connections.

@@ -33,6 +33,7 @@ mod screen;
 mod tuner;
 mod window;
 
+pub use cap::Cap;
 pub use climb::ClimbOptions;
 pub use controller::Controller;
 pub use look::{Carried, Look, Measured, Standing};

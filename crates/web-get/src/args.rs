@@ -10,7 +10,7 @@ use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
 use hikyaku_stores::CookiesArgs;
-use hikyaku_tcp::Options;
+use hikyaku_tcp::{Grants, Options};
 use hikyaku_tuner::{ClimbOptions, Controller, Paper, PaperOptions};
 use hikyaku_units::{
     ParseUnitError, Rate, RateRule, RetryPolicy, parse_duration, parse_limit, parse_timeout,
@@ -207,6 +207,7 @@ impl GetArgs {
             tcp: Options { congestion: self.congestion.clone(), ..Options::default() },
             connect_within: self.timeout.min(Duration::from_secs(10)),
             patience: self.timeout,
+            grants: Grants::default(),
         })
     }
 

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::run::{is_metalink, lasting, of_several};
 use anyhow::{Result, bail, ensure};
 use hikyaku_console::{At, host_by_ssh, misuse, remedy_for_scheme};
-use hikyaku_http::{Client, NamedBy, Place, Stop, Url, usable};
+use hikyaku_http::{Client, NamedBy, Place, Stop, Turn, Url, usable};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -234,7 +234,7 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
 /// A small file, into memory.
 fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
     let place = Place::new(url, NamedBy::User);
-    let mut answer = client.get(&place, None, stop).map_err(error_of)?;
+    let mut answer = client.get(&place, None, (stop, Turn::Waits)).map_err(error_of)?;
     let mut bytes = Vec::new();
     loop {
         let more = answer.connection.read(METALINK_BYTES_MAX).map_err(error_of)?;

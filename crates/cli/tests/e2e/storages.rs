@@ -254,6 +254,24 @@ fn files_of_a_web_server_share_a_connection() {
 }
 
 #[test]
+fn files_of_a_web_server_share_the_connections_that_it_grants() {
+    let rig = Rig::up("storages-web-full");
+    let files: Vec<(String, Vec<u8>)> =
+        (0..4).map(|at| (format!("d/{at}"), bytes(at, 12 << 20))).collect();
+    let served: Vec<_> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();
+    let web = Web::granting(&served, 2);
+    fs::create_dir(rig.at("here")).unwrap();
+    let urls: Vec<String> = files.iter().map(|(name, _)| web.url(name)).collect();
+    let words: Vec<&str> = urls.iter().map(String::as_str).chain(["here"]).collect();
+    rig.copies(&words);
+    for (name, bytes) in &files {
+        let name = name.trim_start_matches("d/");
+        assert!(fs::read(rig.at("here").join(name)).unwrap() == *bytes, "{name}");
+    }
+    assert!((1..=6).contains(&web.refused()), "{}", web.refused());
+}
+
+#[test]
 fn a_tree_goes_from_an_ftp_server_and_back() {
     for style in [Style::Facts, Style::Bare] {
         let rig = Rig::up(&format!("storages-ftp-{style:?}"));

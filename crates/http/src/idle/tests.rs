@@ -4,6 +4,7 @@ use super::*;
 use crate::client::{Client, NamedBy, Place, Settings};
 use crate::fault::Fault;
 use crate::url::Url;
+use hikyaku_tcp::Turn;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ fn count(accepted: &Accepted) -> usize {
 /// A client, and a connection of it whose answer has been read.
 fn asked(client: &Client, url: &Url) -> Connection {
     let place = Place::new(url.clone(), NamedBy::User);
-    let mut answer = client.get(&place, None, &Stop::default()).unwrap();
+    let mut answer = client.get(&place, None, (&Stop::default(), Turn::AtOnce)).unwrap();
     assert_eq!(answer.connection.read(2).unwrap(), "x");
     answer.connection
 }
@@ -110,7 +111,7 @@ fn a_connection_with_unread_bytes_is_closed() {
     let (client, url) = (client(), Url::parse(&format!("http://{address}/a")).unwrap());
     let (idle, now, stop) = (Idle::default(), Instant::now(), Stop::default());
     let place = Place::new(url.clone(), NamedBy::User);
-    let unread = || client.get(&place, None, &stop).unwrap().connection;
+    let unread = || client.get(&place, None, (&stop, Turn::AtOnce)).unwrap().connection;
     idle.keep(unread(), now);
     assert!(idle.lock().is_empty());
     // The server sends the byte with the head.
@@ -142,7 +143,7 @@ fn the_connection_of_a_refusal_is_kept_unless_it_was_refused_itself() {
         let (client, url) = (client(), Url::parse(&format!("http://{address}/a")).unwrap());
         for _ in 0..3 {
             let place = Place::new(url.clone(), NamedBy::User);
-            let refused = client.get(&place, None, &Stop::default()).map(drop);
+            let refused = client.get(&place, None, (&Stop::default(), Turn::AtOnce)).map(drop);
             assert!(matches!(refused, Err(Fault::Status { .. })), "{refused:?}");
         }
         assert_eq!(count(&accepted), connections);

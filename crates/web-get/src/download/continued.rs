@@ -12,7 +12,7 @@ use crate::unfinished::{ANEW, Unfinished};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::with_remedy;
 use hikyaku_fs::{Meta, Replace};
-use hikyaku_http::{Attempts, Fault, Known, Source};
+use hikyaku_http::{Attempts, Fault, Known, Source, Turn};
 use hikyaku_job::Opened;
 use hikyaku_transfer::{FileRecord, Geometry, Record, SEGMENT, SegmentHash, SegmentIndex, Version};
 use hikyaku_units::DataSize;
@@ -126,7 +126,8 @@ fn read_part(
     unfinished: &Unfinished,
 ) -> Result<Read, Unfetched> {
     let (fault, stop) = (Unfetched::Fault, tools.interrupted);
-    let (answer, range) = source.part(tools.client, &range, known, stop).map_err(fault)?;
+    let (answer, range) =
+        source.part(tools.client, &range, known, (stop, Turn::AtOnce)).map_err(fault)?;
     let (mut connection, mut at) = (answer.connection, range.start);
     let mut ours = vec![0; BUFFER_BYTES];
     while at < range.end {

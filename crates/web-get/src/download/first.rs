@@ -3,7 +3,7 @@
 use super::{Tools, Unfetched};
 use crate::metalink::Expect;
 use hikyaku_console::{causes, causes_of};
-use hikyaku_http::{Attempts, Fault, First, Known, Offer, Proof, Source};
+use hikyaku_http::{Attempts, Fault, First, Known, Offer, Proof, Source, Turn};
 use std::time::Duration;
 
 /// The range of the first request.
@@ -49,7 +49,9 @@ pub(crate) fn ask(
             if !used[at] {
                 continue;
             }
-            match ask_one(tools, source, (expect, range)) {
+            // What another server has answered holds a connection, perhaps to the same host.
+            let turn = if whole.is_some() { Turn::AtOnce } else { Turn::Waits };
+            match ask_one(tools, source, (expect, range), turn) {
                 Ok(first) => {
                     let is_part =
                         first.range.is_some() && expect.proof(&first.offer) != Proof::None;
@@ -100,8 +102,9 @@ fn ask_one(
     tools: &Tools<'_>,
     source: &Source,
     (expect, range): (&Expect, FirstRange),
+    turn: Turn,
 ) -> Result<First, Fault> {
-    let mut first = source.first(tools.client, range.bytes(), tools.interrupted)?;
+    let mut first = source.first(tools.client, range.bytes(), (tools.interrupted, turn))?;
     // Without its byte the connection is ready for the next request.
     let is_byte = first.range == Some(0..1) && first.offer.total != Some(1);
     if range == FirstRange::Byte && is_byte && !first.answer.connection.read(1)?.is_empty() {

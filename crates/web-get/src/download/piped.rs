@@ -14,7 +14,7 @@ use crate::verify::{Sums, Verdict};
 use anyhow::{Error, Result};
 use hikyaku_console::with_remedy;
 use hikyaku_fs::{Draft, Name};
-use hikyaku_http::{Answer, Attempts, Fault, First, Known, Proof, Source};
+use hikyaku_http::{Answer, Attempts, Fault, First, Known, Proof, Source, Turn};
 use hikyaku_job::JournalFile;
 use hikyaku_transfer::{FileRecord, Geometry, Record, SEGMENT, SegmentHash, Version};
 use std::sync::atomic::Ordering;
@@ -258,12 +258,12 @@ impl Pipe<'_> {
     /// Asks for the file from where it is missing.
     fn ask(&mut self) -> Result<Answer, Fault> {
         let (tools, source) = (self.tools, self.source);
+        let how = (tools.interrupted, Turn::Waits);
         let (true, Some(total)) = (self.at > 0, self.total) else {
-            let (answer, offer) = source.whole(tools.client, tools.interrupted)?;
+            let (answer, offer) = source.whole(tools.client, how)?;
             self.total = offer.total;
             return Ok(answer);
         };
-        let (range, stop) = (self.at..total, tools.interrupted);
-        Ok(source.part(tools.client, &range, self.known, stop)?.0)
+        Ok(source.part(tools.client, &(self.at..total), self.known, how)?.0)
     }
 }

@@ -3,9 +3,6 @@
 use crate::server::{Body, Reply, Server};
 use crate::{Folder, check, get, got, payload, sha256};
 use hikyaku_console::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 const ETAG: &str = "\"one\"";
 const MIB: usize = 1 << 20;
@@ -251,34 +248,6 @@ fn a_server_that_gives_no_more_parts_is_no_endless_loop() {
         0 => Reply::honest(request, &data, ETAG),
         _ => Reply::whole(&data).with("ETag", ETAG),
     });
-}
-
-#[test]
-fn a_server_that_has_enough_connections_keeps_those_that_it_has() {
-    let (forbidden, silent) =
-        (|| Reply::status(403), || Reply::status(200).body(|_| Body::Nothing));
-    let busy = || Reply::status(503).with("Retry-After", "0");
-    let refusals = [busy as fn() -> Reply, forbidden, silent];
-    for (refuse, words) in refusals.into_iter().flat_map(|one| [(one, "-n 8"), (one, "")]) {
-        let (folder, content) = (Folder::new(), payload(11, 12 * MIB));
-        let data = content.clone();
-        let refused = Arc::new(AtomicUsize::new(0));
-        let count = refused.clone();
-        let server = Server::start(move |request| {
-            if request.others >= 2 {
-                count.fetch_add(1, Ordering::Relaxed);
-                // The bytes of those that are granted come first.
-                std::thread::sleep(Duration::from_millis(200));
-                return refuse();
-            }
-            Reply::honest(request, &data, ETAG).body(|bytes| Body::Paced(bytes, 256 << 10))
-        });
-        got(&folder, &format!("{words} --retries 0 -o DIR/a {}", server.url("/a")));
-        check(&folder, "a", &content);
-        let refused = refused.load(Ordering::Relaxed);
-        // Further connections are opened in waves, the first of which has four. A few are tried again soon.
-        assert!((1..=8).contains(&refused), "{refused}");
-    }
 }
 
 fn digest_of(bytes: &[u8]) -> Vec<u8> {

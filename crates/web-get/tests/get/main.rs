@@ -7,6 +7,7 @@ mod apache;
 mod continued;
 mod cookies;
 mod families;
+mod full;
 mod lies;
 mod lists;
 mod mirrors;

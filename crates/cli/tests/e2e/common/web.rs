@@ -6,10 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// The server. It answers as long as the test runs.
 pub(crate) struct Web {
     pub(crate) port: u16,
+    served: Arc<Served>,
     seen: Arc<Seen>,
 }
 
@@ -20,38 +22,64 @@ struct Seen {
     connections: AtomicUsize,
 }
 
-/// The files by their paths, and the address of all others.
+/// The files by their paths, the address of all others, and the limit of the connections.
+#[derive(Default)]
 struct Served {
     files: BTreeMap<String, Vec<u8>>,
     elsewhere: Option<String>,
+    grants: Option<Grants>,
 }
+
+struct Grants {
+    most: usize,
+    open: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+/// Bytes that a server with a limit sends at once, with a pause before each.
+const PIECE_BYTES: usize = 256 << 10;
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Web {
     /// Serves these files by their names.
     pub(crate) fn start(files: &[(&str, Vec<u8>)]) -> Self {
-        let files = files.iter().map(|(name, bytes)| (format!("/{name}"), bytes.clone()));
-        Self::serve(Served { files: files.collect(), elsewhere: None })
+        Self::serve(Served { files: by_path(files), ..Served::default() })
+    }
+
+    /// The same, slowly, over this number of connections at once. Others get status 503.
+    pub(crate) fn granting(files: &[(&str, Vec<u8>)], most: usize) -> Self {
+        let (open, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let grants = Some(Grants { most, open, refused });
+        Self::serve(Served { files: by_path(files), grants, ..Served::default() })
     }
 
     /// Redirects all requests to an address.
     pub(crate) fn redirecting(to: &str) -> Self {
-        Self::serve(Served { files: BTreeMap::new(), elsewhere: Some(to.to_owned()) })
+        Self::serve(Served { elsewhere: Some(to.to_owned()), ..Served::default() })
     }
 
     fn serve(served: Served) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (served, seen) = (Arc::new(served), Arc::<Seen>::default());
-        let of_server = Arc::clone(&seen);
+        let (of_server, noted) = (Arc::clone(&served), Arc::clone(&seen));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (served, seen) = (Arc::clone(&served), Arc::clone(&of_server));
+                let (served, seen) = (Arc::clone(&of_server), Arc::clone(&noted));
                 seen.connections.fetch_add(1, Ordering::Relaxed);
                 // An error means that the client has closed the connection.
-                thread::spawn(move || answer(stream, &served, &seen.heads));
+                thread::spawn(move || match &served.grants {
+                    Some(grants) => grants.answer(stream, &served, &seen.heads),
+                    None => answer(stream, &served, &seen.heads),
+                });
             }
         });
-        Self { port, seen }
+        Self { port, served, seen }
+    }
+
+    /// Connections that were refused.
+    pub(crate) fn refused(&self) -> usize {
+        self.served.grants.as_ref().map_or(0, |grants| grants.refused.load(Ordering::SeqCst))
     }
 
     pub(crate) fn url(&self, name: &str) -> String {
@@ -75,7 +103,35 @@ impl Web {
     }
 }
 
+impl Grants {
+    fn answer(
+        &self,
+        stream: TcpStream,
+        served: &Served,
+        heads: &Mutex<Vec<String>>,
+    ) -> std::io::Result<()> {
+        let done = match self.open.fetch_add(1, Ordering::SeqCst) < self.most {
+            true => answer(stream, served, heads),
+            false => self.refuse(stream),
+        };
+        self.open.fetch_sub(1, Ordering::SeqCst);
+        done
+    }
+
+    fn refuse(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        self.refused.fetch_add(1, Ordering::SeqCst);
+        let mut lines = BufReader::new(stream.try_clone()?).lines();
+        while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+        stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    }
+}
+
+fn by_path(files: &[(&str, Vec<u8>)]) -> BTreeMap<String, Vec<u8>> {
+    files.iter().map(|(name, bytes)| (format!("/{name}"), bytes.clone())).collect()
+}
+
 fn answer(stream: TcpStream, served: &Served, heads: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let pause = served.grants.as_ref().map(|_| PAUSE);
     let mut reader = BufReader::new(stream);
     loop {
         let (mut head, mut range) = (String::new(), None);
@@ -129,7 +185,10 @@ fn answer(stream: TcpStream, served: &Served, heads: &Mutex<Vec<String>>) -> std
         }
         reader.get_mut().write_all(format!("{head}\r\n").as_bytes())?;
         if method != "HEAD" {
-            reader.get_mut().write_all(&bytes[body])?;
+            for piece in bytes[body].chunks(pause.map_or(usize::MAX, |_| PIECE_BYTES)) {
+                pause.into_iter().for_each(thread::sleep);
+                reader.get_mut().write_all(piece)?;
+            }
         }
     }
 }
