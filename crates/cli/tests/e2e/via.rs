@@ -142,3 +142,18 @@ fn a_copy_goes_on_over_tcp_when_udp_dies_in_its_middle() {
     );
     assert!(fs::read(sshd.at("b")).unwrap() == bytes);
 }
+
+#[test]
+fn decisions_on_the_number_of_tcp_connections_are_shown() {
+    let Some(net) = Net::up("shown") else { return };
+    let sshd = net.sshd("via-shown");
+    let (far, got) = (sshd.far("b"), sshd.at("got").display().to_string());
+    fs::write(sshd.at("b"), random(8, 10_000_000)).unwrap();
+    for (flag, words) in [("--json-lines", "\"event\":\"epoch\""), ("-I", " each (first")] {
+        let output = sshd.cp(&["--via", "tcp", "-l", "20m", flag, &far, &got]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+        assert!(shown.contains(words), "{shown}");
+        fs::remove_file(&got).unwrap();
+    }
+}
