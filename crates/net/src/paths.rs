@@ -1,10 +1,13 @@
-//! The rates of paths, their least round-trip times by TCP, and where UDP does not get through, remembered from one connection to
-//! the next in one small file.
+//! The rates of paths, their least round-trip times and numbers of connections by TCP, and where UDP does not get through,
+//! remembered from one connection to the next in one small file.
 //!
 //! A path is a pair of the peer's network (/24 or /48) and a local address. A reader sees the
 //! old file or the new one. If two programs write at the same time, one overwrites the entry of the other, whose next
 //! connection then starts without a hint.
 
+mod connections;
+
+use connections::{Granted, Held};
 use hikyaku_proto::PathHint;
 use hikyaku_units::Rate;
 use serde::{Deserialize, Serialize};
@@ -56,6 +59,10 @@ struct Document {
     udp_blocked: Vec<Blocked>,
     #[serde(default)]
     tcp: Vec<ByTcp>,
+    #[serde(default)]
+    held: Vec<Held>,
+    #[serde(default)]
+    granted: Vec<Granted>,
 }
 
 /// A path over which TCP has connected.

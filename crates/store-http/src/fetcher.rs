@@ -372,6 +372,14 @@ impl Fetcher for HttpFetcher {
         lock(&self.gauge).round_trip
     }
 
+    fn held_before(&self) -> Option<u32> {
+        self.server.shared.held_before()
+    }
+
+    fn note_held(&self, held: Option<u32>) {
+        self.server.shared.note_held(held);
+    }
+
     fn paused(&self) -> Duration {
         self.paced.paused()
     }

@@ -6,8 +6,9 @@ use hikyaku_http::{Attempts, Client, Connection, Fault, First, Place, Source, St
 use hikyaku_net::LeastRoundTrip;
 use hikyaku_store::{ErrorKind, StorePath, Time};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Files whose redirects are remembered.
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     places: Mutex<BTreeMap<StorePath, Place>>,
     /// That of the handshakes of TCP.
     round_trip: Mutex<LeastRoundTrip>,
+    /// The addresses of the server and of this end, of the first connection.
+    addresses: OnceLock<(IpAddr, IpAddr)>,
 }
 
 /// An answer of which a part has been read.
@@ -45,7 +48,8 @@ impl Shared {
         let secs = i64::try_from(since.as_secs()).unwrap_or_default();
         let (begin, places) = (Time { secs, nanos: 0 }, Mutex::default());
         let round_trip = Mutex::new(LeastRoundTrip::new(conduct.memory.clone()));
-        Self { client, conduct, dir, file, begin, places, round_trip }
+        let addresses = OnceLock::new();
+        Self { client, conduct, dir, file, begin, places, round_trip, addresses }
     }
 
     pub(crate) const fn stop(&self) -> &Stop {
@@ -77,6 +81,25 @@ impl Shared {
     /// Notes the round-trip time of a connection.
     pub(crate) fn note(&self, connection: &Connection) {
         lock(&self.round_trip).note(connection.rtt(), || connection.addresses());
+        if self.addresses.get().is_none()
+            && let Some(addresses) = connection.addresses()
+        {
+            // Another thread may have been first.
+            let _ = self.addresses.set(addresses);
+        }
+    }
+
+    /// The connections that an earlier transfer has held without a queue.
+    pub(crate) fn held_before(&self) -> Option<u32> {
+        let (peer, local) = *self.addresses.get()?;
+        self.conduct.memory.held(peer, local)
+    }
+
+    /// Remembers the connections that were held.
+    pub(crate) fn note_held(&self, held: Option<u32>) {
+        if let Some((peer, local)) = self.addresses.get() {
+            self.conduct.memory.note_held(*peer, *local, held);
+        }
     }
 
     /// The shortest round-trip time of its connections.

@@ -89,6 +89,14 @@ pub trait Fetcher: Send + Sync {
         Duration::ZERO
     }
 
+    /// The number of connections to its server that an earlier transfer has held without a queue on the path. Default: none is known.
+    fn held_before(&self) -> Option<u32> {
+        None
+    }
+
+    /// Notes that a transfer has held this number of connections to its server without a queue; `None`: a queue stood.
+    fn note_held(&self, _: Option<u32>) {}
+
     /// Whether the other end answers. May wait for it.
     fn is_alive(&self) -> bool;
 

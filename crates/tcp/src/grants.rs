@@ -21,12 +21,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Servers without connections whose refusals are remembered.
 const SERVERS_MAX: usize = 256;
 
+/// Remembers the numbers that servers grant, from one command to the next.
+pub trait GrantMemory: Send + Sync {
+    /// The number that a server, `HOST:PORT`, is known to grant.
+    fn recall(&self, server: &str) -> Option<u32>;
+    /// A server grants this number only; `None`: it grants any.
+    fn note(&self, server: &str, granted: Option<u32>);
+}
+
 /// The numbers of all servers. Clones share them.
 #[derive(Clone)]
 pub struct Grants(Arc<Inner>);
 
 struct Inner {
     began: Instant,
+    memory: Option<Arc<dyn GrantMemory>>,
     servers: Mutex<BTreeMap<String, Server>>,
     changed: Condvar,
 }
@@ -40,6 +49,8 @@ struct Server {
     left: Option<Instant>,
     /// The longest time from the place of a connection to its first answer.
     latency: Duration,
+    /// The number in the memory.
+    noted: Option<u32>,
 }
 
 /// The alternatives of a caller that gets no place.
@@ -86,12 +97,21 @@ pub struct Place {
 
 impl Default for Grants {
     fn default() -> Self {
-        let (began, servers, changed) = (Instant::now(), Mutex::default(), Condvar::new());
-        Self(Arc::new(Inner { began, servers, changed }))
+        Self::with(None)
     }
 }
 
 impl Grants {
+    /// With the numbers of earlier commands.
+    pub fn remembering(memory: Arc<dyn GrantMemory>) -> Self {
+        Self::with(Some(memory))
+    }
+
+    fn with(memory: Option<Arc<dyn GrantMemory>>) -> Self {
+        let (began, servers, changed) = (Instant::now(), Mutex::default(), Condvar::new());
+        Self(Arc::new(Inner { began, memory, servers, changed }))
+    }
+
     /// A place for another connection to a server, `HOST:PORT`.
     ///
     /// # Errors
@@ -103,7 +123,8 @@ impl Grants {
         if servers.len() >= SERVERS_MAX {
             servers.retain(|_, server| server.held() > 0);
         }
-        let found = servers.entry(server.to_owned()).or_default();
+        let new = || self.recalled(server, now);
+        let found = servers.entry(server.to_owned()).or_insert_with(new);
         let (most, held) = (found.cap.look(now, found.open), found.held());
         let is_lapse = found.left.is_some_and(|left| left.elapsed() < LAPSE);
         let is_capped = found.cap.refused_beyond().is_some();
@@ -128,19 +149,32 @@ impl Grants {
         self.servers().get(server)?.cap.refused_beyond()
     }
 
+    /// A server of which the memory knows the number.
+    fn recalled(&self, server: &str, now: Moment) -> Server {
+        let noted = self.0.memory.as_ref().and_then(|memory| memory.recall(server));
+        let mut cap = Cap::new(u32::MAX).in_waves().sparing();
+        noted.into_iter().for_each(|n| cap.grant(n, now));
+        Server { cap, opening: 0, open: 0, left: None, latency: Duration::ZERO, noted }
+    }
+
+    /// Brings the memory up to date.
+    fn note(&self, server: &str) {
+        let Some(memory) = &self.0.memory else { return };
+        let mut servers = self.servers();
+        let Some(found) = servers.get_mut(server) else { return };
+        let known = found.cap.refused_beyond();
+        if std::mem::replace(&mut found.noted, known) != known {
+            drop(servers);
+            memory.note(server, known);
+        }
+    }
+
     fn now(&self) -> Moment {
         Moment::ZERO + self.0.began.elapsed()
     }
 
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, Server>> {
         self.0.servers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        let cap = Cap::new(u32::MAX).in_waves().sparing();
-        Self { cap, opening: 0, open: 0, left: None, latency: Duration::ZERO }
     }
 }
 
@@ -169,12 +203,21 @@ impl Place {
             server.latency = server.latency.max(self.begun.elapsed());
             server.cap.look(now, server.open);
         }
+        self.grants.note(&self.server);
         self.grants.0.changed.notify_all();
     }
 
     /// The server has refused the connection. Waits for the answers to others that are being opened, while `goes_on`: without them
     /// it is not known whether the server grants any.
     pub fn refused(&mut self, goes_on: &dyn Fn() -> bool) -> Others {
+        let others = self.others(goes_on);
+        if others == Others::Open {
+            self.grants.note(&self.server);
+        }
+        others
+    }
+
+    fn others(&mut self, goes_on: &dyn Fn() -> bool) -> Others {
         let was_open = std::mem::replace(&mut self.stage, Stage::Refused);
         let (now, mut servers) = (self.grants.now(), self.grants.servers());
         if let Some(server) = servers.get_mut(&self.server) {

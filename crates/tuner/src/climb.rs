@@ -12,7 +12,7 @@
 //! windows limit, all go to the largest number: none takes anything from another. `docs/internals/tuner.md` has the reason of
 //! each constant.
 
-use crate::look::{Look, Measured, Standing};
+use crate::look::{Held, Look, Measured, Standing};
 use crate::sample::Phase;
 use crate::window::{Delay, Verdict, Window, has_most};
 use alloc::collections::BTreeSet;
@@ -54,6 +54,8 @@ const MISSES_MAX: u32 = 3;
 const SHED: Duration = Duration::from_millis(800);
 /// Divisor of that interval during a proof, which is short.
 const SHED_OF_PROOF: u32 = 10;
+/// A number that is held for this time is one that a later transfer may begin with.
+const HELD_TIME: Duration = Duration::from_secs(10);
 /// Above this number they are given up twice as fast.
 const MANY: u32 = 32;
 
@@ -84,6 +86,9 @@ pub(crate) struct Climb {
     ends_in: Option<Duration>,
     proof: Proof,
     began: Option<Instant>,
+    /// The number of the last windows, whether a queue stood in them, and since when it is so.
+    steady: Option<(u32, Standing, Instant)>,
+    held: Option<Held>,
 }
 
 /// The purpose of the present number.
@@ -188,7 +193,22 @@ impl Climb {
             ends_in: None,
             proof: Proof { at: Instant::ZERO, every: judge::PROVE_LATER, found: Found::Nothing },
             began: None,
+            steady: None,
+            held: None,
         }
+    }
+
+    /// A transfer on the same path has held this number without a queue: half of it is not too much.
+    pub(crate) fn begin_after(&mut self, held: u32) {
+        if self.began.is_none() {
+            let n = (held / 2).clamp(self.first, self.cap.max(self.first)) / self.unit * self.unit;
+            (self.n, self.goal) = (n, n);
+        }
+    }
+
+    /// What the path is known to need.
+    pub(crate) const fn held(&self) -> Option<Held> {
+        self.held
     }
 
     /// The rule for connections that are opened and given up in groups of `unit`.
@@ -331,7 +351,27 @@ impl Climb {
         };
         measured.added = self.judge(look, window, &measured);
         measured.asked = self.goal;
+        self.note_held(look.now, measured.standing);
         (Some(measured), granted)
+    }
+
+    /// Notes the number if it has been the same for some time.
+    fn note_held(&mut self, now: Instant, standing: Standing) {
+        if !matches!(self.state, State::Holding(_)) || self.n != self.goal {
+            return;
+        }
+        match self.steady {
+            Some((n, before, since)) if n == self.n && before == standing => {
+                if now - since >= HELD_TIME {
+                    self.held = match standing {
+                        Standing::Yes => Some(Held::WithQueue),
+                        Standing::No => Some(Held::WithoutQueue(n)),
+                        Standing::Unknown => None,
+                    };
+                }
+            }
+            _ => self.steady = Some((self.n, standing, now)),
+        }
     }
 
     /// Asks for `n` connections. The next window begins when they have settled.

@@ -3,7 +3,7 @@
 use crate::cap::Cap;
 use crate::chunked::Chunked;
 use crate::climb::{Climb, ClimbOptions};
-use crate::look::{Look, Measured};
+use crate::look::{Held, Look, Measured};
 use crate::paper::Paper;
 use crate::sample::Phase;
 use crate::tuner::Fixed;
@@ -70,6 +70,21 @@ impl Controller {
             Rule::Climb(climb) => climb.phase(),
             Rule::Paper(chunked) => chunked.phase(),
             Rule::Fixed(_) => Phase::Fixed,
+        }
+    }
+
+    /// A transfer on the same path has held this number of connections without a queue. It has no effect after the first look.
+    pub fn begin_after(&mut self, held: u32) {
+        if let Rule::Climb(climb) = &mut self.rule {
+            climb.begin_after(held);
+        }
+    }
+
+    /// The number that was held last for ten seconds, if one was.
+    pub const fn held(&self) -> Option<Held> {
+        match &self.rule {
+            Rule::Climb(climb) => climb.held(),
+            Rule::Paper(_) | Rule::Fixed(_) => None,
         }
     }
 

@@ -36,7 +36,7 @@ mod window;
 pub use cap::Cap;
 pub use climb::ClimbOptions;
 pub use controller::Controller;
-pub use look::{Carried, Look, Measured, Standing};
+pub use look::{Carried, Held, Look, Measured, Standing};
 pub use paper::{Paper, PaperOptions};
 pub use rtt::RttMean;
 pub use sample::{Decision, LimitedBy, Next, Phase, Sample};

@@ -50,6 +50,15 @@ pub struct Measured {
     pub asked: u32,
 }
 
+/// A number of connections that was held for some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// This one, while no queue stood.
+    WithoutQueue(u32),
+    /// Any, while a queue stood.
+    WithQueue,
+}
+
 /// Whether packets wait in a queue of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {

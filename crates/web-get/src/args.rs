@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use hikyaku_console::{Audience, FormArgs, Given, Noise, OtherArgs};
 use hikyaku_forward::Scheme;
 use hikyaku_http::{Digest, Function, Login, Netrc, Proxies, Settings, Url};
+use hikyaku_store_http::Memory;
 use hikyaku_stores::CookiesArgs;
 use hikyaku_tcp::{Grants, Options};
 use hikyaku_tuner::{ClimbOptions, Controller, Paper, PaperOptions};
@@ -18,6 +19,7 @@ use hikyaku_units::{
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Fetch files from web servers through several connections at once.
@@ -207,7 +209,7 @@ impl GetArgs {
             tcp: Options { congestion: self.congestion.clone(), ..Options::default() },
             connect_within: self.timeout.min(Duration::from_secs(10)),
             patience: self.timeout,
-            grants: Grants::default(),
+            grants: Grants::remembering(Arc::new(Memory::of_user())),
         })
     }
 

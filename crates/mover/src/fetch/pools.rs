@@ -9,7 +9,7 @@ use super::tuning::{Member, Seen, Tuning};
 use crate::census::ServerId;
 use hikyaku_spread::{PoolId, Spread};
 use hikyaku_store::{FetchError as Trouble, Fetcher};
-use hikyaku_tuner::{Carried, ClimbOptions, Controller, Measured, Phase};
+use hikyaku_tuner::{Carried, ClimbOptions, Controller, Held, Measured, Phase};
 use hikyaku_units::{DataSize, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -77,16 +77,26 @@ pub(super) struct Steered<'a> {
     looked: Instant,
     /// A connection has brought its first bytes since then.
     is_news: bool,
+    /// The number that the server's connections have noted.
+    noted: Option<Held>,
 }
 
 impl<'a> Steered<'a> {
     /// Adds the pool to the scheduler. None of it is awake.
-    pub(super) fn new(pool: &'a Pool<'a>, spread: &mut Spread) -> Self {
+    pub(super) fn new(
+        pool: &'a Pool<'a>,
+        servers: &[Arc<dyn Fetcher>],
+        spread: &mut Spread,
+    ) -> Self {
+        let member = pool.tuning.join();
+        let first = pool.servers.first().and_then(|first| servers.get(first.0));
+        let held = first.and_then(|first| first.held_before());
+        held.into_iter().for_each(|held| member.begin_after(held));
         let members: Vec<_> = pool.servers.iter().map(|server| server_id(*server)).collect();
         Self {
             pool,
             id: spread.add_pool(&members, Instant::ZERO),
-            member: pool.tuning.join(),
+            member,
             awake: 0,
             idle: Duration::ZERO,
             flowing: BTreeSet::new(),
@@ -95,6 +105,24 @@ impl<'a> Steered<'a> {
             each: BTreeMap::new(),
             looked: Instant::ZERO,
             is_news: false,
+            noted: None,
+        }
+    }
+
+    /// Lets the next transfer know the number that was held for some time.
+    fn note_held(&mut self, servers: &[Arc<dyn Fetcher>]) {
+        let held = self.member.held();
+        let Some(first) = self.pool.servers.first().and_then(|first| servers.get(first.0)) else {
+            return;
+        };
+        if held == self.noted {
+            return;
+        }
+        self.noted = held;
+        match held {
+            None => {}
+            Some(Held::WithQueue) => first.note_held(None),
+            Some(Held::WithoutQueue(n)) => first.note_held(Some(n)),
         }
     }
 
@@ -216,6 +244,7 @@ impl Run<'_> {
                 let phase = pool.member.phase();
                 if let Some(measured) = pool.member.look(seen) {
                     (pool.pool.on_epoch)(&Epoch { measured, phase });
+                    pool.note_held(servers);
                 }
             }
             let wanted = pool.wanted();

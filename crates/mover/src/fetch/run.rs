@@ -134,7 +134,8 @@ impl<'a> Run<'a> {
         let (mut stages, mut continued) = (vec![Stage::Over; targets.len()], Vec::new());
         let settings = job.servers.iter().map(|server| settings(server.traits()));
         let servers: Vec<_> = settings.map_while(|one| spread.add_server(one).ok()).collect();
-        let pools: Vec<_> = job.pools.iter().map(|pool| Steered::new(pool, &mut spread)).collect();
+        let pools: Vec<_> =
+            job.pools.iter().map(|pool| Steered::new(pool, job.servers, &mut spread)).collect();
         for (number, file) in job.plan.files.iter().enumerate() {
             let Some(target) = &targets[number] else { continue };
             if file.seen.size == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Each job reports its own connections. The rule sees all of them, and each job gets an equal share of its number.
 
-use hikyaku_tuner::{Carried, Controller, Look, Measured, Phase};
+use hikyaku_tuner::{Carried, Controller, Held, Look, Measured, Phase};
 use hikyaku_units::{DataSize, Instant as LookAt};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -114,6 +114,16 @@ impl Member {
         });
         let (n, count) = (common.controller.n(), count.max(1));
         (n / count + u32::from(before < n % count)).max(1)
+    }
+
+    /// An earlier transfer from the server has held this number without a queue.
+    pub(super) fn begin_after(&self, held: u32) {
+        self.tuning.lock().controller.begin_after(held);
+    }
+
+    /// The number that was held last for some time, if one was.
+    pub(super) fn held(&self) -> Option<Held> {
+        self.tuning.lock().controller.held()
     }
 
     pub(super) fn phase(&self) -> Phase {

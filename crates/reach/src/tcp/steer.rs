@@ -65,13 +65,14 @@ impl Steer {
         (round_trip, seen): (Duration, Seen),
         further: Further,
     ) -> io::Result<()> {
-        let controller = match pipes {
+        let mut controller = match pipes {
             Pipes::Auto => {
                 Controller::climb(&ClimbOptions { cap: PIPES_MAX, ..ClimbOptions::default() })
             }
             Pipes::Fixed(0 | 1) => return Ok(()),
             Pipes::Fixed(n) => Controller::fixed(n.min(PIPES_MAX)),
         };
+        seen.held_before().into_iter().for_each(|held| controller.begin_after(held));
         let (next, width) = (AtomicU32::new(1), u32::MAX);
         let idle = Idle::new(Instant::now(), round_trip);
         let steer = Self { extender, further, next, controller, width, seen, idle, decisions };
@@ -106,7 +107,10 @@ impl Steer {
                 left: None,
                 connections: &connections,
             });
-            measured.into_iter().for_each(|measured| self.decisions.add((measured, phase)));
+            if let Some(measured) = measured {
+                self.decisions.add((measured, phase));
+                self.seen.note_held(self.controller.held());
+            }
         }
     }
 

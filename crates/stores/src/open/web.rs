@@ -1,7 +1,7 @@
 //! Files of web servers.
 
 use super::{Holder, OpenError, Opening};
-use hikyaku_http::{Client, Proxies, Settings, Stop, Url};
+use hikyaku_http::{Client, Grants, Proxies, Settings, Stop, Url};
 use hikyaku_store::{Root, StorePath};
 use hikyaku_store_http::{Conduct, HttpStore, Memory, OpenError as WebOpenError};
 use hikyaku_units::RetryPolicy;
@@ -33,6 +33,7 @@ impl Web {
             proxies: Proxies::of_environment(),
             connect_within: CONNECT_TIME,
             patience: opening.silence.unwrap_or(PATIENCE),
+            grants: Grants::remembering(Arc::new(Memory::of_user())),
             ..Settings::default()
         };
         settings.tcp.family = opening.family;

@@ -78,3 +78,26 @@ fn few_are_opened_before_any_is_answered() {
     assert_eq!(places.len(), 5);
     assert_eq!(grants.place(A, Turn::AtOnce).err(), Some(NoPlace::UnderWay));
 }
+
+#[test]
+fn a_number_that_is_recalled_is_kept_to_until_more_are_granted() {
+    #[derive(Default)]
+    struct Two(Mutex<Vec<Option<u32>>>);
+    impl GrantMemory for Two {
+        fn recall(&self, _: &str) -> Option<u32> {
+            Some(2)
+        }
+
+        fn note(&self, _: &str, granted: Option<u32>) {
+            self.0.lock().unwrap().push(granted);
+        }
+    }
+    let memory = Arc::new(Two::default());
+    let grants = Grants::remembering(memory.clone());
+    let _two = [granted(&grants), granted(&grants)];
+    assert_eq!(grants.place(A, Turn::AtOnce).err(), Some(NoPlace::Full));
+    assert!(memory.0.lock().unwrap().is_empty());
+    grants.servers().get_mut(A).unwrap().cap.forget();
+    let _third = granted(&grants);
+    assert_eq!(*memory.0.lock().unwrap(), [None]);
+}

@@ -63,10 +63,13 @@ fn run_in_groups(
     options: ClimbOptions,
     seconds: usize,
 ) -> (Vec<u32>, Vec<Measured>) {
-    let mut climb = Climb::new(&options).in_groups(unit);
+    drive(&mut Climb::new(&options).in_groups(unit), model, options.cap, seconds)
+}
+
+fn drive(climb: &mut Climb, model: Model, cap: u32, seconds: usize) -> (Vec<u32>, Vec<Measured>) {
     let (mut ages, mut carried) = (vec![0.0_f64; 128], vec![0.0_f64; 128]);
     let (mut numbers, mut measured) = (Vec::new(), Vec::new());
-    let (mut held_up, mut cap) = (0.0, options.cap.max(1));
+    let (mut held_up, mut cap) = (0.0, cap.max(1));
     for tick in 0..seconds * 10 {
         let recent = numbers.iter().rev().take(model.lingers).copied().max().unwrap_or(0);
         let open = climb.n().max(recent) as usize;
@@ -294,6 +297,38 @@ fn a_group_is_not_given_up_for_a_proof_while_a_queue_comes_and_goes() {
     let (numbers, _) = run_in_groups(16, model, ClimbOptions::default(), 100);
     let late = numbers.iter().skip(200).filter(|n| **n == 16).count();
     assert!(late < 200, "{late}: {numbers:?}");
+}
+
+#[test]
+fn a_number_that_was_held_without_a_queue_is_known_and_half_of_it_begins_the_next_transfer() {
+    let options = ClimbOptions::default();
+    let held = |model| {
+        let mut climb = Climb::new(&options);
+        drive(&mut climb, model, options.cap, 20);
+        climb.held()
+    };
+    assert_eq!(held(FREE), Some(Held::WithoutQueue(64)));
+    let queue = Some(Duration::from_millis(10));
+    let full = Model { line: 100.0 * MBIT, queue, each: |_| 20.0 * MBIT, ..FREE };
+    assert_eq!(held(full), Some(Held::WithQueue));
+    assert_eq!(held(Model { queue: None, ..FREE }), None, "without round-trip times");
+    let mut climb = Climb::new(&options);
+    climb.begin_after(64);
+    let (asked, _) = drive(&mut climb, FREE, options.cap, 3);
+    assert_eq!(steps(asked), [32, 64]);
+    climb.begin_after(16);
+    assert_eq!(climb.n(), 64, "it has begun");
+    // A wrong number costs one smaller try.
+    let mut climb = Climb::new(&options);
+    climb.begin_after(64);
+    let (asked, _) = drive(&mut climb, full, options.cap, 30);
+    assert_eq!((asked[0], asked.last()), (32, Some(&16)), "{asked:?}");
+    let first = |held| {
+        let mut climb = Climb::new(&options);
+        climb.begin_after(held);
+        climb.n()
+    };
+    assert_eq!([1, 20, 60, 1000].map(first), [16, 16, 30, 64]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the kernel has counted of each pipe of a connection.
 
 use hikyaku_net::{LeastRoundTrip, Memory};
-use hikyaku_tuner::Carried;
+use hikyaku_tuner::{Carried, Held};
 use hikyaku_units::DataSize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpStream};
@@ -12,6 +12,9 @@ pub(in crate::tcp) struct Seen {
     pipes: BTreeMap<u32, Counted>,
     /// The least that a kernel has reported.
     round_trip: LeastRoundTrip,
+    memory: Memory,
+    /// The number of pipes that is in the memory.
+    noted: Option<Held>,
     looked: Option<Instant>,
     /// Time for which pipes that sent had nothing to send, summed over them.
     unsent: Duration,
@@ -35,13 +38,32 @@ impl Seen {
     /// Of a connection with one pipe.
     pub(in crate::tcp) fn new(first: TcpStream, memory: Memory) -> Self {
         let pipes = BTreeMap::from([(0, Counted::new(first))]);
-        let round_trip = LeastRoundTrip::new(memory);
-        Self { pipes, round_trip, looked: None, unsent: Duration::ZERO }
+        let round_trip = LeastRoundTrip::new(memory.clone());
+        let (looked, unsent, noted) = (None, Duration::ZERO, None);
+        Self { pipes, round_trip, memory, noted, looked, unsent }
     }
 
     /// Pipes were added.
     pub(super) fn add(&mut self, pipes: Vec<(u32, TcpStream)>) {
         self.pipes.extend(pipes.into_iter().map(|(id, socket)| (id, Counted::new(socket))));
+    }
+
+    /// The pipes that an earlier connection to the other host has held without a queue.
+    pub(super) fn held_before(&self) -> Option<u32> {
+        let (peer, local) = addresses(&self.pipes.values().next()?.socket)?;
+        self.memory.held(peer, local)
+    }
+
+    /// Remembers the pipes that were held.
+    pub(super) fn note_held(&mut self, held: Option<Held>) {
+        let first = self.pipes.values().next().and_then(|first| addresses(&first.socket));
+        let Some((peer, local)) = first.filter(|_| held != self.noted) else { return };
+        self.noted = held;
+        match held {
+            None => {}
+            Some(Held::WithQueue) => self.memory.note_held(peer, local, None),
+            Some(Held::WithoutQueue(n)) => self.memory.note_held(peer, local, Some(n)),
+        }
     }
 
     /// The least round-trip time; zero if none is known.
