@@ -6,6 +6,7 @@ pub(crate) mod dressed;
 pub(crate) mod hostile;
 pub(crate) mod moto;
 pub(crate) mod perf;
+pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod slow_disk;
 pub(crate) mod web;
@@ -272,15 +273,19 @@ impl Sshd {
 
     /// Kills all sessions and their programs. New ones can begin.
     pub(crate) fn end_sessions(&self) {
-        self.signal_sessions("-KILL");
+        for id in self.sessions() {
+            // A program may end between the two.
+            let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        }
     }
 
     /// Stops all sessions and their programs: nothing answers any more, and the connections stay.
     pub(crate) fn freeze_sessions(&self) {
-        self.signal_sessions("-STOP");
+        self.sessions().into_iter().for_each(process::stop);
     }
 
-    fn signal_sessions(&self, signal: &str) {
+    /// The processes of all sessions, and of their programs.
+    fn sessions(&self) -> Vec<u32> {
         let mut family = vec![self.child.id()];
         let mut next = 0;
         while let Some(parent) = family.get(next) {
@@ -289,10 +294,7 @@ impl Sshd {
             family.extend(children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
             next += 1;
         }
-        for id in &family[1..] {
-            // A program may end between the two.
-            let _ = Command::new("kill").args([signal, &id.to_string()]).status();
-        }
+        family.split_off(1)
     }
 
     pub(crate) fn log(&self) -> String {

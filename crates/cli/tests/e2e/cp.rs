@@ -1,6 +1,6 @@
 //! Tests of `hikyaku cp` with a real ssh and a real far side.
 
-use crate::common::{Sshd, listing, random};
+use crate::common::{Sshd, listing, process, random};
 use std::fs;
 use std::process::{Command, Output};
 use std::thread;
@@ -134,13 +134,9 @@ fn a_stalled_copy_gives_way_to_the_same_command() {
     let mut child = sshd.cp(&["-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
     wait_for_journal(&sshd);
     // Simulates a near side whose machine has changed its network: ssh does not notice.
-    let signal = |name: &str| {
-        let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-        assert!(status.success());
-    };
-    signal("-STOP");
+    process::stop(child.id());
     let (output, said) = run(&mut sshd.cp(&["--json", &source, &sshd.far("copy")]));
-    signal("-CONT");
+    process::go_on(child.id());
     assert!(output.status.success(), "{said}");
     let events = String::from_utf8(output.stdout).unwrap();
     let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();

@@ -1,5 +1,6 @@
 //! Copies from a Gfarm file system, and listings of one: `hikyaku cp gfarm:///PATH DIR`, with Gfarm's own servers.
 
+use crate::common::process;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -383,15 +384,10 @@ fn a_node_that_is_killed_on_the_way_is_made_up_for() {
 fn a_paused_node_is_left_out_where_others_have_its_files() {
     let Some(rig) = Rig::up("paused", 2) else { return };
     let both = rig.put("/both", 3_000_000, 2);
-    let signal = |signal| {
-        for pid in gfsd_of(&rig, 1) {
-            let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            let _ = rustix::process::kill_process(pid, signal);
-        }
-    };
-    signal(rustix::process::Signal::STOP);
+    let paused = gfsd_of(&rig, 1);
+    paused.iter().for_each(|pid| process::stop(pid.cast_unsigned()));
     let copied = rig.cp(&["gfarm:///both", "there"]);
-    signal(rustix::process::Signal::CONT);
+    paused.iter().for_each(|pid| process::go_on(pid.cast_unsigned()));
     assert_good(&copied);
     assert!(read(&rig.at("there")) == both);
     let (text, address) = (said(&copied), format!("{}:", rig.gfarm.nodes()[1]));

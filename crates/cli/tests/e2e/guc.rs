@@ -190,7 +190,9 @@ fn a_fixed_number_of_connections_keeps_what_is_done() {
     let url = format!("{}/big", server.url);
     for options in [&["-p", "2"][..], &["-noapt"]] {
         let words = [options, &["-json", &url, "got"]].concat();
-        let mut first = stage.command(&words).stdout(Stdio::null()).spawn().unwrap();
+        // The rate leaves time to kill it.
+        let first = [&["--rate", "2gbit"], &words[..]].concat();
+        let mut first = stage.command(&first).stdout(Stdio::null()).spawn().unwrap();
         let until = Instant::now() + PATIENCE;
         while !has_chunks(&stage) {
             assert!(Instant::now() < until, "{options:?}: nothing is recorded");

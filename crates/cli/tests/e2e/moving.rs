@@ -1,7 +1,7 @@
 //! Transfers over a path that changes: the client gets another port, address or interface, or its
 //! host is suspended. The tests check the transferred bytes, not the time.
 
-use crate::common::{Place, Sshd};
+use crate::common::{Place, Sshd, process};
 use serde_json::Value;
 use std::io::Read;
 use std::path::PathBuf;
@@ -185,13 +185,9 @@ fn a_transfer_survives_a_suspended_host() {
         wire.transfer(direction, |_, client| {
             // `ip netns exec` executes the program in its own place, so this is the program's
             // process.
-            let signal = |name: &str| {
-                let id = client.id().to_string();
-                assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
-            };
-            signal("-STOP");
+            process::stop(client.id());
             sleep(Duration::from_secs(3));
-            signal("-CONT");
+            process::go_on(client.id());
         });
     }
 }

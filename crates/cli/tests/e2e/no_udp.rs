@@ -1,6 +1,6 @@
 //! `hikyaku cp --no-udp` on a machine that forbids UDP entirely, also on loopback, at both ends.
 
-use crate::common::{Place, Sshd, partials, random, wait_until};
+use crate::common::{Place, Sshd, partials, process, random, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::Write;
@@ -147,7 +147,7 @@ fn falls_silent(sshd: &Sshd, via: &str) {
     source.write_all(&random(1, 100_000)).unwrap();
     wait_until("its unfinished file", || !partials(&sshd.at("")).is_empty());
     let far = far_side(sshd).unwrap();
-    kill_process(far, Signal::STOP).unwrap();
+    process::stop(far.as_raw_pid().cast_unsigned());
     let output = child.wait_with_output().unwrap();
     kill_process(far, Signal::KILL).unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

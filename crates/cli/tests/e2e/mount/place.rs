@@ -1,5 +1,6 @@
 //! A daemon with its files, and a mount of them.
 
+use crate::common::process;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
@@ -163,16 +164,11 @@ impl Place {
 
     /// Stops the daemon's process, which then answers nothing.
     pub(crate) fn stop_daemon(&self) {
-        self.signal_daemon("-STOP");
+        process::stop(self.daemon.as_ref().unwrap().id());
     }
 
     pub(crate) fn go_on_daemon(&self) {
-        self.signal_daemon("-CONT");
-    }
-
-    fn signal_daemon(&self, signal: &str) {
-        let id = self.daemon.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        process::go_on(self.daemon.as_ref().unwrap().id());
     }
 
     /// Where in the kernel a process waits.
