@@ -2,17 +2,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod ahead;
+mod gate;
 mod guarded;
 mod killed;
 mod store;
 mod striped;
 
+use gate::Gate;
 use hikyaku_bench_servers::{Scene, events, is_same, said, write_file};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -265,27 +268,38 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// Starts a copy in chunks of some milliseconds, ends it by `signal` as soon as a part of it is recorded, and lets the same
-/// command finish it. Returns the last event of the second run and its first attempt's signal.
-fn interrupted(stage: &Stage, words: [&str; 2], signal: Signal) -> (Value, Option<i32>) {
+/// Whether a copy of this client has recorded a part.
+fn is_recorded(state: &Path) -> bool {
+    let journals = fs::read_dir(state.join("hikyaku/copies")).into_iter().flatten().flatten();
+    // A journal names many segments.
+    journals.filter_map(|entry| entry.metadata().ok()).any(|meta| meta.len() > JOURNAL_BYTES)
+}
+
+/// Starts a copy in chunks of some milliseconds, ends it by `signal` when a part of it is recorded and its server gets no more
+/// commands, and lets the same command finish it. Returns the last event of the second run and its first attempt's signal.
+fn interrupted(
+    stage: &Stage,
+    words: impl Fn(&dyn Fn(&str) -> String) -> [String; 2],
+    signal: Signal,
+) -> (Value, Option<i32>) {
+    let state = stage.here("state");
+    let of_gate = state.clone();
+    let gate = Gate::before(&stage.server.url, move || is_recorded(&of_gate));
+    let words = words(&|path| gate.url(&stage.url(path)));
+    let words = [&*words[0], &*words[1]];
     let options = ["guc", "--json-lines", "-apt-delta", "0.01"];
     let mut command = stage.scene.hikyaku();
     command.args(options).args(words).stdout(Stdio::null()).stderr(Stdio::null());
     let mut first = command.spawn().unwrap();
-    let journals = stage.here("state/hikyaku/copies");
-    // A journal names many segments.
-    let is_recorded = || {
-        let journals = fs::read_dir(&journals).into_iter().flatten().flatten();
-        journals.filter_map(|entry| entry.metadata().ok()).any(|meta| meta.len() > JOURNAL_BYTES)
-    };
     let until = Instant::now() + PATIENCE;
-    while !is_recorded() {
+    while !is_recorded(&state) {
         assert!(Instant::now() < until, "nothing is recorded");
         assert!(first.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
         sleep(Duration::from_millis(1));
     }
     kill_process(Pid::from_child(&first), signal).unwrap();
     let ended_by = first.wait().unwrap().signal();
+    gate.open();
     let second = stage.does(&[&options[1..], &words].concat());
     (events(&second).pop().unwrap(), ended_by)
 }
@@ -295,11 +309,11 @@ fn the_same_command_goes_on_after_an_interruption() {
     let Some(stage) = Stage::new("guc-again") else { return };
     write_file(&stage.there("big"), 400_000_000);
     for signal in [Signal::KILL, Signal::INT] {
-        let (end, by) = interrupted(&stage, [&stage.url("big"), "got"], signal);
+        let (end, by) = interrupted(&stage, |url| [url("big"), "got".to_owned()], signal);
         assert_eq!(by, Some(signal.as_raw()));
         assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
         assert!(is_same(&stage.here("got"), &stage.there("big")));
-        let (end, by) = interrupted(&stage, ["got", &stage.url("up")], signal);
+        let (end, by) = interrupted(&stage, |url| ["got".to_owned(), url("up")], signal);
         assert_eq!(by, Some(signal.as_raw()));
         assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
         assert!(is_same(&stage.here("got"), &stage.there("up")));
@@ -460,7 +474,7 @@ fn a_copy_between_two_servers_goes_on_after_an_interruption() {
     let _other = Down(stage.scene.at("other"));
     write_file(&stage.there("big"), 400_000_000);
     let to = format!("{}/copy", other.url);
-    let (end, _) = interrupted(&stage, [&stage.url("big"), &to], Signal::KILL);
+    let (end, _) = interrupted(&stage, |url| [url("big"), to.clone()], Signal::KILL);
     assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
     assert!(is_same(&stage.there("big"), &other.data.join("copy")));
     let names: Vec<_> = fs::read_dir(&other.data).unwrap().collect();
