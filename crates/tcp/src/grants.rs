@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// A server may not have noticed the end of a connection that was closed within this time.
 const LAPSE: Duration = Duration::from_secs(1);
-/// A connection that was given up without an answer after this time was left waiting by the server, unless it takes so long to answer.
+/// A server that has not answered over a connection for this time accepts no further one, unless its answers take as long.
 const SILENCE_MIN: Duration = Duration::from_secs(2);
 /// Multiple of the longest time that an answer has taken.
 const SILENCE_FACTOR: u32 = 4;

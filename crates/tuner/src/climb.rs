@@ -206,7 +206,7 @@ impl Climb {
         }
     }
 
-    /// What the path is known to need.
+    /// The last number that was held for some time.
     pub(crate) const fn held(&self) -> Option<Held> {
         self.held
     }

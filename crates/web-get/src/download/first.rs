@@ -49,7 +49,7 @@ pub(crate) fn ask(
             if !used[at] {
                 continue;
             }
-            // What another server has answered holds a connection, perhaps to the same host.
+            // The answer of another server holds a connection, perhaps to the same host.
             let turn = if whole.is_some() { Turn::AtOnce } else { Turn::Waits };
             match ask_one(tools, source, (expect, range), turn) {
                 Ok(first) => {

@@ -1,4 +1,4 @@
-//! Servers that serve two connections at once, and refuse others: how often they are asked in vain.
+//! Servers that serve two connections at once, and refuse others.
 
 use crate::server::{Body, Reply, Request, Server};
 use crate::{Folder, check, got, payload};
