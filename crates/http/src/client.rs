@@ -5,7 +5,7 @@ use crate::cookies::Cookies;
 use crate::dial::Dial;
 use crate::fault::Fault;
 use crate::head::Head;
-use crate::idle::Idle;
+use crate::idle::{Idle, Parked, Parking};
 use crate::netrc::Netrc;
 use crate::proxy::Proxies;
 use crate::tls;
@@ -89,6 +89,7 @@ pub struct Client {
     settings: Settings,
     cookies: Mutex<Cookies>,
     idle: Idle,
+    parking: Parking,
     dial: Dial,
     tls: Mutex<Option<Arc<ClientConfig>>>,
 }
@@ -129,8 +130,9 @@ impl Client {
         let of_user = settings.authorities.as_deref();
         let made = of_user.map(|path| tls::config(Some(path))).transpose()?;
         let cookies = Mutex::new(settings.cookies.clone());
-        let (idle, dial, tls) = (Idle::default(), Dial::default(), Mutex::new(made));
-        Ok(Self { settings, cookies, idle, dial, tls })
+        let (idle, parking) = (Idle::default(), Parking::default());
+        let (dial, tls) = (Dial::default(), Mutex::new(made));
+        Ok(Self { settings, cookies, idle, parking, dial, tls })
     }
 
     /// Requests a file or a part of it, over an idle connection to its server if there is one. Redirects are followed. A later
@@ -201,6 +203,11 @@ impl Client {
         self.idle.keep(connection, Instant::now());
     }
 
+    /// Keeps a connection whose answer is read later. If its server grants no further connection, a request closes it.
+    pub fn park(&self, connection: Connection) -> Parked {
+        self.parking.park(connection)
+    }
+
     /// Closes an idle connection to this server.
     pub fn close_idle(&self, origin: &Origin) {
         self.idle.close(origin, Instant::now());
@@ -227,6 +234,7 @@ impl Client {
             }
             let mut seat = match self.settings.grants.place(&url.origin.host_and_port(), turn) {
                 Ok(seat) => seat,
+                Err(NoPlace::Full) if self.parking.close_one(&url.origin) => continue,
                 Err(NoPlace::Full) if turn == Turn::AtOnce => return Err(Fault::Full),
                 Err(NoPlace::Full | NoPlace::UnderWay) => {
                     stop.check()?;

@@ -76,7 +76,12 @@ impl Connection {
 
     /// Whether the connection can carry another request to this origin.
     pub(crate) fn serves(&self, origin: &Origin) -> bool {
-        self.exchange.is_idle() && self.origin == *origin
+        self.exchange.is_idle() && self.is_to(origin)
+    }
+
+    /// Whether it leads to the server of this origin.
+    pub(crate) fn is_to(&self, origin: &Origin) -> bool {
+        self.origin == *origin
     }
 
     /// Keeps its place until it is closed.

@@ -1,9 +1,10 @@
-//! Connections without a request, of all files of a client: the next request to a server goes over one of them.
+//! Connections without a request, of all files of a client: the next request to a server goes over one of them. And those with
+//! answers that are read later, which are closed if the server grants no further connection.
 
 use crate::connection::Connection;
 use crate::url::Origin;
 use crate::wire::Stop;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Connections that stay open without a request, of all servers.
@@ -53,8 +54,50 @@ impl Idle {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Instant, Connection)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
+}
+
+/// A connection whose answer is read later. It may be closed until then.
+#[derive(Clone)]
+pub struct Parked(Arc<Slot>);
+
+type Slot = Mutex<Option<Connection>>;
+
+/// The connections of answers that are read later.
+#[derive(Default)]
+pub(crate) struct Parking(Mutex<Vec<Weak<Slot>>>);
+
+impl Parked {
+    /// The connection, if it has not been closed. `stop` ends its waits.
+    pub fn take(self, stop: &Stop) -> Option<Connection> {
+        let mut connection = lock(&self.0).take()?;
+        connection.end_with(stop);
+        Some(connection)
+    }
+}
+
+impl Parking {
+    pub(crate) fn park(&self, connection: Connection) -> Parked {
+        let slot = Arc::new(Mutex::new(Some(connection)));
+        let mut all = lock(&self.0);
+        all.retain(|one| one.upgrade().is_some_and(|slot| lock(&slot).is_some()));
+        all.push(Arc::downgrade(&slot));
+        Parked(slot)
+    }
+
+    /// Closes the connection to this server whose answer has waited for the longest time. Returns whether there was one.
+    pub(crate) fn close_one(&self, origin: &Origin) -> bool {
+        let of_server = |slot: &Arc<Slot>| {
+            let mut slot = lock(slot);
+            slot.take_if(|connection| connection.is_to(origin)).is_some()
+        };
+        lock(&self.0).iter().filter_map(Weak::upgrade).any(|slot| of_server(&slot))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub use fault::Fault;
 pub use head::Head;
 pub use hikyaku_tcp::{Grants, Turn};
 pub use hyper::body::Bytes;
+pub use idle::Parked;
 pub use name::{name, usable};
 pub use netrc::Netrc;
 pub use offer::{Known, Offer, Parts, Proof, Version};

@@ -95,10 +95,19 @@ impl Server {
             Files::Any(opened) => opened,
         };
         let is_it = |(other, _): &&(Wanted, Arc<HttpOpen>)| other == file;
-        if let Some((_, open)) = lock(opened).iter().find(is_it) {
-            return Ok(open.clone());
-        }
-        let (source, first) = self.first(file, is_over)?;
+        let (source, first) = loop {
+            // Another thread may open it meanwhile.
+            if let Some((_, open)) = lock(opened).iter().find(is_it) {
+                return Ok(open.clone());
+            }
+            if let Some(first) = self.first(file)? {
+                break first;
+            }
+            if is_over() {
+                return Err(FetchError::Lost(OVER.to_owned()));
+            }
+            self.replicas.wait_for_place(self.at)?;
+        };
         let open = HttpOpen::new(&self.shared, &file.path, source, first);
         let open = Arc::new(open.ok_or(FetchError::File(ErrorKind::SPECIAL))?);
         let found = open.found().map_err(|error| FetchError::File(error.kind))?;
@@ -117,21 +126,11 @@ impl Server {
         Ok(open)
     }
 
-    /// Requests the beginning of a file. If the server accepts no further connection, those that it has go on.
-    fn first(
-        &self,
-        file: &Wanted,
-        is_over: &dyn Fn() -> bool,
-    ) -> Result<(Source, First), FetchError> {
-        loop {
-            let bytes = BUFFER_BYTES as u64 * 4;
-            let first = self.shared.first_or_full(&file.path, bytes, Turn::AtOnce);
-            match first.map_err(FetchError::File)? {
-                Some(first) => return Ok(first),
-                None if is_over() => return Err(FetchError::Lost(OVER.to_owned())),
-                None => self.replicas.wait_for_place(self.at)?,
-            }
-        }
+    /// Requests the beginning of a file. `None`: the server accepts no further connection.
+    fn first(&self, file: &Wanted) -> Result<Option<(Source, First)>, FetchError> {
+        let bytes = BUFFER_BYTES as u64 * 4;
+        let first = self.shared.first_or_full(&file.path, bytes, Turn::AtOnce);
+        first.map_err(FetchError::File)
     }
 
     fn forget(&self, file: &Wanted) {

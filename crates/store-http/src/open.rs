@@ -3,7 +3,8 @@
 use crate::found;
 use crate::shared::{Reading, Shared, lock};
 use hikyaku_http::{
-    Answer, Attempts, Bytes, Connection, Fault, First, Known, Parts, Proof, Source, Stop, Turn,
+    Answer, Attempts, Bytes, Connection, Fault, First, Known, Parked, Parts, Proof, Source, Stop,
+    Turn,
 };
 use hikyaku_store::{ErrorKind, Found, Open, Result, StorePath, doing};
 use std::ops::{ControlFlow, Range};
@@ -26,7 +27,34 @@ pub(crate) struct HttpOpen {
     /// A caller has bytes of the file.
     is_begun: AtomicBool,
     /// An answer with unread bytes, at first that of the request which opened the file.
-    reading: Mutex<Option<Reading>>,
+    kept: Mutex<Option<Kept>>,
+}
+
+/// An answer with unread bytes.
+enum Kept {
+    /// Another one may be of another version, or begin with all that has been read.
+    ForCertain(Reading),
+    /// If the server grants no further connection, another request takes its place. The offset of its next byte, and its end.
+    ForNow(Parked, Range<u64>),
+}
+
+impl Kept {
+    const fn start(&self) -> u64 {
+        match self {
+            Self::ForCertain(reading) => reading.rest.start,
+            Self::ForNow(_, rest) => rest.start,
+        }
+    }
+
+    fn take(self, stop: &Stop) -> Option<Reading> {
+        match self {
+            Self::ForCertain(mut reading) => {
+                reading.connection.end_with(stop);
+                Some(reading)
+            }
+            Self::ForNow(parked, rest) => Some(Reading { connection: parked.take(stop)?, rest }),
+        }
+    }
 }
 
 /// The reaction to a whole file in place of a range.
@@ -69,7 +97,7 @@ impl HttpOpen {
             is_whole: AtomicBool::new(is_whole),
             no_ranges,
             is_begun: AtomicBool::new(false),
-            reading: Mutex::default(),
+            kept: Mutex::default(),
         };
         if let Some(First { answer, range, .. }) = first {
             shared.note(&answer.connection);
@@ -87,7 +115,12 @@ impl HttpOpen {
         if reading.rest.is_empty() {
             self.shared.client.keep(reading.connection);
         } else {
-            *lock(&self.reading) = Some(reading);
+            let Reading { connection, rest } = reading;
+            let kept = match self.is_whole.load(Ordering::Relaxed) {
+                true => Kept::ForCertain(Reading { connection, rest }),
+                false => Kept::ForNow(self.shared.client.park(connection), rest),
+            };
+            *lock(&self.kept) = Some(kept);
         }
     }
 
@@ -122,9 +155,8 @@ impl HttpOpen {
     fn reading(&self, at: u64, end: u64, stop: &Stop) -> std::result::Result<Reading, Fault> {
         let client = &*self.shared.client;
         if !self.is_whole.load(Ordering::Relaxed) {
-            let kept = lock(&self.reading).take_if(|reading| reading.rest.start == at);
-            if let Some(mut reading) = kept {
-                reading.connection.end_with(stop);
+            let kept = lock(&self.kept).take_if(|kept| kept.start() == at);
+            if let Some(reading) = kept.and_then(|kept| kept.take(stop)) {
                 return Ok(reading);
             }
             match self.source.part(client, &(at..end), &self.known, (stop, Turn::AtOnce)) {
@@ -138,12 +170,9 @@ impl HttpOpen {
                 }
             }
         }
-        let kept = lock(&self.reading).take_if(|reading| reading.rest.start <= at);
-        let mut reading = match kept {
-            Some(mut reading) => {
-                reading.connection.end_with(stop);
-                reading
-            }
+        let kept = lock(&self.kept).take_if(|kept| kept.start() <= at);
+        let mut reading = match kept.and_then(|kept| kept.take(stop)) {
+            Some(reading) => reading,
             // Nothing would show whether another answer has the same version.
             None if self.known.proof == Proof::None && self.is_begun.load(Ordering::Relaxed) => {
                 return Err(Fault::Changed);

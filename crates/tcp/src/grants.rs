@@ -65,7 +65,8 @@ pub enum Turn {
 /// Why there is no place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoPlace {
-    /// Others are being opened: their answers show whether the server grants more.
+    /// There may be one soon: others are being opened, whose answers show whether the server grants more, or the server has not
+    /// noticed the end of one.
     UnderWay,
     /// The server grants no more.
     Full,
@@ -128,10 +129,10 @@ impl Grants {
         let (most, held) = (found.cap.look(now, found.open), found.held());
         let is_lapse = found.left.is_some_and(|left| left.elapsed() < LAPSE);
         let is_capped = found.cap.refused_beyond().is_some();
-        if held >= found.cap.granted() || turn == Turn::Waits && is_capped && is_lapse {
+        if held >= found.cap.granted() {
             return Err(NoPlace::Full);
         }
-        if held >= most {
+        if held >= most || turn == Turn::Waits && is_capped && is_lapse {
             return Err(NoPlace::UnderWay);
         }
         found.opening += 1;

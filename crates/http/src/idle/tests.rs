@@ -4,7 +4,7 @@ use super::*;
 use crate::client::{Client, NamedBy, Place, Settings};
 use crate::fault::Fault;
 use crate::url::Url;
-use hikyaku_tcp::Turn;
+use hikyaku_tcp::{GrantMemory, Grants, Turn};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -147,5 +147,47 @@ fn the_connection_of_a_refusal_is_kept_unless_it_was_refused_itself() {
             assert!(matches!(refused, Err(Fault::Status { .. })), "{refused:?}");
         }
         assert_eq!(count(&accepted), connections);
+    }
+}
+
+/// Servers that grant this number of connections.
+struct Granting(u32);
+
+impl GrantMemory for Granting {
+    fn recall(&self, _: &str) -> Option<u32> {
+        Some(self.0)
+    }
+
+    fn note(&self, _: &str, _: Option<u32>) {}
+}
+
+#[test]
+fn an_answer_that_is_read_later_gives_way_to_a_request_without_a_place() {
+    let (address, accepted) = server();
+    let url = Url::parse(&format!("http://{address}/a")).unwrap();
+    for granted in [1, 2] {
+        let time = Duration::from_secs(30);
+        let grants = Grants::remembering(Arc::new(Granting(granted)));
+        let settings =
+            Settings { connect_within: time, patience: time, grants, ..Settings::default() };
+        let client = Client::new(settings).unwrap();
+        let get = || {
+            let place = Place::new(url.clone(), NamedBy::User);
+            client.get(&place, None, (&Stop::default(), Turn::AtOnce))
+        };
+        let parked = client.park(get().unwrap().connection);
+        let other = get().unwrap();
+        let stop = Stop::default();
+        match parked.take(&stop) {
+            Some(mut connection) if granted == 2 => assert_eq!(connection.read(2).unwrap(), "x"),
+            kept => assert!(kept.is_none() && granted == 1, "{granted}"),
+        }
+        // One that is read stays.
+        if granted == 1 {
+            assert!(matches!(get().map(drop), Err(Fault::Full)));
+        }
+        drop(other);
+        assert_eq!(count(&accepted), 2);
+        accepted.lock().unwrap().clear();
     }
 }

@@ -24,7 +24,7 @@ fn connections_beyond_those_that_were_left_get_no_place() {
     assert!(grants.place("b:80", Turn::AtOnce).is_ok());
     drop(two);
     assert!(grants.place(A, Turn::AtOnce).is_ok());
-    assert_eq!(grants.place(A, Turn::Waits).err(), Some(NoPlace::Full), "just closed");
+    assert_eq!(grants.place(A, Turn::Waits).err(), Some(NoPlace::UnderWay), "just closed");
 }
 
 #[test]
