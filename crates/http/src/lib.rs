@@ -30,6 +30,8 @@ mod range;
 mod reading;
 mod secrets;
 mod source;
+#[cfg(test)]
+mod testing;
 mod tls;
 mod url;
 mod wire;

@@ -1,15 +1,16 @@
 //! `hikyaku get`, ended by signals: what it says, and what a program is told.
 
 use crate::common::scratch;
+use crate::common::web::{self, Request};
 use crate::terminal::stopped as terminal;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::{sleep, spawn};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Bytes of the file of the server below.
@@ -28,37 +29,13 @@ enum Says {
 
 /// A web server whose file comes slowly. Returns its port.
 fn serve(says: Says) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // An error means that the client has gone.
-            spawn(move || answer(stream, says));
-        }
-    });
-    port
+    web::serve(move |stream| answer(stream, says))
 }
 
 fn answer(stream: TcpStream, says: Says) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
-    loop {
-        let mut range = None;
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            let line = line.trim_end().to_ascii_lowercase();
-            if let Some((first, last)) =
-                line.strip_prefix("range: bytes=").and_then(|text| text.split_once('-'))
-            {
-                let last = last.parse().unwrap_or(BYTES - 1).min(BYTES - 1);
-                range = Some(first.parse().unwrap()..last + 1);
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
+    while let Some(request) = Request::read(&mut reader)? {
+        let range = request.range(BYTES);
         let range = range.filter(|_| says != Says::NoParts);
         let status = if range.is_some() { "206 Part" } else { "200 OK" };
         let part = range.clone().unwrap_or(0..BYTES);
@@ -76,6 +53,7 @@ fn answer(stream: TcpStream, says: Says) -> std::io::Result<()> {
             sleep(Duration::from_millis(50));
         }
     }
+    Ok(())
 }
 
 fn client(folder: &Path, port: u16) -> Child {

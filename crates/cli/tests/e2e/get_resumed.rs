@@ -1,15 +1,16 @@
 //! `hikyaku get`, ended within segments: a byte that came is not sent again, whatever has ended its connection.
 
 use crate::common::scratch;
+use crate::common::web::{self, Request};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{sleep, spawn};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Bytes of the file.
@@ -32,17 +33,9 @@ struct Site {
 impl Site {
     /// Serves the file. Behind `most` bytes all connections end, and the file does not exist any more.
     fn start(pause: u64, most: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let (sent, pause) = (Arc::<AtomicU64>::default(), Arc::new(AtomicU64::new(pause)));
         let (count, every) = (sent.clone(), pause.clone());
-        spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (count, every) = (count.clone(), every.clone());
-                // An error means that the client has closed the connection.
-                spawn(move || answer(stream, (&count, most), &every));
-            }
-        });
+        let port = web::serve(move |stream| answer(stream, (&count, most), &every));
         Self { port, sent, pause }
     }
 
@@ -78,24 +71,10 @@ fn answer(
     every: &AtomicU64,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
-    loop {
-        let mut range = 0..BYTES;
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            let line = line.trim_end().to_ascii_lowercase();
-            if let Some((first, last)) =
-                line.strip_prefix("range: bytes=").and_then(|text| text.split_once('-'))
-            {
-                let last = last.parse().unwrap_or(BYTES - 1).min(BYTES - 1);
-                range = first.parse().unwrap()..last + 1;
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
+    while let Some(request) = Request::read(&mut reader)? {
+        let mut range = request
+            .range(BYTES as usize)
+            .map_or(0..BYTES, |range| range.start as u64..range.end as u64);
         let stream = reader.get_mut();
         if count.load(Ordering::SeqCst) >= most {
             stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?;
@@ -119,6 +98,7 @@ fn answer(
             sleep(Duration::from_millis(every.load(Ordering::SeqCst)));
         }
     }
+    Ok(())
 }
 
 fn client(folder: &Path, urls: &[String]) -> Child {

@@ -4,13 +4,13 @@
 //! n until the program comes to its end. Without strace nothing is tested.
 
 use crate::common::daemon::{Client, Daemon};
+use crate::common::web::{self, Request};
 use crate::common::{Sshd, gridftp_folder, scratch, skipped};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::spawn;
 use xtask::servers::gridftp;
 
 /// Before each of these calls the program may end.
@@ -124,39 +124,11 @@ fn write_tree(folder: &Path) {
     }
 }
 
-/// A web server of one file. Returns its port.
-fn serve(bytes: Vec<u8>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let bytes = bytes.clone();
-            // An error means that the client has gone.
-            spawn(move || answer(stream, &bytes));
-        }
-    });
-    port
-}
-
 fn answer(stream: TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
-    loop {
-        let (mut range, mut is_whole) = (0..bytes.len(), false);
-        let mut line = String::new();
-        while line.trim_end() != "" || line.is_empty() {
-            line.clear();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            let text = line.trim_end().to_ascii_lowercase();
-            is_whole |= text.starts_with("get /whole");
-            if let Some((first, last)) =
-                text.strip_prefix("range: bytes=").and_then(|text| text.split_once('-'))
-            {
-                let last = last.parse().unwrap_or(bytes.len()).min(bytes.len() - 1);
-                range = first.parse().unwrap()..last + 1;
-            }
-        }
+    while let Some(request) = Request::read(&mut reader)? {
+        let is_whole = request.word(1).starts_with("/whole");
+        let range = request.range(bytes.len()).unwrap_or(0..bytes.len());
         let head = match is_whole {
             true => format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len()),
             false => format!(
@@ -170,6 +142,7 @@ fn answer(stream: TcpStream, bytes: &[u8]) -> std::io::Result<()> {
         reader.get_mut().write_all(head.as_bytes())?;
         reader.get_mut().write_all(if is_whole { bytes } else { &bytes[range] })?;
     }
+    Ok(())
 }
 
 #[test]
@@ -179,7 +152,8 @@ fn a_file_of_a_web_server() {
     }
     let folder = scratch("killed-get");
     let bytes = vec![5; 9_000_000];
-    let port = serve(bytes.clone());
+    let served = bytes.clone();
+    let port = web::serve(move |stream| answer(stream, &served));
     let got = folder.join("got");
     // In parts, and as a stream.
     for name in ["parts", "whole"] {

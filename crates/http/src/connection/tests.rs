@@ -1,17 +1,14 @@
 //! The sizes of reads from the socket.
 
 use super::*;
+use crate::testing::Watched;
 use crate::tls;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
-use tokio::io::{
-    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio_rustls::TlsAcceptor;
 
 /// Bytes of a body.
@@ -19,42 +16,6 @@ const BODY_BYTES: usize = 8 << 20;
 /// Bytes that may be on their way to the client.
 const PIPE_BYTES: usize = 1 << 20;
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../web-get/tests/get");
-
-/// Counts the reads that bring bytes.
-struct Counted {
-    stream: DuplexStream,
-    reads: Arc<AtomicUsize>,
-}
-
-impl AsyncRead for Counted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
 
 fn acceptor() -> TlsAcceptor {
     let file = |name: &str| Path::new(FILES).join(name);
@@ -80,8 +41,12 @@ fn reads(scheme: Scheme) -> (usize, Vec<usize>) {
     let wire = Wire::new(Duration::from_secs(60), Stop::default()).unwrap();
     let (stream, far) = duplex(PIPE_BYTES);
     let reads = Arc::<AtomicUsize>::default();
-    let counted = Counted { stream, reads: reads.clone() };
-    let mut stream: Box<dyn Stream> = Box::new(counted);
+    let count = reads.clone();
+    let on_read = move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
+    let mut stream: Box<dyn Stream> = Box::new(Watched { stream, on_read });
     match scheme {
         Scheme::Http => drop(wire.runtime().spawn(answer(far))),
         Scheme::Https => {

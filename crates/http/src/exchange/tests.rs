@@ -2,11 +2,10 @@
 
 use super::*;
 use crate::reading::{answer_of, head_of};
+use crate::testing::Watched;
 use hyper::Request;
 use std::sync::{Arc, Mutex};
-use tokio::io::{
-    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const ECONNRESET: i32 = 104;
@@ -188,46 +187,6 @@ fn names_of_headers_are_in_title_case() {
     assert_eq!(*request.lock().unwrap(), want);
 }
 
-/// A stream that ends with an error.
-struct Broken {
-    stream: DuplexStream,
-    error: Option<io::Error>,
-}
-
-impl AsyncRead for Broken {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        match Pin::new(&mut self.stream).poll_read(context, into) {
-            Poll::Ready(Ok(())) if into.filled().len() == before => {
-                Poll::Ready(self.error.take().map_or(Ok(()), Err))
-            }
-            poll => poll,
-        }
-    }
-}
-
-impl AsyncWrite for Broken {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 /// The fault of an answer that breaks off with this error.
 fn broken(answer: &'static str, error: io::Error) -> Fault {
     let wire = Wire::new(PATIENCE, Stop::default()).unwrap();
@@ -236,7 +195,12 @@ fn broken(answer: &'static str, error: io::Error) -> Fault {
         let _ = far.read(&mut [0; 1024]).await;
         far.write_all(answer.as_bytes()).await
     });
-    let stream = Box::new(Broken { stream, error: Some(error) });
+    let mut error = Some(error);
+    let on_read = move |bytes| match error.take_if(|_| bytes == 0) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    };
+    let stream = Box::new(Watched { stream, on_read });
     let mut exchange = Exchange::new(wire, stream).unwrap();
     let mut read = || {
         exchange.ask(Request::builder())?;

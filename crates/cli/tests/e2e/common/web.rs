@@ -3,10 +3,70 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+
+/// Calls `answer` with each connection to a new server on loopback, in a thread of its own. Returns the port. An error means that
+/// the client has gone.
+pub(crate) fn serve(
+    answer: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
+) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, answer) = (listener.local_addr().unwrap().port(), Arc::new(answer));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answer = Arc::clone(&answer);
+            thread::spawn(move || answer(stream));
+        }
+    });
+    port
+}
+
+/// The head of a request.
+pub(crate) struct Request {
+    /// Its lines, each with a line feed.
+    head: String,
+    /// The first and the last byte that it asks for.
+    range: Option<(usize, Option<usize>)>,
+}
+
+impl Request {
+    /// Reads the next one. `None`: the client has closed the connection.
+    pub(crate) fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Self>> {
+        let (mut head, mut range) = (String::new(), None);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(None);
+            }
+            let line = line.trim_end();
+            head.extend([line, "\n"]);
+            let lower = line.to_ascii_lowercase();
+            if let Some((first, last)) =
+                lower.strip_prefix("range: bytes=").and_then(|text| text.split_once('-'))
+            {
+                range = Some((first.parse().unwrap_or(0), last.parse().ok()));
+            }
+            if line.is_empty() {
+                return Ok(Some(Self { head, range }));
+            }
+        }
+    }
+
+    /// A word of its first line: method, target, version.
+    pub(crate) fn word(&self, at: usize) -> &str {
+        self.head.split([' ', '\n']).nth(at).unwrap_or_default()
+    }
+
+    /// The bytes that it asks for, of a file of this size.
+    pub(crate) fn range(&self, size: usize) -> Option<Range<usize>> {
+        let (first, last) = self.range?;
+        Some(first.min(size)..last.map_or(size, |last| (last + 1).min(size)))
+    }
+}
 
 /// The server. It answers as long as the test runs.
 pub(crate) struct Web {
@@ -59,19 +119,13 @@ impl Web {
     }
 
     fn serve(served: Served) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let (served, seen) = (Arc::new(served), Arc::<Seen>::default());
         let (of_server, noted) = (Arc::clone(&served), Arc::clone(&seen));
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (served, seen) = (Arc::clone(&of_server), Arc::clone(&noted));
-                seen.connections.fetch_add(1, Ordering::Relaxed);
-                // An error means that the client has closed the connection.
-                thread::spawn(move || match &served.grants {
-                    Some(grants) => grants.answer(stream, &served, &seen.heads),
-                    None => answer(stream, &served, &seen.heads),
-                });
+        let port = serve(move |stream| {
+            noted.connections.fetch_add(1, Ordering::Relaxed);
+            match &of_server.grants {
+                Some(grants) => grants.answer(stream, &of_server, &noted.heads),
+                None => answer(stream, &of_server, &noted.heads),
             }
         });
         Self { port, served, seen }
@@ -120,8 +174,7 @@ impl Grants {
 
     fn refuse(&self, mut stream: TcpStream) -> std::io::Result<()> {
         self.refused.fetch_add(1, Ordering::SeqCst);
-        let mut lines = BufReader::new(stream.try_clone()?).lines();
-        while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+        Request::read(&mut BufReader::new(stream.try_clone()?))?;
         stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     }
 }
@@ -134,28 +187,9 @@ fn answer(stream: TcpStream, served: &Served, heads: &Mutex<Vec<String>>) -> std
     let pause = served.grants.as_ref().map(|_| PAUSE);
     let mut reader = BufReader::new(stream);
     loop {
-        let (mut head, mut range) = (String::new(), None);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            let line = line.trim_end();
-            head.extend([line, "\n"]);
-            let lower = line.to_ascii_lowercase();
-            if let Some((first, last)) =
-                lower.strip_prefix("range: bytes=").and_then(|text| text.split_once('-'))
-            {
-                range = Some((first.parse().unwrap_or(0), last.parse::<usize>().ok()));
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut words = head.split(' ');
-        let method = words.next().unwrap_or_default().to_owned();
-        let found = words.next().and_then(|path| served.files.get(path));
-        heads.lock().unwrap().push(head);
+        let Some(request) = Request::read(&mut reader)? else { return Ok(()) };
+        let found = served.files.get(request.word(1));
+        heads.lock().unwrap().push(request.head.clone());
         if let Some(to) = &served.elsewhere {
             let answer =
                 format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
@@ -167,9 +201,7 @@ fn answer(stream: TcpStream, served: &Served, heads: &Mutex<Vec<String>>) -> std
             continue;
         };
         let size = bytes.len();
-        let part = range.map(|(first, last): (usize, Option<usize>)| {
-            first.min(size)..last.map_or(size, |last| (last + 1).min(size))
-        });
+        let part = request.range(size);
         let status = if part.is_some() { "206 Partial Content" } else { "200 OK" };
         let body = part.clone().unwrap_or(0..size);
         let mut head = format!(
@@ -184,7 +216,7 @@ fn answer(stream: TcpStream, served: &Served, heads: &Mutex<Vec<String>>) -> std
             ));
         }
         reader.get_mut().write_all(format!("{head}\r\n").as_bytes())?;
-        if method != "HEAD" {
+        if request.word(0) != "HEAD" {
             for piece in bytes[body].chunks(pause.map_or(usize::MAX, |_| PIECE_BYTES)) {
                 pause.into_iter().for_each(thread::sleep);
                 reader.get_mut().write_all(piece)?;
