@@ -12,7 +12,7 @@ use crate::tls;
 use crate::url::{Login, Origin, Url};
 use crate::wire::Stop;
 use hikyaku_forward::Scheme;
-use hikyaku_tcp::{Grants, NoPlace, Options, Others, Turn};
+use hikyaku_tcp::{Grants, NoPlace, Options, Others};
 use rustls::ClientConfig;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -65,6 +65,15 @@ pub struct Place {
     pub first: Url,
     named_by: NamedBy,
     current: Arc<Mutex<Url>>,
+}
+
+/// A request that gets no place among the connections to its server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// It fails: the caller has connections that are open, or other things to do.
+    AtOnce,
+    /// It waits for a place, or for an open connection.
+    Waits,
 }
 
 /// A response whose body has not been read.
@@ -232,7 +241,7 @@ impl Client {
                     Err(fault) => return Err(fault),
                 }
             }
-            let mut seat = match self.settings.grants.place(&url.origin.host_and_port(), turn) {
+            let mut seat = match self.settings.grants.place(&url.origin.host_and_port()) {
                 Ok(seat) => seat,
                 Err(NoPlace::Full) if self.parking.close_one(&url.origin) => continue,
                 Err(NoPlace::Full) if turn == Turn::AtOnce => return Err(Fault::Full),

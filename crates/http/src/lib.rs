@@ -37,13 +37,13 @@ mod url;
 mod wire;
 
 pub use attempts::{Attempts, Waited};
-pub use client::{Answer, Client, NamedBy, Part, Place, Settings};
+pub use client::{Answer, Client, NamedBy, Part, Place, Settings, Turn};
 pub use connection::Connection;
 pub use cookies::{Cookies, CookiesError};
 pub use digest::{Digest, Function};
 pub use fault::Fault;
 pub use head::Head;
-pub use hikyaku_tcp::{Grants, Turn};
+pub use hikyaku_tcp::Grants;
 pub use hyper::body::Bytes;
 pub use idle::Parked;
 pub use name::{name, usable};

@@ -1,11 +1,10 @@
 //! A file on one server: what the server has offered of it, and the requests for it. No other place requests a range.
 
-use crate::client::{Answer, Client, Part, Place};
+use crate::client::{Answer, Client, Part, Place, Turn};
 use crate::fault::Fault;
 use crate::head::Head;
 use crate::offer::{Known, Offer, Parts, Proof, check_same};
 use crate::wire::Stop;
-use hikyaku_tcp::Turn;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -6,6 +6,7 @@
 use crate::error::kind_of;
 use crate::mirrors::{Failed, Next, Replicas, What};
 use crate::open::{BUFFER_BYTES, HttpOpen, is_whole};
+use crate::opened::{OpenFiles, State};
 use crate::shared::{Shared, lock};
 use hikyaku_http::{Connection, First, Known, Source, Stop, Turn};
 use hikyaku_store::{
@@ -14,18 +15,18 @@ use hikyaku_store::{
 };
 use hikyaku_transfer::Geometry;
 use hikyaku_units::Rate;
-use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How often the kernel is asked for the round-trip time.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Why a request ends at the end of a transfer.
 const OVER: &str = "the transfer is over";
-/// Files of a server that stay open: the requests of one large file share one.
-const OPEN_MAX: usize = 64;
+/// Time between two looks whether another thread has opened a file.
+const OPENING_LOOK: Duration = Duration::from_millis(5);
 
 /// A server, as its connections share it.
 pub(crate) struct Server {
@@ -41,8 +42,8 @@ pub(crate) struct Server {
 enum Files {
     /// The one that is open.
     One(Arc<HttpOpen>),
-    /// Any of the server's, the latest one that was opened behind.
-    Any(Mutex<VecDeque<(Wanted, Arc<HttpOpen>)>>),
+    /// Any of the server's.
+    Any(OpenFiles),
 }
 
 /// The content of one answer of a server.
@@ -66,7 +67,7 @@ impl Server {
     pub(crate) fn of_store(shared: &Arc<Shared>, answers: Answers) -> Self {
         let replicas =
             Replicas::new(&shared.conduct, vec![shared.file.1.first.clone()], What::AnyFile);
-        let (files, shared) = (Files::Any(Mutex::default()), shared.clone());
+        let (files, shared) = (Files::Any(OpenFiles::default()), shared.clone());
         Self { shared, files, answers, replicas: Arc::new(replicas), at: 0 }
     }
 
@@ -90,24 +91,34 @@ impl Server {
 
     /// The file with the wanted content.
     fn open(&self, file: &Wanted, is_over: &dyn Fn() -> bool) -> Result<Arc<HttpOpen>, FetchError> {
-        let opened = match &self.files {
+        let slot = match &self.files {
             Files::One(open) => return Ok(open.clone()),
-            Files::Any(opened) => opened,
+            Files::Any(files) => files.slot(file),
         };
-        let is_it = |(other, _): &&(Wanted, Arc<HttpOpen>)| other == file;
-        let (source, first) = loop {
-            // Another thread may open it meanwhile.
-            if let Some((_, open)) = lock(opened).iter().find(is_it) {
-                return Ok(open.clone());
-            }
-            if let Some(first) = self.first(file)? {
-                break first;
+        loop {
+            match slot.state() {
+                State::Open(open) => return Ok(open),
+                State::Closed(mut slot) => {
+                    if let Some(first) = self.first(file)? {
+                        return Ok(slot.insert(self.opened(file, first)?).clone());
+                    }
+                    drop(slot);
+                    self.replicas.wait_for_place(self.at)?;
+                }
+                State::UnderWay => sleep(OPENING_LOOK),
             }
             if is_over() {
                 return Err(FetchError::Lost(OVER.to_owned()));
             }
-            self.replicas.wait_for_place(self.at)?;
-        };
+        }
+    }
+
+    /// The file of a first answer, if it has the wanted content.
+    fn opened(
+        &self,
+        file: &Wanted,
+        (source, first): (Source, First),
+    ) -> Result<Arc<HttpOpen>, FetchError> {
         let open = HttpOpen::new(&self.shared, &file.path, source, first);
         let open = Arc::new(open.ok_or(FetchError::File(ErrorKind::SPECIAL))?);
         let found = open.found().map_err(|error| FetchError::File(error.kind))?;
@@ -118,11 +129,6 @@ impl Server {
         if !is_wanted {
             return Err(FetchError::File(ErrorKind::Changed));
         }
-        let mut opened = lock(opened);
-        if opened.len() >= OPEN_MAX {
-            opened.pop_front();
-        }
-        opened.push_back((file.clone(), open.clone()));
         Ok(open)
     }
 
@@ -134,8 +140,8 @@ impl Server {
     }
 
     fn forget(&self, file: &Wanted) {
-        if let Files::Any(opened) = &self.files {
-            lock(opened).retain(|(other, _)| other != file);
+        if let Files::Any(files) = &self.files {
+            files.forget(file);
         }
     }
 }

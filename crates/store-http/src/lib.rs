@@ -20,6 +20,7 @@ mod fetcher;
 mod found;
 mod mirrors;
 mod open;
+mod opened;
 mod shared;
 mod standing;
 mod store;

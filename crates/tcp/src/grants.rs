@@ -53,15 +53,6 @@ struct Server {
     noted: Option<u32>,
 }
 
-/// The alternatives of a caller that gets no place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// It has others: connections that are open, or none.
-    AtOnce,
-    /// It waits for its place, or for an open connection.
-    Waits,
-}
-
 /// Why there is no place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoPlace {
@@ -118,7 +109,7 @@ impl Grants {
     /// # Errors
     ///
     /// There is none for now.
-    pub fn place(&self, server: &str, turn: Turn) -> Result<Place, NoPlace> {
+    pub fn place(&self, server: &str) -> Result<Place, NoPlace> {
         let now = self.now();
         let mut servers = self.servers();
         if servers.len() >= SERVERS_MAX {
@@ -132,7 +123,7 @@ impl Grants {
         if held >= found.cap.granted() {
             return Err(NoPlace::Full);
         }
-        if held >= most || turn == Turn::Waits && is_capped && is_lapse {
+        if held >= most || is_capped && is_lapse {
             return Err(NoPlace::UnderWay);
         }
         found.opening += 1;

@@ -26,7 +26,7 @@ pub use addresses::{Family, addresses};
 pub use congestion::{ControlError, check_control, control_of, default_control, set_control};
 pub use diag::{Diag, Queues};
 pub use file_pages::{FilePages, file_pages, start_write_back};
-pub use grants::{GrantMemory, Grants, NoPlace, Others, Place, Turn};
+pub use grants::{GrantMemory, Grants, NoPlace, Others, Place};
 pub use info::{Info, info};
 pub use queue::unacknowledged;
 pub use race::{ATTEMPT_DELAY, Won, connect_first, in_turn};

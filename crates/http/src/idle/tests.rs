@@ -1,10 +1,10 @@
 //! Idle connections to a server on loopback that counts them.
 
 use super::*;
-use crate::client::{Client, NamedBy, Place, Settings};
+use crate::client::{Client, NamedBy, Place, Settings, Turn};
 use crate::fault::Fault;
 use crate::url::Url;
-use hikyaku_tcp::{GrantMemory, Grants, Turn};
+use hikyaku_tcp::{GrantMemory, Grants};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;

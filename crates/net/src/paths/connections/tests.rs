@@ -1,7 +1,7 @@
 //! Numbers in a file of the test.
 
 use super::*;
-use hikyaku_tcp::{Grants, NoPlace, Others, Turn};
+use hikyaku_tcp::{Grants, NoPlace, Others};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,17 +50,17 @@ fn a_later_command_keeps_to_the_number_that_a_server_has_granted() {
     let memory = Arc::new(Memory::File(cache));
     let (server, goes_on) = ("host.example:80", &|| true);
     let open = |grants: &Grants| {
-        let mut place = grants.place(server, Turn::AtOnce).unwrap();
+        let mut place = grants.place(server).unwrap();
         place.granted();
         place
     };
     let first = Grants::remembering(memory.clone());
     let two = [open(&first), open(&first)];
-    let mut third = first.place(server, Turn::AtOnce).unwrap();
+    let mut third = first.place(server).unwrap();
     assert_eq!(third.refused(goes_on), Others::Open);
     drop(two);
     let later = Grants::remembering(memory);
     let _two = [open(&later), open(&later)];
-    assert_eq!(later.place(server, Turn::AtOnce).err(), Some(NoPlace::Full));
+    assert_eq!(later.place(server).err(), Some(NoPlace::Full));
     std::fs::remove_dir_all(folder).unwrap();
 }
