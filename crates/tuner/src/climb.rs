@@ -15,7 +15,7 @@
 use crate::look::{Held, Look, Measured, Standing};
 use crate::sample::Phase;
 use crate::window::{Delay, Verdict, Window, has_most};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
 
@@ -86,6 +86,8 @@ pub(crate) struct Climb {
     ends_in: Option<Duration>,
     proof: Proof,
     began: Option<Instant>,
+    /// Bytes of the connections at a time since which their number is the same.
+    even: Option<(Instant, BTreeMap<u32, u64>)>,
     /// The number of the last windows, whether a queue stood in them, and since when it is so.
     steady: Option<(u32, Standing, Instant)>,
     held: Option<Held>,
@@ -193,6 +195,7 @@ impl Climb {
             ends_in: None,
             proof: Proof { at: Instant::ZERO, every: judge::PROVE_LATER, found: Found::Nothing },
             began: None,
+            even: None,
             steady: None,
             held: None,
         }
@@ -383,6 +386,7 @@ impl Climb {
             self.n = self.goal;
         }
         (self.changed, self.watch, self.growing) = (look.now, Watch::Settling(None), 0);
+        self.even = None;
     }
 }
 

@@ -133,7 +133,8 @@ impl Window {
     }
 }
 
-fn bytes_of(look: &Look<'_>) -> BTreeMap<u32, u64> {
+/// The bytes that each connection has carried.
+pub(crate) fn bytes_of(look: &Look<'_>) -> BTreeMap<u32, u64> {
     look.connections.iter().map(|one| (one.id, one.bytes.bytes())).collect()
 }
 

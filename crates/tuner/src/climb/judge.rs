@@ -2,7 +2,8 @@
 
 use super::{Climb, Found, Holding, Room, State};
 use crate::look::{Look, Measured};
-use crate::window::Window;
+use crate::window::{Window, bytes_of};
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// New connections bring at least this share of what the ones before brought at the same age: the path is not full.
@@ -28,6 +29,13 @@ const WAIT_MAX: u32 = 32;
 /// After this number of windows in which packets wait for a round trip and more, more connections are tried: it may be the server
 /// that delays them, because it paces each connection.
 const SOON: u32 = 2;
+/// Where they wait for less, more than the first number are tried if all connections have had the same rate for this time: flows
+/// that share a queue differ, and nothing else has shown that the first number fills the path.
+const EVEN_TIME: Duration = Duration::from_secs(10);
+/// The standard deviation of their rates then, as a share of the mean.
+const EVEN: f64 = 0.05;
+/// Connections of which that is known.
+const EVEN_CONNECTIONS_MIN: usize = 4;
 /// Time between two such tries.
 const DOUBTED_EVERY: Duration = Duration::from_secs(120);
 /// New connections are in slow start as long as the second half of a window brings more than this multiple of the first.
@@ -204,7 +212,8 @@ impl Climb {
         let has_rested = has_rested(look.connections.len(), n);
         let is_waiting = measured.queue.is_some_and(|queue| queue >= self.delay.round_trip());
         let was_doubted = self.doubted.is_some_and(|at| look.now - at < DOUBTED_EVERY);
-        let is_doubtful = is_waiting && holding.standing >= SOON && !was_doubted;
+        let is_unproven = n == self.first && self.is_even(look);
+        let is_doubtful = (is_waiting || is_unproven) && holding.standing >= SOON && !was_doubted;
         let is_early = holding.left > 0 && !is_doubtful;
         if is_one || is_early || !has_rested || !self.pays(STEPS_OF_TRY) {
         } else if holding.standing >= 3 && n > self.first {
@@ -221,6 +230,26 @@ impl Climb {
             return self.ask(look, more.max(n + 2));
         }
         self.state = State::Holding(holding);
+    }
+
+    /// Whether all connections have had the same rate for some time.
+    fn is_even(&mut self, look: &Look<'_>) -> bool {
+        let bytes = bytes_of(look);
+        let Some((since, before)) = self.even.take() else {
+            self.even = Some((look.now, bytes));
+            return false;
+        };
+        if look.now - since < EVEN_TIME {
+            self.even = Some((since, before));
+            return false;
+        }
+        let of_one = |(id, now): (&u32, &u64)| Some(now.saturating_sub(*before.get(id)?) as f64);
+        let carried: Vec<f64> = bytes.iter().filter_map(of_one).collect();
+        self.even = Some((look.now, bytes));
+        let count = carried.len() as f64;
+        let mean = carried.iter().sum::<f64>() / count;
+        let variance = carried.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / count;
+        carried.len() >= EVEN_CONNECTIONS_MIN && libm::sqrt(variance) <= EVEN * mean
     }
 
     /// Twice as many. Each of those before has brought `unit`.

@@ -166,6 +166,9 @@ fn waiting_that_stops_no_new_connection_is_not_taken_for_a_queue() {
     let queue = Some(RTT * 5);
     let model = Model { each: |_| 2.0 * MBIT, queue, waits: Waits::AtServer, ..FREE };
     assert_eq!(steps(numbers(model, 8)), [16, 24, 48, 64]);
+    // They wait for less than a round trip.
+    let less = Model { queue: Some(RTT / 2), ..model };
+    assert_eq!(steps(numbers(less, 25)), [16, 24, 48, 64]);
     // It paces all together: one try, and back.
     let asked = numbers(Model { line: 30.0 * MBIT, ..model }, 45);
     assert!(asked.iter().max() == Some(&24) && asked.last() == Some(&16), "{asked:?}");
