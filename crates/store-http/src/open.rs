@@ -33,7 +33,7 @@ pub(crate) struct HttpOpen {
 /// An answer with unread bytes.
 enum Kept {
     /// Another one may be of another version, or begin with all that has been read.
-    ForCertain(Reading),
+    ForCertain(Box<Reading>),
     /// If the server grants no further connection, another request takes its place. The offset of its next byte, and its end.
     ForNow(Parked, Range<u64>),
 }
@@ -50,7 +50,7 @@ impl Kept {
         match self {
             Self::ForCertain(mut reading) => {
                 reading.connection.end_with(stop);
-                Some(reading)
+                Some(*reading)
             }
             Self::ForNow(parked, rest) => Some(Reading { connection: parked.take(stop)?, rest }),
         }
@@ -117,7 +117,7 @@ impl HttpOpen {
         } else {
             let Reading { connection, rest } = reading;
             let kept = match self.is_whole.load(Ordering::Relaxed) {
-                true => Kept::ForCertain(Reading { connection, rest }),
+                true => Kept::ForCertain(Box::new(Reading { connection, rest })),
                 false => Kept::ForNow(self.shared.client.park(connection), rest),
             };
             *lock(&self.kept) = Some(kept);

@@ -86,7 +86,7 @@ pub(crate) struct Climb {
     ends_in: Option<Duration>,
     proof: Proof,
     began: Option<Instant>,
-    /// Bytes of the connections at a time since which their number is the same.
+    /// Bytes of each connection at a time. Their number has not changed from then on.
     even: Option<(Instant, BTreeMap<u32, u64>)>,
     /// The number of the last windows, whether a queue stood in them, and since when it is so.
     steady: Option<(u32, Standing, Instant)>,

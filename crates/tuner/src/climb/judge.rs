@@ -34,7 +34,7 @@ const SOON: u32 = 2;
 const EVEN_TIME: Duration = Duration::from_secs(10);
 /// The standard deviation of their rates then, as a share of the mean.
 const EVEN: f64 = 0.05;
-/// Connections of which that is known.
+/// Fewer connections may have the same rate by chance.
 const EVEN_CONNECTIONS_MIN: usize = 4;
 /// Time between two such tries.
 const DOUBTED_EVERY: Duration = Duration::from_secs(120);
