@@ -5,7 +5,7 @@ use crate::cookies::Cookies;
 use crate::dial::Dial;
 use crate::fault::Fault;
 use crate::head::Head;
-use crate::idle::{Idle, Parked, Parking};
+use crate::idle::{Idle, Parked, Parking, lock};
 use crate::netrc::Netrc;
 use crate::proxy::Proxies;
 use crate::tls;
@@ -16,7 +16,7 @@ use hikyaku_tcp::{Grants, NoPlace, Options, Others};
 use rustls::ClientConfig;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Redirects that are followed one after the other.
@@ -370,8 +370,4 @@ fn next(url: &Url, head: &Head) -> Result<Url, Fault> {
         url.join(location).map_err(|_| Fault::Redirect("leads to what is no web address"))?;
     url.origin.scheme.check_redirect(next.origin.scheme)?;
     Ok(next)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

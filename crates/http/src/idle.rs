@@ -59,7 +59,6 @@ impl Idle {
 }
 
 /// A connection whose answer is read later. It may be closed until then.
-#[derive(Clone)]
 pub struct Parked(Arc<Slot>);
 
 type Slot = Mutex<Option<Connection>>;
@@ -96,7 +95,7 @@ impl Parking {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,7 +1,8 @@
 //! `hikyaku get`, ended by signals: what it says, and what a program is told.
 
+use crate::common::proxy::server;
 use crate::common::scratch;
-use crate::common::web::{self, Request};
+use crate::common::web::Request;
 use crate::terminal::stopped as terminal;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -29,7 +30,8 @@ enum Says {
 
 /// A web server whose file comes slowly. Returns its port.
 fn serve(says: Says) -> u16 {
-    web::serve(move |stream| answer(stream, says))
+    // An error means that the client has gone.
+    server(move |stream| drop(answer(stream, says)))
 }
 
 fn answer(stream: TcpStream, says: Says) -> std::io::Result<()> {

@@ -1,7 +1,8 @@
 //! `hikyaku get`, ended within segments: a byte that came is not sent again, whatever has ended its connection.
 
+use crate::common::proxy::server;
 use crate::common::scratch;
-use crate::common::web::{self, Request};
+use crate::common::web::Request;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufReader, Write};
@@ -35,7 +36,8 @@ impl Site {
     fn start(pause: u64, most: u64) -> Self {
         let (sent, pause) = (Arc::<AtomicU64>::default(), Arc::new(AtomicU64::new(pause)));
         let (count, every) = (sent.clone(), pause.clone());
-        let port = web::serve(move |stream| answer(stream, (&count, most), &every));
+        // An error means that the client has gone.
+        let port = server(move |stream| drop(answer(stream, (&count, most), &every)));
         Self { port, sent, pause }
     }
 

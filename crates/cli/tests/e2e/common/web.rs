@@ -1,29 +1,14 @@
 //! A web server of a few files that gives ranges and versions, and records requests and connections.
 
+use super::proxy::server;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-
-/// Calls `answer` with each connection to a new server on loopback, in a thread of its own. Returns the port. An error means that
-/// the client has gone.
-pub(crate) fn serve(
-    answer: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
-) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (port, answer) = (listener.local_addr().unwrap().port(), Arc::new(answer));
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let answer = Arc::clone(&answer);
-            thread::spawn(move || answer(stream));
-        }
-    });
-    port
-}
 
 /// The head of a request.
 pub(crate) struct Request {
@@ -121,12 +106,13 @@ impl Web {
     fn serve(served: Served) -> Self {
         let (served, seen) = (Arc::new(served), Arc::<Seen>::default());
         let (of_server, noted) = (Arc::clone(&served), Arc::clone(&seen));
-        let port = serve(move |stream| {
+        let port = server(move |stream| {
+            // An error means that the client has closed the connection.
             noted.connections.fetch_add(1, Ordering::Relaxed);
-            match &of_server.grants {
+            let _ = match &of_server.grants {
                 Some(grants) => grants.answer(stream, &of_server, &noted.heads),
                 None => answer(stream, &of_server, &noted.heads),
-            }
+            };
         });
         Self { port, served, seen }
     }
