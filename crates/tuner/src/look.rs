@@ -59,6 +59,16 @@ pub enum Held {
     WithQueue,
 }
 
+impl Held {
+    /// The number for a later transfer, unless a queue stood.
+    pub const fn remembered(self) -> Option<u32> {
+        match self {
+            Self::WithoutQueue(n) => Some(n),
+            Self::WithQueue => None,
+        }
+    }
+}
+
 /// Whether packets wait in a queue of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {

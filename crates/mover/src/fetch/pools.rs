@@ -119,10 +119,8 @@ impl<'a> Steered<'a> {
             return;
         }
         self.noted = held;
-        match held {
-            None => {}
-            Some(Held::WithQueue) => first.note_held(None),
-            Some(Held::WithoutQueue(n)) => first.note_held(Some(n)),
+        if let Some(held) = held {
+            first.note_held(held.remembered());
         }
     }
 

@@ -59,10 +59,8 @@ impl Seen {
         let first = self.pipes.values().next().and_then(|first| addresses(&first.socket));
         let Some((peer, local)) = first.filter(|_| held != self.noted) else { return };
         self.noted = held;
-        match held {
-            None => {}
-            Some(Held::WithQueue) => self.memory.note_held(peer, local, None),
-            Some(Held::WithoutQueue(n)) => self.memory.note_held(peer, local, Some(n)),
+        if let Some(held) = held {
+            self.memory.note_held(peer, local, held.remembered());
         }
     }
 
