@@ -35,6 +35,9 @@ impl Core {
         let (Some(number), Some(path)) = (number, path) else { return done(Err(Errno::ESTALE)) };
         let asked = path.clone();
         let note = move |state: &mut State, seen: Result<Seen, ErrorKind>| {
+            if state.nodes.at(number).is_some_and(|node| node.path != path) {
+                return Ok(Asked::AtOldPath);
+            }
             let seen = match (state.note_seen(&path, seen.clone()), seen) {
                 (Ok(_), Ok(seen)) => seen,
                 (Err(ErrorKind::NotFound), _) => return Err(Errno::ESTALE),
@@ -45,12 +48,20 @@ impl Core {
                 // The kernel keeps no pages of what is read through it.
                 open.standing = Standing::Present;
             }
-            Ok(())
+            Ok(Asked::AtItsPath)
         };
         let core = self.clone();
         self.look(asked, note, move |found| match found {
-            Ok(()) => core.write(handle, (to, bytes), done),
+            Ok(Asked::AtItsPath) => core.write(handle, (to, bytes), done),
+            Ok(Asked::AtOldPath) => core.append_anew(handle, (to, bytes), done),
             Err(errno) => done(Err(errno)),
         });
     }
+}
+
+/// The path for which a server was asked.
+enum Asked {
+    AtItsPath,
+    /// The file was given another name meanwhile.
+    AtOldPath,
 }

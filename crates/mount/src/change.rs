@@ -286,6 +286,7 @@ impl Core {
             if let Some(node) = state.nodes.at_mut(number) {
                 node.unconfirmed -= 1;
             }
+            let seen_kind = seen.as_ref().err().copied();
             let changed = match seen {
                 Ok(Some(seen)) => {
                     // The change is one of this mount, so that its own handles go on.
@@ -306,10 +307,15 @@ impl Core {
                 Ok(None) => Err(Errno::EIO),
                 Err(kind) => Err(errno(kind)),
             };
+            let is_moved = state.nodes.at(number).is_some_and(|node| {
+                seen_kind == Some(ErrorKind::NotFound) && !node.is_stale && node.path != path
+            });
             let calls = state.settled(number);
             drop(state);
             calls.into_iter().for_each(|call| call());
             match changed {
+                // A directory of the path was given another name meanwhile.
+                Err(_) if is_moved => set.set_attributes(number, new, done),
                 Ok(()) if next => {
                     set.set_attributes(number, NewAttributes { size: None, ..new }, done);
                 }
@@ -340,10 +346,25 @@ impl Core {
             drop(state);
             match (settled, path) {
                 (Err(errno), _) => done(Err(errno)),
-                (Ok(()), Some(path)) => core.sync_path(&path, done),
+                (Ok(()), Some(path)) => {
+                    let (again, at) = (core.clone(), path.clone());
+                    core.sync_path(&path, move |synced| match synced {
+                        // A directory of the path was given another name meanwhile.
+                        Err(_) if again.has_other_path(handle, &at) => again.sync(handle, done),
+                        synced => done(synced),
+                    });
+                }
                 (Ok(()), None) => done(Err(Errno::EBADF)),
             }
         });
+    }
+
+    /// Whether an open file has another path than this one by now.
+    fn has_other_path(&self, handle: u64, path: &StorePath) -> bool {
+        let state = self.state();
+        let number = state.handles.get(&handle).map(|open| open.number);
+        let node = number.and_then(|number| state.nodes.at(number));
+        node.is_some_and(|node| !node.is_stale && node.path != *path)
     }
 
     /// Makes a file, or the entries of a directory, durable at the server.

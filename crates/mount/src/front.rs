@@ -4,6 +4,7 @@
 //! the thread that reads the server's messages.
 
 mod dirs;
+mod entries;
 mod figures;
 mod files;
 mod names;
@@ -95,27 +96,7 @@ impl Filesystem for Front {
     }
 
     fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
-        let reply = self.0.slot(request, reply);
-        let core = &self.0;
-        let state = core.state();
-        let Some(node) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
-        if let Some(text) = &node.link {
-            reply.answer(|reply| reply.data(text));
-            return;
-        }
-        let (path, at) = (node.path.clone(), node.at);
-        drop(state);
-        let found = core.clone();
-        let done = move |text: Result<Vec<u8>, ErrorKind>| match text {
-            Ok(text) => {
-                reply.answer(|reply| reply.data(&text));
-                if let Some(node) = found.state().nodes.at_mut(number.0) {
-                    node.link = Some(text);
-                }
-            }
-            Err(kind) => reply.error(errno(kind)),
-        };
-        core.ask(What::ReadLink(path, at, Box::new(done)));
+        self.0.reply_link(number, self.0.slot(request, reply));
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -227,11 +208,10 @@ impl Filesystem for Front {
         reply: ReplyEmpty,
     ) {
         let reply = self.0.slot(request, reply);
-        let core = self.0.clone();
-        self.0.with_path(number, reply, move |path, reply| match core.settings.access {
-            Access::Write => core.sync_path(&path, empty(reply)),
+        match self.0.settings.access {
+            Access::Write => self.0.sync_dir(number, reply),
             Access::Read => reply.ok(),
-        });
+        }
     }
 
     fn write(
@@ -285,7 +265,7 @@ impl Filesystem for Front {
     ) {
         let reply = self.0.slot(request, reply);
         let edit = move |path: &StorePath| Edit::MakeDir { path: path.as_bytes().to_vec(), mode };
-        self.make_entry((parent, name), edit, reply);
+        self.0.make_entry((parent, name), edit, reply);
     }
 
     fn mknod(
@@ -303,7 +283,7 @@ impl Filesystem for Front {
             return reply.error(Errno::EPERM);
         }
         let edit = move |path: &StorePath| Edit::Create { path: path.as_bytes().to_vec(), mode };
-        self.make_entry((parent, name), edit, reply);
+        self.0.make_entry((parent, name), edit, reply);
     }
 
     fn symlink(
@@ -316,16 +296,19 @@ impl Filesystem for Front {
     ) {
         let reply = self.0.slot(request, reply);
         let text = target.as_os_str().as_bytes().to_vec();
-        let edit = move |path: &StorePath| Edit::MakeLink { path: path.as_bytes().to_vec(), text };
-        self.make_entry((parent, name), edit, reply);
+        let edit = move |path: &StorePath| {
+            let (path, text) = (path.as_bytes().to_vec(), text.clone());
+            Edit::MakeLink { path, text }
+        };
+        self.0.make_entry((parent, name), edit, reply);
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.remove_entry((parent, name), false, self.0.slot(request, reply));
+        self.0.remove_entry((parent, name), false, self.0.slot(request, reply));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.remove_entry((parent, name), true, self.0.slot(request, reply));
+        self.0.remove_entry((parent, name), true, self.0.slot(request, reply));
     }
 
     fn rename(
@@ -344,7 +327,8 @@ impl Filesystem for Front {
             RenameFlags::RENAME_NOREPLACE => false,
             _ => return reply.error(Errno::EINVAL),
         };
-        self.rename_entry((parent, name), (new_parent, new_name), replaces, reply);
+        let (from, to) = ((parent, name.to_owned()), (new_parent, new_name.to_owned()));
+        self.0.rename_entry(from, to, replaces, reply);
     }
 
     fn setattr(

@@ -48,14 +48,8 @@ impl Core {
                     found.state().dirs.remove(&handle);
                 }
             }
-            Err(kind) => {
-                let now = found.state().path_of(number.0);
-                match now.is_some_and(|now| now != path) {
-                    // It was given another name meanwhile.
-                    true => found.reply_opendir(number, reply),
-                    false => reply.error(errno(kind)),
-                }
-            }
+            Err(_) if found.state().has_moved(number, &path) => found.reply_opendir(number, reply),
+            Err(kind) => reply.error(errno(kind)),
         });
     }
 
@@ -88,14 +82,10 @@ impl Core {
                 }
                 tell(&core, &listing, reply);
             }
-            Err(kind) => {
-                let now = core.state().path_of(number.0);
-                match now.is_some_and(|now| now != path) {
-                    // It was given another name meanwhile.
-                    true => core.with_listing(number, (handle, offset), reply, tell),
-                    false => reply.error(errno(kind)),
-                }
+            Err(_) if core.state().has_moved(number, &path) => {
+                core.with_listing(number, (handle, offset), reply, tell);
             }
+            Err(kind) => reply.error(errno(kind)),
         });
     }
 

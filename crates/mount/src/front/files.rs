@@ -11,8 +11,7 @@ use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, OpenAccMode, OpenFlags, ReplyCreate, ReplyOpen,
 };
 use hikyaku_read_ahead::{BLOCK_BYTES, Class, Reader};
-use hikyaku_remote::Edit;
-use hikyaku_store::{ErrorKind, Kind, StorePath};
+use hikyaku_store::{ErrorKind, Kind};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,42 +62,31 @@ impl Core {
         });
     }
 
-    /// Makes and opens a file.
-    pub(super) fn reply_create(
-        self: &Arc<Self>,
-        (parent, name): (INodeNo, &OsStr),
-        mode: u32,
+    /// The answer to a program whose file was not made.
+    pub(super) fn not_created(
+        &self,
+        (dir, name): (INodeNo, &OsStr),
         flags: OpenFlags,
-        reply: Slot<ReplyCreate>,
-    ) {
-        let (core, name) = (self.clone(), name.to_owned());
-        self.with_path(parent, reply, move |dir, reply| match core.path_to_make(&dir, &name) {
-            Ok(path) => core.create((path, mode), flags, reply),
-            Err(errno) => reply.error(errno),
-        });
-    }
-
-    fn create(
-        self: &Arc<Self>,
-        (path, mode): (StorePath, u32),
-        flags: OpenFlags,
-        reply: Slot<ReplyCreate>,
-    ) {
-        let edit = Edit::Create { path: path.as_bytes().to_vec(), mode };
-        let (core, asked) = (self.clone(), path.clone());
-        self.make(path, edit, move |number| match number {
-            Ok(number) => core.reply_created(number, flags, reply),
+        (thread, errno): (u32, Errno),
+    ) -> Errno {
+        let mut state = self.state();
+        let path = state.path_of(dir.0).and_then(|dir| self.path_to_make(&dir, name).ok());
+        match path {
             // Another client has made the file. The kernel looks the name up again and opens that file.
-            Err(errno) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
-                let errno = core.state().begin_retry(reply.thread, &asked);
-                reply.error(errno);
+            Some(path) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
+                state.begin_retry(thread, &path)
             }
-            Err(errno) => reply.error(errno),
-        });
+            _ => errno,
+        }
     }
 
     /// Opens a file that was made, and answers the kernel with both.
-    fn reply_created(self: &Arc<Self>, number: u64, flags: OpenFlags, reply: Slot<ReplyCreate>) {
+    pub(super) fn reply_created(
+        self: &Arc<Self>,
+        number: u64,
+        flags: OpenFlags,
+        reply: Slot<ReplyCreate>,
+    ) {
         let mut state = self.state();
         let opened = state.open(number, flags, (reply.thread, self.settings.locking));
         let node = state.nodes.at(number);

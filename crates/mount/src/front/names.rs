@@ -1,20 +1,23 @@
 //! Names and metadata, and the kernel's copies of them.
 
 use super::retries::Attempt;
-use super::{Front, GENERATION, NAME_BYTES_MAX, empty};
+use super::{GENERATION, NAME_BYTES_MAX};
 use crate::answer::Slot;
+use crate::ask::What;
 use crate::attributes::{NOTHING, attributes};
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Seen;
-use fuser::{Errno, INodeNo, ReplyAttr, ReplyEmpty, ReplyEntry};
+use fuser::{Errno, INodeNo, ReplyAttr, ReplyData, ReplyEntry};
 use hikyaku_fs::Name;
-use hikyaku_remote::Edit;
 use hikyaku_store::{ErrorKind, Kind, StorePath};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
 
 impl Core {
     /// Looks a name up.
@@ -26,39 +29,82 @@ impl Core {
         if name.len() > NAME_BYTES_MAX {
             return reply.error(Errno::ENAMETOOLONG);
         }
-        let (core, name) = (self.clone(), Name::new(name.as_bytes()));
+        let (core, name) = (self.clone(), name.to_owned());
         self.with_path(parent, reply, move |dir, reply| {
-            let path = name.ok().and_then(|name| dir.join(&name).ok());
+            let path = Name::new(name.as_bytes()).ok().and_then(|name| dir.join(&name).ok());
             let Some(path) = path else { return reply.error(Errno::ENOENT) };
-            let attempt = core.state().retries.looks(reply.thread, &path, Instant::now());
-            let who = (reply.thread, attempt);
-            match core.known(&path, who) {
-                Some(Known::There(number)) => core.reply_entry(number, reply),
-                Some(Known::Absent(time)) => negative(reply, time),
-                None => {
-                    core.list_once(&dir);
-                    core.clone().look_path(path, who, move |seen| match seen {
-                        Ok(number) => core.reply_entry(number, reply),
-                        Err(ErrorKind::NotFound) => negative(reply, core.settings.attr_ttl),
-                        Err(kind) => reply.error(errno(kind)),
-                    });
-                }
+            let limit = core.settings.attr_ttl;
+            let mut state = core.state();
+            let who = (reply.thread, state.retries.looks(reply.thread, &path, Instant::now()));
+            let known = match state.has_moved(parent, &dir) {
+                true => Some(Known::Moved),
+                false => state.known_to(&path, limit, who),
+            };
+            drop(state);
+            let answered = core.clone();
+            let answer = move |found| match found {
+                Ok(Known::There(number)) => answered.reply_entry(number, reply),
+                Ok(Known::Absent(time)) => negative(reply, time),
+                Ok(Known::Moved) => answered.reply_lookup((parent, &name), reply),
+                Err(kind) => reply.error(errno(kind)),
+            };
+            if let Some(known) = known {
+                return answer(Ok(known));
             }
+            core.list_once(&dir);
+            core.look_path((parent, dir), path, who, answer);
         });
     }
 
-    /// Requests the metadata of a path. `done` receives the number of its node, with a reference for the kernel.
+    /// Requests the metadata of a path in the directory of a node. A node that is found has a reference for the kernel.
     pub(super) fn look_path(
         self: &Arc<Self>,
+        (parent, dir): (INodeNo, StorePath),
         path: StorePath,
         who: (u32, Attempt),
-        done: impl FnOnce(Result<u64, ErrorKind>) + Send + 'static,
+        done: impl FnOnce(Result<Known, ErrorKind>) + Send + 'static,
     ) {
-        let asked = path.clone();
+        let (asked, limit) = (path.clone(), self.settings.attr_ttl);
         let note = move |state: &mut State, seen: Result<Seen, ErrorKind>| {
-            state.note_seen(&path, seen).map(|number| state.take(number, who))
+            let noted = state.note_seen(&path, seen);
+            match noted {
+                _ if state.has_moved(parent, &dir) => Ok(Known::Moved),
+                Ok(number) => Ok(Known::There(state.take(number, who))),
+                Err(ErrorKind::NotFound) => Ok(Known::Absent(limit)),
+                Err(kind) => Err(kind),
+            }
         };
         self.look(asked, note, done);
+    }
+
+    /// Sends the text of a link.
+    pub(super) fn reply_link(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyData>) {
+        let state = self.state();
+        let Some(node) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
+        if let Some(text) = &node.link {
+            reply.answer(|reply| reply.data(text));
+            return;
+        }
+        let (path, at) = (node.path.clone(), node.at);
+        drop(state);
+        let (core, asked) = (self.clone(), path.clone());
+        let done = move |text: Result<Vec<u8>, ErrorKind>| {
+            let mut state = core.state();
+            if state.has_moved(number, &asked) {
+                drop(state);
+                return core.reply_link(number, reply);
+            }
+            match text {
+                Ok(text) => {
+                    reply.answer(|reply| reply.data(&text));
+                    if let Some(node) = state.nodes.at_mut(number.0) {
+                        node.link = Some(text);
+                    }
+                }
+                Err(kind) => reply.error(errno(kind)),
+            }
+        };
+        self.ask(What::ReadLink(path, at, Box::new(done)));
     }
 
     /// Sends the metadata of a node.
@@ -142,19 +188,6 @@ impl Core {
         reply.attr(&self.settings.attr_ttl, &state.shown(number.0, node, self.settings.owner));
     }
 
-    /// The cached state of a path, if it may still be used. At a second attempt only leases are relied on.
-    pub(super) fn known(&self, path: &StorePath, who: (u32, Attempt)) -> Option<Known> {
-        let limit = match who.1 {
-            Attempt::First => self.settings.attr_ttl,
-            Attempt::Second => Duration::ZERO,
-        };
-        let mut state = self.state();
-        match state.known(path, limit, Instant::now())? {
-            Known::There(number) => Some(Known::There(state.take(number, who))),
-            absent @ Known::Absent(_) => Some(absent),
-        }
-    }
-
     /// Sends a node to the kernel, which gets a reference that was taken.
     pub(super) fn reply_entry(&self, number: u64, reply: Slot<ReplyEntry>) {
         let mut state = self.state();
@@ -175,6 +208,29 @@ impl State {
     pub(super) fn path_of(&self, number: u64) -> Option<StorePath> {
         let node = self.nodes.at(number).filter(|node| !node.is_stale)?;
         Some(node.path.clone())
+    }
+
+    /// Whether this mount has given a node another path since `path` was read of it.
+    pub(super) fn has_moved(&self, number: INodeNo, path: &StorePath) -> bool {
+        self.path_of(number.0).is_some_and(|now| now != *path)
+    }
+
+    /// The cached state of a path, if it may still be used. At a second attempt only leases are relied on. A node that is found
+    /// has a reference for the kernel.
+    pub(super) fn known_to(
+        &mut self,
+        path: &StorePath,
+        limit: Duration,
+        who: (u32, Attempt),
+    ) -> Option<Known> {
+        let limit = match who.1 {
+            Attempt::First => limit,
+            Attempt::Second => Duration::ZERO,
+        };
+        match self.known(path, limit, Instant::now())? {
+            Known::There(number) => Some(Known::There(self.take(number, who))),
+            other => Some(other),
+        }
     }
 
     pub(super) fn known(
@@ -218,71 +274,17 @@ impl State {
     }
 }
 
-/// The state of a name without a request to the server.
+/// The state of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
     There(u64),
+    /// The kernel may remember it for so long.
     Absent(Duration),
+    /// The directory of the name has been given another path meanwhile.
+    Moved,
 }
 
 /// There is no such name, and the kernel may remember that for `time`.
 fn negative(reply: Slot<ReplyEntry>, time: Duration) {
     reply.entry(&time, &NOTHING, GENERATION);
-}
-
-impl Front {
-    /// Makes an entry and sends it to the kernel.
-    pub(super) fn make_entry(
-        &self,
-        (parent, name): (INodeNo, &OsStr),
-        edit: impl FnOnce(&StorePath) -> Edit + Send + 'static,
-        reply: Slot<ReplyEntry>,
-    ) {
-        let (core, name) = (self.0.clone(), name.to_owned());
-        self.0.with_path(parent, reply, move |dir, reply| match core.path_to_make(&dir, &name) {
-            Ok(path) => {
-                let edit = edit(&path);
-                let made = core.clone();
-                core.make(path, edit, move |number| match number {
-                    Ok(number) => made.reply_entry(number, reply),
-                    Err(errno) => reply.error(errno),
-                });
-            }
-            Err(errno) => reply.error(errno),
-        });
-    }
-
-    /// Removes an entry.
-    pub(super) fn remove_entry(
-        &self,
-        (parent, name): (INodeNo, &OsStr),
-        is_dir: bool,
-        reply: Slot<ReplyEmpty>,
-    ) {
-        let (core, name) = (self.0.clone(), name.to_owned());
-        self.0.with_path(parent, reply, move |dir, reply| match core.path_to_change(&dir, &name) {
-            Ok(path) => core.remove(path, is_dir, empty(reply)),
-            Err(errno) => reply.error(errno),
-        });
-    }
-
-    /// Gives an entry another name.
-    pub(super) fn rename_entry(
-        &self,
-        (parent, name): (INodeNo, &OsStr),
-        (new_parent, new_name): (INodeNo, &OsStr),
-        replaces: bool,
-        reply: Slot<ReplyEmpty>,
-    ) {
-        let (core, name, new_name) = (self.0.clone(), name.to_owned(), new_name.to_owned());
-        self.0.with_path(parent, reply, move |from, reply| {
-            core.clone().with_path(new_parent, reply, move |to, reply| {
-                let from = core.path_to_change(&from, &name);
-                match (from, core.path_to_make(&to, &new_name)) {
-                    (Ok(from), Ok(to)) => core.rename((from, to), replaces, empty(reply)),
-                    (Err(errno), _) | (_, Err(errno)) => reply.error(errno),
-                }
-            });
-        });
-    }
 }

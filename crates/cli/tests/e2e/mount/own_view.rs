@@ -5,7 +5,8 @@ use rustix::fs::Dir;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -59,6 +60,51 @@ fn an_open_directory_that_is_read_again_has_what_was_made_meanwhile() {
         fs::write(place.mnt("second"), "").unwrap();
         fs::remove_file(place.mnt("first")).unwrap();
         assert_eq!(again(), set(&["second"]), "{mode:?}");
+    }
+}
+
+/// A program with a directory open does not notice that a directory above it gets another name.
+#[test]
+fn a_directory_is_used_while_one_above_it_is_renamed() {
+    if !can_mount() {
+        return;
+    }
+    for mode in Mode::ALL {
+        let place = mode.place("mount-above");
+        fs::create_dir_all(place.mnt("a/b")).unwrap();
+        let dir = File::open(place.mnt("a/b")).unwrap();
+        let at = |name: &str| format!("/proc/self/fd/{}/{name}", dir.as_raw_fd());
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let renames = scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    fs::rename(place.mnt("a"), place.mnt("c")).unwrap();
+                    fs::rename(place.mnt("c"), place.mnt("a")).unwrap();
+                }
+            });
+            let used = (0..20).try_for_each(|n| {
+                let step = |what: &str, done: std::io::Result<()>| {
+                    done.map_err(|error| format!("{mode:?}, {what} {n}: {error}"))
+                };
+                let (file, other) = (at(&format!("{n}")), at(&format!("other {n}")));
+                step("mkdir", fs::create_dir(at(&format!("d{n}"))))?;
+                step("write", fs::write(&file, "x"))?;
+                step("chmod", fs::set_permissions(&file, fs::Permissions::from_mode(0o600)))?;
+                step("fsync", File::open(&file).and_then(|file| file.sync_all()))?;
+                step("fsync of a directory", dir.sync_all())?;
+                step("rename", fs::rename(&file, &other))?;
+                step("symlink", symlink("x", &file))?;
+                step("readlink", fs::read_link(&file).map(drop))?;
+                step("read", fs::read(&other).map(|bytes| assert_eq!(bytes, b"x")))?;
+                step("readdir", fs::read_dir(at(".")).map(drop))?;
+                step("unlink", fs::remove_file(&file))?;
+                step("rmdir", fs::remove_dir(at(&format!("d{n}"))))
+            });
+            is_done.store(true, Ordering::Relaxed);
+            renames.join().unwrap();
+            used.unwrap();
+        });
+        assert_eq!(names(&place.mnt("a/b")).len(), 20, "{mode:?}");
     }
 }
 

@@ -125,17 +125,18 @@ fn a_node_that_is_found_stays_when_the_kernel_forgets_it_before_the_answer() {
     let place = Place::new((Duration::from_secs(60), Checks::Omitted), server);
     let core = &place.core;
     let node = place.look_up(ONE, ROOT, "a").unwrap();
-    let known = core.known(&path("a"), (ONE, Attempt::First));
+    let known = core.state().known_to(&path("a"), PATIENCE, (ONE, Attempt::First));
     assert_eq!(known, Some(Known::There(node)));
     core.state().nodes.forget(node, 1);
     assert!(core.state().nodes.at(node).is_some());
     let (tell, hear) = std::sync::mpsc::channel();
     let asked = core.clone();
-    core.look_path(path("a"), (ONE, Attempt::First), move |found| {
+    let root = (INodeNo(ROOT), StorePath::ROOT);
+    core.look_path(root, path("a"), (ONE, Attempt::First), move |found| {
         asked.state().nodes.forget(node, 1);
         tell.send((found, asked.state().nodes.at(node).is_some())).unwrap();
     });
-    assert_eq!(hear.recv().unwrap(), (Ok(node), true));
+    assert_eq!(hear.recv().unwrap(), (Ok(Known::There(node)), true));
     core.state().nodes.forget(node, 1);
     assert!(core.state().nodes.at(node).is_none());
 }
