@@ -220,11 +220,11 @@ impl Session {
         let results = &self.heard.results;
         let counts: Counts = results.iter().filter_map(|line| Counts::parse(line)).sum();
         println!("\n{}", summary::table(&self.rows));
-        self.heard.failures.iter().for_each(|reasons| println!("{reasons}"));
         results.iter().filter(|line| !Counts::is_empty_line(line)).for_each(|line| {
             println!("{line}");
         });
         print!("{}", self.heard.slowest);
+        self.heard.failures.iter().for_each(|reasons| println!("{reasons}"));
         println!("{counts}");
         let has_failed = self.rows.iter().any(|row| matches!(row.outcome, Outcome::Failed(_)));
         match has_failed || counts.failed > 0 {

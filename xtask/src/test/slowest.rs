@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Tests that are named.
-const NAMED: usize = 30;
+const NAMED: usize = 10;
 
 /// The slowest tests so far, the slowest first.
 #[derive(Default)]
