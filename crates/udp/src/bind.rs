@@ -26,6 +26,13 @@ pub struct UdpSocket {
     segmenting: AtomicBool,
 }
 
+/// Whether the port is that of other sockets of this process as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Port {
+    Own,
+    Shared,
+}
+
 /// Why a socket could not be bound.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -78,12 +85,25 @@ impl UdpSocket {
     /// Binds to `address`; port 0 lets the kernel choose one. A socket bound to `[::]` also
     /// receives IPv4 unless [`Family::OnlyV6`](crate::Family::OnlyV6) is set.
     pub fn bind(address: SocketAddr, options: &SocketOptions) -> Result<Self, BindError> {
+        Self::bind_to(address, options, Port::Own)
+    }
+
+    pub(crate) fn bind_to(
+        address: SocketAddr,
+        options: &SocketOptions,
+        port: Port,
+    ) -> Result<Self, BindError> {
         let (family, domain) = match address {
             SocketAddr::V4(_) => (SocketFamily::V4, AddressFamily::INET),
             SocketAddr::V6(_) => (SocketFamily::V6, AddressFamily::INET6),
         };
         let fd = datagram_socket(domain).map_err(|error| bind_error(error, address, "socket"))?;
         let configured = configure::configure(fd.as_fd(), family, address, options)?;
+        if port == Port::Shared {
+            let refused =
+                |source| BindError::Refused { address, step: "a port for several sockets", source };
+            configure::share_port(fd.as_fd()).map_err(refused)?;
+        }
         net::bind(&fd, &address).map_err(|error| bind_error(error, address, "bind"))?;
         let local = net::getsockname(&fd)
             .and_then(SocketAddr::try_from)

@@ -10,7 +10,7 @@ use linux as system;
 #[cfg(not(target_os = "linux"))]
 use others as system;
 
-pub(crate) use system::bind_device;
+pub(crate) use system::{bind_device, share_port, steer};
 
 use crate::address::SocketFamily;
 use crate::bind::BindError;

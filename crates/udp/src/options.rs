@@ -23,6 +23,8 @@ pub struct SocketOptions {
     pub segmentation: Offload,
     /// Coalescing of received datagrams by the kernel.
     pub coalescing: Offload,
+    /// Selection of a socket by the id in a datagram, where several share a port ([`bind_group`](crate::UdpSocket::bind_group)).
+    pub steering: Offload,
 }
 
 impl Default for SocketOptions {
@@ -35,6 +37,7 @@ impl Default for SocketOptions {
             family: Family::DualStack,
             segmentation: Offload::WhereSupported,
             coalescing: Offload::WhereSupported,
+            steering: Offload::WhereSupported,
         }
     }
 }

@@ -35,6 +35,27 @@ pub(crate) fn set_bytes(fd: BorrowedFd<'_>, level: i32, name: i32, value: &[u8])
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Attaches a program that selects a socket of a shared port.
+#[cfg(target_os = "linux")]
+pub(crate) fn attach_selector(
+    fd: BorrowedFd<'_>,
+    program: &mut [libc::sock_filter],
+) -> io::Result<()> {
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the option takes a `sock_fprog`, whose pointer and length describe `program`; both outlive the call, which copies
+    // the program and keeps no pointer.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_REUSEPORT_CBPF,
+            ptr::from_ref(&program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Reads an `int` socket option.
 pub(crate) fn get_int(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<i32> {
     let mut value = 0_i32;

@@ -38,6 +38,30 @@ pub(super) fn report_arrivals(fd: BorrowedFd<'_>) {
     let _ = sys::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
+/// Lets other sockets of this user be bound to the same port, before or after this one is bound (`SO_REUSEPORT`, socket(7)).
+pub(crate) fn share_port(fd: BorrowedFd<'_>) -> io::Result<()> {
+    sys::set_int(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
+}
+
+/// Selects the socket of a shared port for each datagram: its byte `at` modulo the number of sockets, or 0 if the datagram is
+/// shorter (`SO_ATTACH_REUSEPORT_CBPF`, socket(7)). No privilege is needed.
+pub(crate) fn steer(fd: BorrowedFd<'_>, at: usize, sockets: usize) -> io::Result<()> {
+    let step = |code: u32, k: usize| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: 0,
+        k: u32::try_from(k).unwrap_or(u32::MAX),
+    };
+    sys::attach_selector(
+        fd,
+        &mut [
+            step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at),
+            step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, sockets),
+            step(libc::BPF_RET | libc::BPF_A, 0),
+        ],
+    )
+}
+
 /// Fails if the kernel does not segment what is sent.
 pub(super) fn has_segmentation(fd: BorrowedFd<'_>) -> io::Result<()> {
     sys::get_int(fd, libc::SOL_UDP, libc::UDP_SEGMENT).map(drop)

@@ -13,6 +13,15 @@ pub(crate) fn bind_device(_fd: BorrowedFd<'_>, _device: &str) -> io::Result<()> 
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Which socket of a shared port gets a datagram is not documented.
+pub(crate) fn share_port(_fd: BorrowedFd<'_>) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn steer(_fd: BorrowedFd<'_>, _at: usize, _sockets: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn set_v4(fd: BorrowedFd<'_>, traffic_class: u8) -> io::Result<()> {
     let set = |name, value| sys::set_int(fd, libc::IPPROTO_IP, name, value);
     // These options fail on IPv6 sockets of some versions, which then send fragments of IPv4
