@@ -14,6 +14,7 @@
 //! the controller): the queue is itself the integral of the rate, and two integrals ring.
 
 use crate::pacer::{GIGABIT, batch_time};
+use core::num::NonZeroU32;
 use core::time::Duration;
 use hikyaku_units::Rate;
 use libm::{exp2, fmax, fmin, pow, sqrt};
@@ -179,7 +180,7 @@ impl Law {
     pub(crate) fn on_overflow(&mut self, peak: f64, rate: f64, base_rtt: f64) {
         // A queue of two batches is no standing queue, so the ceiling does not go below it.
         let rtt = Duration::from_secs_f64(base_rtt);
-        let batch = batch_time(rtt, Rate::from_bytes_per_sec(rate)).as_secs_f64();
+        let batch = batch_time(rtt, Rate::from_bytes_per_sec(rate), NonZeroU32::MIN).as_secs_f64();
         let least = fmax(TARGET_BYTES / 2.0 / fmax(rate, 1.0), 2.0 * batch);
         self.ceiling = fmin(self.ceiling, fmax(peak / 2.0, least));
     }

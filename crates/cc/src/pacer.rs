@@ -1,5 +1,6 @@
 //! Release times: a rate turned into "how many bytes may leave now" and "when may more leave".
 
+use core::num::NonZeroU32;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Rate};
 use libm::{fmax, sqrt};
@@ -14,6 +15,7 @@ pub struct Pacer {
     next: Instant,
     rtt: Duration,
     grain: Grain,
+    sharers: NonZeroU32,
 }
 
 /// How long batches are.
@@ -29,7 +31,8 @@ pub enum Grain {
 impl Pacer {
     /// A pacer; without a rate it never holds anything back.
     pub const fn new(rate: Option<Rate>) -> Self {
-        Self { rate, next: Instant::ZERO, rtt: Duration::from_secs(1), grain: Grain::Usual }
+        let (next, rtt) = (Instant::ZERO, Duration::from_secs(1));
+        Self { rate, next, rtt, grain: Grain::Usual, sharers: NonZeroU32::MIN }
     }
 
     /// Changes the rate. What was released before keeps its price.
@@ -52,11 +55,17 @@ impl Pacer {
         self.grain = grain;
     }
 
+    /// This many connections send by one thread, this one among them. Each has longer batches at longer intervals, so that the
+    /// thread sends no more of them a second than for one connection.
+    pub const fn set_sharers(&mut self, sharers: NonZeroU32) {
+        self.sharers = sharers;
+    }
+
     /// The batch that a sender should build at this rate: so much that the batch itself adds no more
     /// than a third of the target queue, and less on short paths.
     pub fn batch(&self) -> u64 {
         let Some(rate) = self.rate else { return u64::MAX };
-        let usual = batch_time(self.rtt, rate);
+        let usual = batch_time(self.rtt, rate, self.sharers);
         let time = match self.grain {
             Grain::Usual => usual,
             Grain::Fine => usual.min(FINE_BATCH),
@@ -84,7 +93,7 @@ impl Pacer {
 
     /// The most lateness that is made good.
     fn catch_up(&self, rate: Rate) -> Duration {
-        (batch_time(self.rtt, rate) * 4).clamp(LEAST_CATCH_UP, MOST_CATCH_UP)
+        (batch_time(self.rtt, rate, self.sharers) * 4).clamp(LEAST_CATCH_UP, MOST_CATCH_UP)
     }
 
     /// Forgets the past: the sender had nothing to send, so it has nothing to catch up.
@@ -93,11 +102,11 @@ impl Pacer {
     }
 }
 
-/// How long a batch may take on a path of this round-trip time at this rate.
-pub(crate) fn batch_time(rtt: Duration, rate: Rate) -> Duration {
+/// How long a batch may take on a path of this round-trip time at this rate, if this many connections send by one thread.
+pub(crate) fn batch_time(rtt: Duration, rate: Rate, sharers: NonZeroU32) -> Duration {
     let slower = fmax(GIGABIT / fmax(rate.bytes_per_sec(), 1.0), 1.0);
     let by_rate = BATCH_AT_1G.mul_f64(sqrt(slower)).min(LONGEST_BATCH);
-    (rtt / BATCHES_PER_RTT).max(SHORTEST_BATCH).min(by_rate)
+    (rtt / BATCHES_PER_RTT).max(SHORTEST_BATCH.saturating_mul(sharers.get())).min(by_rate)
 }
 
 /// Half a millisecond at a gigabit per second, and as the target queue more at less: many slow
@@ -111,7 +120,7 @@ const MOST_CATCH_UP: Duration = Duration::from_millis(4);
 const LONGEST_BATCH: Duration = Duration::from_millis(2);
 /// A packet at 100 Mbit/s.
 const FINE_BATCH: Duration = Duration::from_micros(120);
-/// Timers are hardly better than this.
+/// Timers are hardly better than this. Of several connections each may take this long for its batch in turn.
 const SHORTEST_BATCH: Duration = Duration::from_micros(50);
 /// A path's queue holds some part of a round trip: a quarter where it is small. A batch is an eighth
 /// of that.

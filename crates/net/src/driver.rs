@@ -16,6 +16,7 @@ mod patience;
 mod race;
 mod receive;
 mod serve;
+mod sharers;
 mod table;
 mod transmit;
 mod wakes;
@@ -33,6 +34,7 @@ use hikyaku_udp::{Interest, Poller, RecvBatch, UdpSocket, sharpen_timers};
 use hikyaku_units::Instant;
 use patience::Patience;
 use race::{Race, RaceId};
+use sharers::Sharers;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -73,6 +75,7 @@ struct Core {
     listed: VecDeque<u32>,
     pool: Pool,
     outgoing: Outgoing,
+    sharers: Sharers,
     races: Vec<Race>,
     next_race: RaceId,
     door: Option<Door>,
@@ -132,6 +135,7 @@ impl Driver {
             listed: VecDeque::new(),
             pool: Pool::new(),
             outgoing: Outgoing::default(),
+            sharers: Sharers::default(),
             races: Vec::new(),
             next_race: RaceId(0),
             door: setup.door,

@@ -29,3 +29,20 @@ fn a_long_sleep_is_not_made_good() {
     }
     assert!(burst <= 4100, "{burst}");
 }
+
+#[test]
+fn connections_of_one_thread_share_the_number_of_batches() {
+    let mut pacer = Pacer::new(Some(Rate::from_bits_per_sec(1_500_000_000)));
+    pacer.set_rtt(Duration::from_micros(200));
+    let alone = pacer.batch();
+    pacer.set_sharers(NonZeroU32::new(4).unwrap());
+    assert_eq!(pacer.batch(), 4 * alone);
+    // No more than the queue of a path bears.
+    pacer.set_sharers(NonZeroU32::new(1000).unwrap());
+    let longest = Rate::from_bits_per_sec(1_500_000_000).in_time(Duration::from_micros(500));
+    assert_eq!(pacer.batch(), longest.bytes());
+    // A long path has long batches for other reasons.
+    pacer.set_rtt(Duration::from_millis(100));
+    pacer.set_sharers(NonZeroU32::MIN);
+    assert_eq!(pacer.batch(), longest.bytes());
+}

@@ -3,6 +3,7 @@
 use super::lane::{Appetite, Lane, Opener};
 use super::news::Logged;
 use super::race::RaceId;
+use super::sharers::Period;
 use super::wakes::Wakes;
 use crate::codes::StreamCode;
 use crate::command::Key;
@@ -40,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) due: Option<Instant>,
     /// Whether it is in the list of those to be served.
     pub(crate) listed: Listed,
+    /// When it was counted last among those that send.
+    pub(crate) counted: Option<Period>,
     /// A listener answers from the address that was asked, as long as this host has it.
     pub(crate) from: Option<IpAddr>,
     /// Which key a client has shown.
@@ -123,6 +126,7 @@ impl Entry {
             stage: Stage::Connecting,
             due: None,
             listed: Listed::No,
+            counted: None,
             from: None,
             shown: None,
             path: None,

@@ -26,6 +26,7 @@ impl Core {
             let Some(entry) = self.table.at(slot) else { continue };
             entry.listed = Listed::No;
             entry.proto.set_calendar(self.clock.offset());
+            entry.proto.set_sharers(self.sharers.number(now));
             let turn = entry.pump(now, &mut self.wakes);
             self.on_turn(slot, turn);
             if !is_full {

@@ -28,6 +28,8 @@ struct Stuck {
 
 /// Batches that one connection sends before the socket is read again: half a megabyte.
 const BATCHES: usize = 8;
+/// A shorter batch is taken for acknowledgements.
+const DATA_BYTES_MIN: usize = 1000;
 
 /// Why a connection stopped sending.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,6 +74,9 @@ impl Core {
             let Some(batch) = entry.proto.poll_transmit(now, &mut self.outgoing.buffer) else {
                 return Stopped::Idle;
             };
+            if batch.len >= DATA_BYTES_MIN {
+                self.sharers.count(now, &mut entry.counted);
+            }
             let ecn = match batch.marking {
                 Marking::Ect0 => Some(Ecn::Ect0),
                 Marking::NotEct => None,

@@ -7,6 +7,7 @@ use crate::streams::{Backlog, Delivery, Growth, Incoming, Outgoing, Priority, Tu
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::SocketAddr;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use hikyaku_cc::PathHint;
 use hikyaku_units::{DataSize, Instant, Rate};
@@ -208,6 +209,13 @@ impl Connection {
     /// [`hikyaku_cc::Controller::set_calendar`].
     pub const fn set_calendar(&mut self, at_zero: u64) {
         self.recovery.controller.set_calendar(at_zero);
+    }
+
+    /// Sets the number of connections that send by the same thread; see [`hikyaku_cc::Pacer::set_sharers`].
+    pub const fn set_sharers(&mut self, sharers: NonZeroU32) {
+        self.pacers.path.set_sharers(sharers);
+        self.pacers.wire.set_sharers(sharers);
+        self.pacers.payload.set_sharers(sharers);
     }
 
     /// This end's connection id, which the peer puts into its packets.
