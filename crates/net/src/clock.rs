@@ -22,8 +22,8 @@ const READINGS: u32 = 3;
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 impl Clock {
-    pub(crate) fn new() -> Self {
-        let start = std::time::Instant::now();
+    /// A clock that began at this time. Drivers of one port have the same: a token of one is checked by another.
+    pub(crate) fn since(start: std::time::Instant) -> Self {
         let mut clock = Self { start, offset: 0, offset_read: Instant::ZERO };
         clock.read_offset(clock.now());
         clock
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn stamps_become_times_of_this_clock_unless_they_are_absurd() {
-        let clock = Clock::new();
+        let clock = Clock::since(std::time::Instant::now());
         let now = clock.now();
         let stamp = |at: Instant| Some(at.as_nanos() + clock.offset);
         let earlier = now.before(Duration::from_millis(3));

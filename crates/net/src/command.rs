@@ -5,6 +5,7 @@ use crate::error::{ConnectError, OpenError};
 use crate::link::StreamLink;
 use crate::reply::Reply;
 use hikyaku_proto::{PathHint, Stats, StreamKind};
+use hikyaku_udp::RecvMeta;
 use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,13 @@ pub(crate) enum Command {
     StopListening,
     /// The endpoint was shut down or dropped: deliver what was finished, close all connections, end.
     Stop,
+}
+
+/// A message that another driver of the port has received.
+pub(crate) struct Stray {
+    pub(crate) meta: RecvMeta,
+    /// Its bytes, and perhaps more behind them.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A command for one connection.

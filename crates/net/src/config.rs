@@ -14,14 +14,18 @@ use hikyaku_crypto::{ClientCredentials, Secret, ServerCredentials, Trust, prefer
 use hikyaku_proto::Config;
 use hikyaku_udp::SocketOptions;
 use hikyaku_units::DataSize;
+use std::num::NonZeroU8;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Settings of an endpoint: its socket and its driver thread.
+/// Settings of an endpoint: its sockets and its driver threads.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointConfig {
     /// The socket. The default asks for a receive buffer of 32 MB: 25 ms at 10 Gbit/s.
     pub socket: SocketOptions,
+    /// The number of driver threads, each with a socket. Default: [`Drivers::Auto`].
+    pub drivers: Drivers,
     /// Where the rates of paths are remembered, so that the next connection on a path starts at the
     /// rate of the last. Default: [`Memory::Off`], so that the library reads and writes no file that
     /// the application did not name. With [`Memory::of_user`], every reader of the file learns the
@@ -36,6 +40,36 @@ pub struct EndpointConfig {
     pub closing: Duration,
     /// The effect of dropping the endpoint. Default: [`OnDrop::Detach`].
     pub on_drop: OnDrop,
+}
+
+/// The number of driver threads of an endpoint or a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Drivers {
+    /// One for every two processors that the process may use, and [`Drivers::MOST`] at most: a processor encrypts 15 to 20
+    /// Gbit/s, and the application needs as many. A connecting endpoint starts a second one for its second connection.
+    #[default]
+    Auto,
+    /// This number.
+    Fixed(NonZeroU8),
+}
+
+impl Drivers {
+    /// One driver.
+    pub const ONE: Self = Self::Fixed(NonZeroU8::MIN);
+    /// The largest number that [`Drivers::Auto`] stands for: 8, which carry 100 Gbit/s.
+    pub const MOST: u8 = 8;
+
+    /// The number.
+    pub fn number(self) -> NonZeroU8 {
+        match self {
+            Self::Auto => {
+                let processors = available_parallelism().map_or(1, usize::from);
+                let half = u8::try_from(processors / 2).unwrap_or(u8::MAX).min(Self::MOST);
+                NonZeroU8::new(half).unwrap_or(NonZeroU8::MIN)
+            }
+            Self::Fixed(number) => number,
+        }
+    }
 }
 
 /// Whether dropping an [`Endpoint`](crate::Endpoint) or [`Listener`](crate::Listener) waits until
@@ -60,6 +94,7 @@ impl Default for EndpointConfig {
         };
         Self {
             socket,
+            drivers: Drivers::default(),
             memory: Memory::Off,
             linger: Duration::from_secs(10),
             closing: Duration::from_secs(1),

@@ -13,7 +13,7 @@ use crate::reply::{Reply, ask};
 use crate::target::Target;
 use crate::tune;
 use hikyaku_crypto::{PeerName, SettleTrust, random_u64};
-use hikyaku_proto::{ClientIds, Config, ConnectionId};
+use hikyaku_proto::{ClientIds, Config};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -133,11 +133,8 @@ fn attempt(
     if let (Memory::File(cache), None, Some(path)) = (&context.memory, transport.hint, &path) {
         transport.hint = cache.recall(path, SystemTime::now());
     }
-    let ids = ClientIds {
-        local: ConnectionId(random_u64()),
-        destination: ConnectionId(random_u64()),
-        seed: random_u64(),
-    };
+    let (local, destination) = (context.ids.random(), context.aim.id());
+    let ids = ClientIds { local, destination, seed: random_u64() };
     let params =
         hikyaku_proto::Connection::local_params(&transport, ids.local, ids.destination).encode();
     let (session, trust) = config.credentials.session(peer, params)?;

@@ -15,22 +15,27 @@ mod news;
 mod patience;
 mod race;
 mod receive;
+mod seat;
 mod serve;
 mod sharers;
+mod strays;
 mod table;
 mod transmit;
 mod wakes;
 
 pub(crate) use door::Door;
 pub(crate) use race::{Attempt, ConnectRequest, Connected};
+pub(crate) use seat::Seat;
 
 use crate::clock::Clock;
+use crate::ids::Ids;
+use crate::load::Load;
 use crate::mailbox::Mailbox;
 use crate::paths::{Memory, Snapshot};
 use crate::pool::Pool;
 use crate::reply::Reply;
-use entry::{Entry, Listed, Role};
-use hikyaku_udp::{Interest, Poller, RecvBatch, UdpSocket, sharpen_timers};
+use entry::{Entry, Listed};
+use hikyaku_udp::{Interest, Poller, RecvBatch, sharpen_timers};
 use hikyaku_units::Instant;
 use patience::Patience;
 use race::{Race, RaceId};
@@ -45,9 +50,15 @@ use wakes::Wakes;
 
 /// The arguments of [`Driver::new`].
 pub(crate) struct Setup {
-    pub(crate) socket: UdpSocket,
+    pub(crate) socket: Seat,
     pub(crate) poller: Poller,
     pub(crate) mailbox: Arc<Mailbox>,
+    /// The mailboxes of all drivers of the port, by their indices.
+    pub(crate) peers: Arc<[Arc<Mailbox>]>,
+    pub(crate) ids: Ids,
+    pub(crate) load: Arc<Load>,
+    /// The beginning of time of all drivers of the port.
+    pub(crate) start: std::time::Instant,
     pub(crate) door: Option<Door>,
     pub(crate) memory: Memory,
     pub(crate) device: Option<String>,
@@ -65,9 +76,12 @@ pub(crate) struct Driver {
 
 /// The state without the batch, which is borrowed while its messages are processed.
 struct Core {
-    socket: UdpSocket,
+    socket: Seat,
     poller: Poller,
     mailbox: Arc<Mailbox>,
+    peers: Arc<[Arc<Mailbox>]>,
+    ids: Ids,
+    load: Arc<Load>,
     clock: Clock,
     table: Table,
     timers: BTreeSet<(Instant, u32)>,
@@ -129,7 +143,10 @@ impl Driver {
             socket: setup.socket,
             poller: setup.poller,
             mailbox: setup.mailbox,
-            clock: Clock::new(),
+            peers: setup.peers,
+            ids: setup.ids,
+            load: setup.load,
+            clock: Clock::since(setup.start),
             table: Table::default(),
             timers: BTreeSet::new(),
             listed: VecDeque::new(),
@@ -160,11 +177,12 @@ impl Driver {
         let _ = sharpen_timers();
         loop {
             let now = self.core.clock.tick();
-            let received = self.core.receive(now, &mut self.batch);
+            let received = self.core.receive(now, &mut self.batch) + self.core.take_strays(now);
             self.core.run_timers(now);
             self.core.obey(now);
             self.core.run_races(now);
             self.core.serve(now);
+            self.core.tell_load();
             if self.core.is_done(now) {
                 break;
             }
@@ -227,7 +245,7 @@ impl Core {
         let timeout = next.map(|at| (at - now).max(LEAST_SLEEP));
         let interest = if self.outgoing.is_stuck() { Interest::Both } else { Interest::Readable };
         // The wait fails only if the kernel has no memory; the next turn tries again.
-        let _ = self.poller.wait(&self.socket, interest, timeout);
+        let _ = self.poller.wait(&*self.socket, interest, timeout);
         self.mailbox.get_up();
     }
 
@@ -240,6 +258,11 @@ impl Core {
                 self.list(slot);
             }
         }
+    }
+
+    /// Tells how many connections there are, those that begin among them.
+    fn tell_load(&self) {
+        self.load.set(self.table.len() + self.races.len());
     }
 
     fn is_done(&self, now: Instant) -> bool {
@@ -268,9 +291,6 @@ impl Core {
     /// Adds a new connection.
     fn adopt(&mut self, entry: Entry) {
         let slot = entry.key.slot;
-        if let (Role::Server(from, id), Some(door)) = (entry.role, &mut self.door) {
-            door.half_open.begin(from, id);
-        }
         self.table.insert(entry);
         self.list(slot);
     }

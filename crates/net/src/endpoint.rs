@@ -1,34 +1,30 @@
-//! A socket and its driver thread, for connecting.
+//! Sockets and their driver threads, for connecting.
 
 use crate::command::Command;
-use crate::config::{ConnectConfig, EndpointConfig, OnDrop};
+use crate::config::{ConnectConfig, Drivers, EndpointConfig, OnDrop};
 use crate::connect;
 use crate::connection::Connection;
-use crate::driver::{Door, Driver, Setup};
+use crate::crew::Crew;
+use crate::driver::Door;
 use crate::error::{ConnectError, EndpointError};
-use crate::mailbox::Mailbox;
+use crate::ids::{Aim, Ids};
 use crate::paths::Memory;
-use crate::reply::{Question, ask};
 use crate::target::Target;
-use hikyaku_udp::{Granted, Poller, UdpSocket};
+use hikyaku_udp::{Granted, UdpSocket};
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
-/// A UDP socket, and the thread that drives all connections made over it.
+/// UDP sockets, and the threads that drive all connections made over them: [`EndpointConfig::drivers`] at most. Each
+/// connection stays with one thread. Another thread is started for a connection if all have one.
 ///
 /// [`Endpoint::shutdown`] and dropping the endpoint end its connections. A connection without
 /// handles first delivers what was finished, for at most [`EndpointConfig::linger`]. Every other
 /// connection is closed at once. Close packets are sent to the peers for at most
-/// [`EndpointConfig::closing`]; then the thread ends. A drop waits for it only with
+/// [`EndpointConfig::closing`]; then the threads end. A drop waits for them only with
 /// [`OnDrop::Wait`] in [`EndpointConfig::on_drop`].
 pub struct Endpoint {
-    pub(crate) mailbox: Arc<Mailbox>,
+    crew: Crew,
     pub(crate) context: Context,
-    thread: Option<JoinHandle<()>>,
-    /// Resolves when the driver has closed its socket.
-    ended: Question<()>,
     on_drop: OnDrop,
     advice: Option<String>,
     granted: Granted,
@@ -40,51 +36,57 @@ pub(crate) struct Context {
     pub(crate) local: SocketAddr,
     pub(crate) memory: Memory,
     pub(crate) device: Option<String>,
+    /// Of the driver that gets the connection.
+    pub(crate) ids: Ids,
+    pub(crate) aim: Aim,
 }
 
 impl Endpoint {
-    /// Binds to `address` and starts the driver thread. `[::]:0` is an ephemeral port for both IPv4
-    /// and IPv6.
+    /// Binds to `address` and starts a driver thread. `[::]:0` is an ephemeral port for both IPv4
+    /// and IPv6. With another port than 0 there is one driver.
     pub fn bind(address: SocketAddr, config: EndpointConfig) -> Result<Self, EndpointError> {
-        Self::start(UdpSocket::bind(address, &config.socket)?, config, None)
+        let socket = UdpSocket::bind(address, &config.socket)?;
+        let drivers = if address.port() == 0 { config.drivers } else { Drivers::ONE };
+        let (granted, local) = (socket.granted(), socket.local_addr());
+        let crew = Crew::of_ports((socket, address), drivers, &config)?;
+        Ok(Self::new(crew, (granted, local), config))
     }
 
-    pub(crate) fn start(
-        socket: UdpSocket,
+    /// Starts a driver thread for each of the sockets of one port.
+    pub(crate) fn listen(
+        sockets: Vec<UdpSocket>,
         config: EndpointConfig,
-        door: Option<Door>,
+        door: &Door,
     ) -> Result<Self, EndpointError> {
-        let poller = Poller::new().map_err(EndpointError::Thread)?;
-        let mailbox = Arc::new(Mailbox::new(poller.waker()));
-        let granted = socket.granted();
+        let (granted, local) = (sockets[0].granted(), sockets[0].local_addr());
+        let crew = Crew::of_port(sockets, door, &config)?;
+        Ok(Self::new(crew, (granted, local), config))
+    }
+
+    fn new(crew: Crew, (granted, local): (Granted, SocketAddr), config: EndpointConfig) -> Self {
         let context = Context {
-            local: socket.local_addr(),
-            memory: config.memory.clone(),
-            device: config.socket.bind_device.clone(),
-        };
-        let (ending, ended) = ask();
-        let driver = Driver::new(Setup {
-            socket,
-            poller,
-            mailbox: mailbox.clone(),
-            door,
+            local,
             memory: config.memory,
-            device: context.device.clone(),
-            linger: config.linger,
-            closing: config.closing,
-            ending,
-        });
-        let thread = thread::Builder::new()
-            .name("hikyaku-driver".to_owned())
-            .spawn(move || driver.run())
-            .map_err(EndpointError::Thread)?;
+            device: config.socket.bind_device.clone(),
+            ids: Ids::ALONE,
+            aim: Aim::random(),
+        };
         let advice =
             granted.recv_advice(&config.socket).or_else(|| granted.send_advice(&config.socket));
-        let on_drop = config.on_drop;
-        Ok(Self { mailbox, context, thread: Some(thread), ended, on_drop, advice, granted })
+        Self { crew, context, on_drop: config.on_drop, advice, granted }
     }
 
-    /// The address that the socket is bound to.
+    /// Sends a command to all drivers.
+    pub(crate) fn tell(&self, command: impl Fn() -> Command) {
+        self.crew.tell(command);
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    /// The address that the socket is bound to: that of the first driver, if there are several.
     pub const fn local_addr(&self) -> SocketAddr {
         self.context.local
     }
@@ -107,7 +109,10 @@ impl Endpoint {
         target: impl Into<Target>,
         config: ConnectConfig,
     ) -> Result<Connection, ConnectError> {
-        connect::connect(&self.mailbox, self.context.clone(), target.into(), config).await
+        let chosen = self.crew.choose();
+        let context =
+            Context { ids: chosen.ids, aim: chosen.aim(self.context.aim), ..self.context.clone() };
+        connect::connect(&chosen.mailbox, context, target.into(), config).await
     }
 
     /// Ends the endpoint in good order, without blocking a thread.
@@ -141,9 +146,8 @@ impl Endpoint {
     /// # }
     /// ```
     pub async fn shutdown(mut self) {
-        self.mailbox.send(Command::Stop);
-        // `None`: the driver drops its end of the question after its socket.
-        let _ = (&mut self.ended).await;
+        self.tell(|| Command::Stop);
+        self.crew.ended().await;
     }
 }
 
@@ -158,10 +162,9 @@ impl fmt::Debug for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.mailbox.send(Command::Stop);
-        if let (OnDrop::Wait, Some(thread)) = (self.on_drop, self.thread.take()) {
-            // An error is a panic of the driver, which the panic hook has reported.
-            let _ = thread.join();
+        self.tell(|| Command::Stop);
+        if self.on_drop == OnDrop::Wait {
+            self.crew.join();
         }
     }
 }

@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A socket that accepts connections, and the thread that drives them.
+/// A port that accepts connections, and the threads that drive them: [`EndpointConfig::drivers`](crate::EndpointConfig::drivers).
 ///
 /// To a datagram that belongs to no connection the listener replies only if it is a well-formed
 /// first packet. Shutting the listener down or dropping it ends the connections that it accepted, as
@@ -27,13 +27,10 @@ pub struct Listener {
 impl Listener {
     /// Binds to `address` and listens. `[::]` listens for both IPv4 and IPv6.
     pub fn bind(address: SocketAddr, config: ListenerConfig) -> Result<Self, EndpointError> {
-        Self::start(UdpSocket::bind(address, &config.endpoint.socket)?, config)
-    }
-
-    fn start(socket: UdpSocket, config: ListenerConfig) -> Result<Self, EndpointError> {
-        let lobby = Arc::new(Lobby::default());
         let endpoint = config.endpoint.clone();
-        let endpoint = Endpoint::start(socket, endpoint, Some(Door::new(config, lobby.clone())))?;
+        let sockets = UdpSocket::bind_group(address, &endpoint.socket, endpoint.drivers.number())?;
+        let lobby = Arc::new(Lobby::default());
+        let endpoint = Endpoint::listen(sockets, endpoint, &Door::new(config, lobby.clone()))?;
         Ok(Self { endpoint, lobby })
     }
 
@@ -47,7 +44,7 @@ impl Listener {
     /// Accepts no more connections. Those that are established stay open; those that wait to be
     /// accepted are closed.
     pub fn stop_accepting(&self) {
-        self.endpoint.mailbox.send(Command::StopListening);
+        self.endpoint.tell(|| Command::StopListening);
     }
 
     /// The endpoint of the listener's socket, to connect from the same port.

@@ -1,6 +1,7 @@
 //! Whole endpoints over loopback.
 
 mod attacks;
+mod drivers;
 mod endings;
 mod failures;
 mod handles;
@@ -54,8 +55,10 @@ impl Lab {
     }
 }
 
+/// Several drivers, so that each test has connections of more than one.
 fn quiet() -> EndpointConfig {
-    EndpointConfig { on_drop: OnDrop::Wait, ..EndpointConfig::default() }
+    let drivers = Drivers::Fixed(3.try_into().unwrap());
+    EndpointConfig { on_drop: OnDrop::Wait, drivers, ..EndpointConfig::default() }
 }
 
 /// The byte at `offset` of every stream.

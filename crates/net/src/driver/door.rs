@@ -1,6 +1,6 @@
 //! The listening side of a driver: the admission of clients.
 
-use super::half_open::HalfOpen;
+use super::half_open::{Begun, HalfOpen};
 use crate::config::ListenerConfig;
 use crate::lobby::Lobby;
 use crate::route::{self, Address, Entrance, Stranger, Verdict};
@@ -10,15 +10,16 @@ use hikyaku_units::Instant;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The state that a listener needs to admit clients.
+/// The state that a listener needs to admit clients. Clones, of the drivers of one port, share it.
+#[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) credentials: ServerCredentials,
     pub(crate) config: Config,
     pub(crate) lobby: Arc<Lobby>,
-    pub(super) half_open: HalfOpen,
+    pub(super) half_open: Arc<HalfOpen>,
     /// From how many handshakes under way on an address must be proven.
     pub(crate) prove_from: usize,
-    tokens: TokenKey,
+    tokens: Arc<TokenKey>,
     /// The secret that the first packet must prove to know, if one is set.
     secret: Option<Secret>,
 }
@@ -38,14 +39,14 @@ impl Door {
             credentials: config.credentials,
             config: config.transport,
             lobby,
-            half_open: HalfOpen::default(),
+            half_open: Arc::default(),
             prove_from: config.prove_from,
-            tokens: TokenKey::generate(),
+            tokens: Arc::new(TokenKey::generate()),
             secret: config.secret,
         }
     }
 
-    /// Judges a datagram of an unknown connection.
+    /// Judges a datagram of an unknown connection. One that is accepted counts as a handshake under way.
     // fuzz: strangers
     pub(crate) fn judge(&self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Answer {
         let load = route::Load { half_open: self.half_open.count(), prove_from: self.prove_from };
@@ -61,7 +62,7 @@ impl Door {
             Verdict::Prove(stranger) => Answer::Retry(stranger),
             // spec: hs-10
             Verdict::Accept(Stranger { destination, .. }, _)
-                if !self.half_open.has_room(from, destination) =>
+                if self.half_open.begin(from, destination) == Begun::No =>
             {
                 Answer::Nothing
             }

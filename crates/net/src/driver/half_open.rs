@@ -3,6 +3,8 @@
 use hikyaku_proto::ConnectionId;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Half-open handshakes of one host: about 300 new connections a second at a round-trip time of 200 ms. A client that
 /// proves its address and then sends no more takes at most a sixteenth of all.
@@ -11,12 +13,25 @@ const HALF_OPEN_PER_HOST_MAX: usize = 64;
 /// client that repeats a captured first packet from 1,000 addresses causes no more signatures than this.
 const HALF_OPEN_PER_ID_MAX: usize = 4;
 
-/// Handshakes that have begun and not ended. Trees, since strangers choose the keys.
+/// Handshakes that have begun and not ended, of all drivers of a port.
 #[derive(Default)]
 pub(super) struct HalfOpen {
-    all: usize,
+    all: AtomicUsize,
+    by: Mutex<By>,
+}
+
+/// Their numbers. Trees, since strangers choose the keys.
+#[derive(Default)]
+struct By {
     hosts: BTreeMap<Host, usize>,
     ids: BTreeMap<ConnectionId, usize>,
+}
+
+/// Whether a handshake may begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Begun {
+    Yes,
+    No,
 }
 
 /// The unit of the limit: an IPv4 address, or an IPv6 network, of which one owner usually has all addresses.
@@ -29,29 +44,35 @@ enum Host {
 
 impl HalfOpen {
     /// How many there are.
-    pub(super) const fn count(&self) -> usize {
-        self.all
+    pub(super) fn count(&self) -> usize {
+        self.all.load(Ordering::Relaxed)
     }
 
-    /// Whether one more may begin from this address to this id.
-    pub(super) fn has_room(&self, from: SocketAddr, id: ConnectionId) -> bool {
-        let of_host = self.hosts.get(&Host::of(from)).copied().unwrap_or(0);
-        let of_id = self.ids.get(&id).copied().unwrap_or(0);
-        of_host < HALF_OPEN_PER_HOST_MAX && of_id < HALF_OPEN_PER_ID_MAX
+    /// Counts a new handshake, by its source address and by the connection id in its first packet, if one more may begin.
+    #[must_use]
+    pub(super) fn begin(&self, from: SocketAddr, id: ConnectionId) -> Begun {
+        let (host, mut by) = (Host::of(from), self.by());
+        let of_host = by.hosts.get(&host).copied().unwrap_or(0);
+        let of_id = by.ids.get(&id).copied().unwrap_or(0);
+        if of_host >= HALF_OPEN_PER_HOST_MAX || of_id >= HALF_OPEN_PER_ID_MAX {
+            return Begun::No;
+        }
+        self.all.fetch_add(1, Ordering::Relaxed);
+        by.hosts.insert(host, of_host + 1);
+        by.ids.insert(id, of_id + 1);
+        Begun::Yes
     }
 
-    /// Counts a new handshake, by its source address and by the connection id in its first packet.
-    pub(super) fn begin(&mut self, from: SocketAddr, id: ConnectionId) {
-        self.all += 1;
-        *self.hosts.entry(Host::of(from)).or_default() += 1;
-        *self.ids.entry(id).or_default() += 1;
+    /// One that has begun is over, whatever came of it.
+    pub(super) fn end(&self, from: SocketAddr, id: ConnectionId) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+        let mut by = self.by();
+        less(&mut by.hosts, Host::of(from));
+        less(&mut by.ids, id);
     }
 
-    /// One is over, whatever came of it.
-    pub(super) fn end(&mut self, from: SocketAddr, id: ConnectionId) {
-        self.all = self.all.saturating_sub(1);
-        less(&mut self.hosts, Host::of(from));
-        less(&mut self.ids, id);
+    fn by(&self) -> MutexGuard<'_, By> {
+        self.by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,19 +103,22 @@ mod tests {
 
     #[test]
     fn what_ends_makes_room_and_leaves_nothing_behind() {
-        let mut half_open = HalfOpen::default();
+        let half_open = HalfOpen::default();
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let one = at("[2001:db8::1]:1");
         for id in 0..HALF_OPEN_PER_HOST_MAX as u64 {
-            assert!(half_open.has_room(one, ConnectionId(id)));
-            half_open.begin(one, ConnectionId(id));
+            assert_eq!(half_open.begin(one, ConnectionId(id)), Begun::Yes);
         }
         let new = ConnectionId(1000);
-        assert!(!half_open.has_room(at("[2001:db8::2]:9"), new), "the same network");
-        assert!(half_open.has_room(at("[2001:db8:0:1::1]:1"), new), "another");
-        assert!(half_open.has_room(at("192.0.2.1:1"), new));
+        assert_eq!(half_open.begin(at("[2001:db8::2]:9"), new), Begun::No, "the same network");
+        for other in ["[2001:db8:0:1::1]:1", "192.0.2.1:1"].map(at) {
+            assert_eq!(half_open.begin(other, new), Begun::Yes, "another");
+            half_open.end(other, new);
+        }
         (0..HALF_OPEN_PER_HOST_MAX as u64).for_each(|id| half_open.end(one, ConnectionId(id)));
-        assert!(half_open.has_room(one, new));
-        assert_eq!((half_open.count(), half_open.hosts.len(), half_open.ids.len()), (0, 0, 0));
+        assert_eq!(half_open.begin(one, new), Begun::Yes);
+        half_open.end(one, new);
+        let by = half_open.by();
+        assert_eq!((half_open.count(), by.hosts.len(), by.ids.len()), (0, 0, 0));
     }
 }

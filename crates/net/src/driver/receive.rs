@@ -28,6 +28,15 @@ enum Header {
     Long,
 }
 
+/// Who has the connection of an id.
+enum Whereabouts {
+    /// This driver, in this slot.
+    Here(u32),
+    /// The driver with this index, if it exists.
+    At(u8),
+    Unknown,
+}
+
 impl Addressee {
     fn of(datagram: &[u8]) -> Option<Self> {
         let id = datagram.get(8..SHORT_HEADER_LEN)?.first_chunk()?;
@@ -57,30 +66,50 @@ impl Core {
     fn count_overflows(&mut self, count: u32) {
         let new = count.wrapping_sub(self.overflows.last);
         // A count that went backwards belongs to a message that was overtaken.
-        if new == 0 || new > u32::MAX / 2 {
+        if new <= u32::MAX / 2 {
+            self.overflows.last = count;
+            self.count_drops(new.into());
+        }
+    }
+
+    /// Counts messages that were dropped in this host.
+    pub(super) fn count_drops(&mut self, new: u64) {
+        if new == 0 {
             return;
         }
-        self.overflows.last = count;
-        self.overflows.total += u64::from(new);
+        self.overflows.total += new;
         let total = self.overflows.total;
         self.table.iter().for_each(|entry| entry.set_host_drops(total));
     }
 
-    fn take_message(&mut self, now: Instant, meta: &RecvMeta, buffer: &mut Vec<u8>) {
+    pub(super) fn take_message(&mut self, now: Instant, meta: &RecvMeta, buffer: &mut Vec<u8>) {
         let stride = meta.stride.max(1);
         let contents = &buffer[..meta.len];
         let mut addressees = contents.chunks(stride).map(Addressee::of);
         let Some(first) = addressees.next() else { return };
-        if let Some(addressee) = first
-            && addressees.all(|other| other == first)
-            && let Some(slot) = self.slot_of(meta, addressee)
-        {
-            let whole = std::mem::replace(buffer, self.pool.take());
-            self.hand_over(now, meta, slot, (whole, meta.len, stride));
-            return;
+        let is_of_one = addressees.all(|other| other == first);
+        match first.filter(|_| is_of_one).map(|addressee| self.whereabouts(meta, addressee)) {
+            Some(Whereabouts::Here(slot)) => {
+                let whole = std::mem::replace(buffer, self.pool.take());
+                self.hand_over(now, meta, slot, (whole, meta.len, stride));
+            }
+            Some(Whereabouts::At(driver)) => {
+                let whole = std::mem::replace(buffer, self.pool.take());
+                self.pass_on(driver, *meta, whole);
+            }
+            Some(Whereabouts::Unknown) | None => {
+                for datagram in contents.chunks(stride) {
+                    self.take_datagram(now, meta, datagram);
+                }
+            }
         }
-        for datagram in contents.chunks(stride) {
-            self.take_datagram(now, meta, datagram);
+    }
+
+    fn whereabouts(&self, meta: &RecvMeta, addressee: Addressee) -> Whereabouts {
+        match (self.slot_of(meta, addressee), self.ids.other(addressee.id)) {
+            (Some(slot), _) => Whereabouts::Here(slot),
+            (None, Some(driver)) => Whereabouts::At(driver),
+            (None, None) => Whereabouts::Unknown,
         }
     }
 
@@ -96,15 +125,18 @@ impl Core {
 
     fn take_datagram(&mut self, now: Instant, meta: &RecvMeta, datagram: &[u8]) {
         let Some(addressee) = Addressee::of(datagram) else { return };
-        let known = self.slot_of(meta, addressee);
-        let slot = match known {
-            Some(slot) => slot,
-            None => match self.meet(now, meta, datagram) {
+        let len = datagram.len();
+        let slot = match self.whereabouts(meta, addressee) {
+            Whereabouts::Here(slot) => slot,
+            Whereabouts::At(driver) => {
+                self.pass_on(driver, RecvMeta { len, stride: len, ..*meta }, datagram.to_vec());
+                return;
+            }
+            Whereabouts::Unknown => match self.meet(now, meta, datagram) {
                 Some(slot) => slot,
                 None => return,
             },
         };
-        let len = datagram.len();
         self.hand_over(now, meta, slot, (datagram.to_vec(), len, len));
     }
 
@@ -176,12 +208,15 @@ impl Core {
             config.hint = self.remembered.recall(path, SystemTime::now());
         }
         let ids = ClientIds {
-            local: ConnectionId(random_u64()),
+            local: self.ids.random(),
             destination: stranger.destination,
             seed: random_u64(),
         };
         let params = Connection::local_params(&config, ids.local, ids.destination).encode();
-        let session = door.credentials.session(params).ok()?;
+        let Ok(session) = door.credentials.session(params) else {
+            door.half_open.end(meta.source, stranger.destination);
+            return None;
+        };
         let shown = session.peer_key();
         let key = self.table.reserve();
         let link = Link::new(key, self.mailbox.clone(), meta.source, &config);

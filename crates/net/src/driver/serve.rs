@@ -107,7 +107,7 @@ impl Core {
     }
 
     fn on_half_open_done(&mut self, from: SocketAddr, id: ConnectionId) {
-        if let Some(door) = &mut self.door {
+        if let Some(door) = &self.door {
             door.half_open.end(from, id);
         }
     }

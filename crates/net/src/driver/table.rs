@@ -69,6 +69,10 @@ impl Table {
         self.slots.iter_mut().flatten().map(|entry| &mut **entry)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
@@ -89,7 +93,8 @@ impl Hasher for IdHasher {
         }
     }
 
+    // The lowest byte, which chooses the place in the table, is nearly the same in all ids of a driver.
     fn write_u64(&mut self, value: u64) {
-        self.0 = value;
+        self.0 = value.rotate_right(8);
     }
 }

@@ -41,6 +41,9 @@ mod command {
     pub(crate) enum Command {
         For(Key, Order),
     }
+
+    #[derive(PartialEq, Eq, Debug)]
+    pub(crate) struct Stray(pub(crate) u32);
 }
 
 mod error {

@@ -1,7 +1,7 @@
 //! No thread sleeps while work for it is queued.
 
 use crate::budget::Budget;
-use crate::command::{Command, Key, Order};
+use crate::command::{Command, Key, Order, Stray};
 use crate::error::WriteError;
 use crate::inbox::{Inbox, Item};
 use crate::link::{Handle, Link, StreamLink};
@@ -73,16 +73,72 @@ fn a_driver_wakes_for_every_command() {
 }
 
 #[test]
+fn a_driver_wakes_for_every_message_that_others_have_received() {
+    explore_with(2, || {
+        let bell = Bell::new();
+        let mailbox = Arc::new(Mailbox::new(bell.clone()));
+        let givers: Vec<_> = [1, 2]
+            .map(|number| {
+                let mailbox = mailbox.clone();
+                loom::thread::spawn(move || mailbox.pass(Stray(number)))
+            })
+            .into();
+        let mut got = Vec::new();
+        while got.len() < 2 {
+            while let Some(Stray(number)) = mailbox.stray() {
+                got.push(number);
+            }
+            if got.len() < 2 && mailbox.lie_down() {
+                bell.wait();
+                mailbox.get_up();
+            }
+        }
+        got.sort_unstable();
+        assert_eq!(got, [1, 2]);
+        givers.into_iter().for_each(|giver| giver.join().expect("it gives"));
+    });
+}
+
+#[test]
+fn drivers_that_give_each_other_messages_hold_up_neither() {
+    explore_with(2, || {
+        let boxes = Arc::new([(); 2].map(|()| {
+            let bell = Bell::new();
+            (Mailbox::new(bell.clone()), bell)
+        }));
+        let driver = |own: usize, boxes: &[(Mailbox, Bell); 2]| {
+            boxes[1 - own].0.pass(Stray(7));
+            let (mailbox, bell) = &boxes[own];
+            while mailbox.stray().is_none() {
+                if mailbox.lie_down() {
+                    bell.wait();
+                    mailbox.get_up();
+                }
+            }
+        };
+        let other = {
+            let boxes = boxes.clone();
+            loom::thread::spawn(move || driver(1, &boxes))
+        };
+        driver(0, &boxes);
+        other.join().expect("it ends");
+    });
+}
+
+#[test]
 fn nothing_stays_in_the_mailbox_of_a_driver_that_is_gone() {
     explore(|| {
         let mailbox = Arc::new(Mailbox::new(Bell::new()));
         let sender = {
             let mailbox = mailbox.clone();
-            loom::thread::spawn(move || mailbox.send(touch(1)))
+            loom::thread::spawn(move || {
+                mailbox.send(touch(1));
+                mailbox.pass(Stray(2));
+            })
         };
         mailbox.close();
         sender.join().expect("it sends");
-        assert_eq!(mailbox.receive(), None);
+        assert_eq!((mailbox.receive(), mailbox.stray()), (None, None));
     });
 }
 

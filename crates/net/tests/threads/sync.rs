@@ -115,6 +115,10 @@ impl<T> ArrayQueue<T> {
         self.0.pop()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// No test puts as much into one.
     pub(crate) fn is_full(&self) -> bool {
         false
