@@ -108,9 +108,11 @@ impl Core {
                 state.note_change_there(path);
             }
             let outcome = answer.map_err(errno).and_then(|seen| apply(&mut state, seen));
+            let calls = std::mem::take(&mut state.change_waits);
             drop(state);
             core.names_told.notify_all();
             done(outcome);
+            calls.into_iter().for_each(|call| call());
         };
         let core = self.clone();
         let ask = move || core.ask(What::Edit(edit, Box::new(answered)));
@@ -272,6 +274,7 @@ impl Core {
         // Answers to concurrent requests may be from before or after the change.
         node.unconfirmed += 1;
         let path = node.path.clone();
+        let at = state.at(path.clone());
         drop(state);
         let bytes = path.as_bytes().to_vec();
         let NewAttributes { size, mode, modified } = new;
@@ -286,7 +289,7 @@ impl Core {
             if let Some(node) = state.nodes.at_mut(number) {
                 node.unconfirmed -= 1;
             }
-            let seen_kind = seen.as_ref().err().copied();
+            let is_absent = matches!(seen, Err(ErrorKind::NotFound));
             let changed = match seen {
                 Ok(Some(seen)) => {
                     // The change is one of this mount, so that its own handles go on.
@@ -307,15 +310,15 @@ impl Core {
                 Ok(None) => Err(Errno::EIO),
                 Err(kind) => Err(errno(kind)),
             };
-            let is_moved = state.nodes.at(number).is_some_and(|node| {
-                seen_kind == Some(ErrorKind::NotFound) && !node.is_stale && node.path != path
-            });
+            let is_moved = is_absent && state.has_moved(number, &at);
             let calls = state.settled(number);
             drop(state);
             calls.into_iter().for_each(|call| call());
             match changed {
-                // A directory of the path was given another name meanwhile.
-                Err(_) if is_moved => set.set_attributes(number, new, done),
+                Err(_) if is_moved => {
+                    let again = set.clone();
+                    set.after_changes(at, move || again.set_attributes(number, new, done));
+                }
                 Ok(()) if next => {
                     set.set_attributes(number, NewAttributes { size: None, ..new }, done);
                 }
@@ -342,29 +345,24 @@ impl Core {
         self.settle_handle(handle, move |settled| {
             let state = core.state();
             let number = state.handles.get(&handle).map(|open| open.number);
-            let path = number.and_then(|number| Some(state.nodes.at(number)?.path.clone()));
+            let node = number.and_then(|number| Some((number, state.nodes.at(number)?)));
+            let place = node.map(|(number, node)| (number, state.at(node.path.clone())));
             drop(state);
-            match (settled, path) {
+            match (settled, place) {
                 (Err(errno), _) => done(Err(errno)),
-                (Ok(()), Some(path)) => {
-                    let (again, at) = (core.clone(), path.clone());
-                    core.sync_path(&path, move |synced| match synced {
-                        // A directory of the path was given another name meanwhile.
-                        Err(_) if again.has_other_path(handle, &at) => again.sync(handle, done),
+                (Ok(()), Some((number, at))) => {
+                    let again = core.clone();
+                    core.sync_path(&at.path.clone(), move |synced| match synced {
+                        Err(_) if again.state().has_moved(number, &at) => {
+                            let core = again.clone();
+                            again.after_changes(at, move || core.sync(handle, done));
+                        }
                         synced => done(synced),
                     });
                 }
-                (Ok(()), None) => done(Err(Errno::EBADF)),
+                (Ok(()), _) => done(Err(Errno::EBADF)),
             }
         });
-    }
-
-    /// Whether an open file has another path than this one by now.
-    fn has_other_path(&self, handle: u64, path: &StorePath) -> bool {
-        let state = self.state();
-        let number = state.handles.get(&handle).map(|open| open.number);
-        let node = number.and_then(|number| state.nodes.at(number));
-        node.is_some_and(|node| !node.is_stale && node.path != *path)
     }
 
     /// Makes a file, or the entries of a directory, durable at the server.

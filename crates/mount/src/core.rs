@@ -118,6 +118,8 @@ pub(crate) struct State {
     pub(crate) texts: HashMap<u64, Bytes>,
     /// Requests for metadata.
     pub(crate) ops: BTreeMap<u64, Op>,
+    /// Calls that wait for changes of names that are under way.
+    pub(crate) change_waits: Vec<Box<dyn FnOnce() + Send>>,
     /// Calls that wait for the listing of a directory, each with the last change when it began.
     pub(crate) list_waits: HashMap<StorePath, Vec<ListWait>>,
     /// Directories of which the listing is asked for.
@@ -213,6 +215,7 @@ impl Core {
             retries: Retries::default(),
             texts: HashMap::new(),
             ops: BTreeMap::new(),
+            change_waits: Vec::new(),
             list_waits: HashMap::new(),
             lists: HashSet::new(),
             reads: BTreeMap::new(),

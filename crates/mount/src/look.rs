@@ -59,7 +59,39 @@ impl Core {
     }
 }
 
+/// The path of a node, as it was before something was asked of the server for it.
+pub(crate) struct At {
+    pub(crate) path: StorePath,
+    /// The last change of this mount then.
+    turn: Turn,
+}
+
+impl Core {
+    /// Calls `then` when this mount is changing neither a path nor the name of a directory above it.
+    pub(crate) fn after_changes(self: &Arc<Self>, at: At, then: impl FnOnce() + Send + 'static) {
+        let mut state = self.state();
+        if !state.changes.is_under_way(&at.path) {
+            drop(state);
+            return then();
+        }
+        let core = self.clone();
+        state.change_waits.push(Box::new(move || core.after_changes(at, then)));
+    }
+}
+
 impl State {
+    /// The path of a node, before something is asked of the server for it.
+    pub(crate) fn at(&self, path: StorePath) -> At {
+        At { path, turn: self.changes.turn() }
+    }
+
+    /// Whether this mount has changed the name of a node, or of a directory above it, since its path was read, or is changing it:
+    /// the server may not have found the node at that path.
+    pub(crate) fn has_moved(&self, number: u64, at: &At) -> bool {
+        let node = self.nodes.at(number).filter(|node| !node.is_stale);
+        node.is_some_and(|node| node.path != at.path || !self.changes.serves(&at.path, at.turn))
+    }
+
     /// Stores the server's metadata of a path. Returns the number of its node.
     pub(crate) fn note_seen(
         &mut self,

@@ -37,7 +37,8 @@ impl Core {
         let core = self;
         core.list_siblings(&path);
         let found = core.clone();
-        core.list(&path.clone(), move |listing| match listing {
+        let at = core.state().at(path.clone());
+        core.list(&path, move |listing| match listing {
             Ok(listing) => {
                 let mut state = found.state();
                 let handle = state.next();
@@ -48,7 +49,10 @@ impl Core {
                     found.state().dirs.remove(&handle);
                 }
             }
-            Err(_) if found.state().has_moved(number, &path) => found.reply_opendir(number, reply),
+            Err(_) if found.state().has_moved(number.0, &at) => {
+                let core = found.clone();
+                found.after_changes(at, move || core.reply_opendir(number, reply));
+            }
             Err(kind) => reply.error(errno(kind)),
         });
     }
@@ -75,15 +79,18 @@ impl Core {
             return tell(self, &listing, reply);
         }
         let core = self.clone();
-        self.list(&path.clone(), move |listed| match listed {
+        let at = core.state().at(path.clone());
+        self.list(&path, move |listed| match listed {
             Ok(listing) => {
                 if let Some(open) = core.state().dirs.get_mut(&handle.0) {
                     open.listing = listing.clone();
                 }
                 tell(&core, &listing, reply);
             }
-            Err(_) if core.state().has_moved(number, &path) => {
-                core.with_listing(number, (handle, offset), reply, tell);
+            Err(_) if core.state().has_moved(number.0, &at) => {
+                let again = core.clone();
+                let read = move || again.with_listing(number, (handle, offset), reply, tell);
+                core.after_changes(at, read);
             }
             Err(kind) => reply.error(errno(kind)),
         });

@@ -26,11 +26,16 @@ impl Core {
     ) {
         let core = self.clone();
         self.with_path(dir, reply, move |path, reply| {
-            let (changed, again, at) = (core.clone(), change.clone(), path.clone());
+            let (changed, again) = (core.clone(), change.clone());
+            let at = core.state().at(path.clone());
             let done = move |made: Result<T, Errno>| {
                 let is_absent = matches!(&made, Err(errno) if errno.code() == Errno::ENOENT.code());
-                match is_absent && changed.state().has_moved(dir, &at) {
-                    true => changed.change_in(dir, reply, again, tell),
+                match is_absent && changed.state().has_moved(dir.0, &at) {
+                    true => {
+                        let core = changed.clone();
+                        let again = move || core.change_in(dir, reply, again, tell);
+                        changed.after_changes(at, again);
+                    }
                     false => tell(&changed, made, reply),
                 }
             };
@@ -125,7 +130,7 @@ impl Core {
         let core = self.clone();
         self.with_path(new_dir, reply, move |to, reply| {
             let (renamed, new) = (core.clone(), (new_dir, new_name.clone()));
-            let (old, at) = (name.clone(), to.clone());
+            let (old, at) = (name.clone(), core.state().at(to.clone()));
             let rename = move |core: &Arc<Self>, from: &StorePath, done: Done<()>| match (
                 core.path_to_change(from, &name),
                 core.path_to_make(&to, &new_name),
@@ -135,8 +140,12 @@ impl Core {
             };
             core.change_in(dir, reply, rename, move |_, made, reply| {
                 let is_absent = matches!(&made, Err(errno) if errno.code() == Errno::ENOENT.code());
-                match is_absent && renamed.state().has_moved(new_dir, &at) {
-                    true => renamed.rename_entry((dir, old), new, replaces, reply),
+                match is_absent && renamed.state().has_moved(new_dir.0, &at) {
+                    true => {
+                        let core = renamed.clone();
+                        let again = move || core.rename_entry((dir, old), new, replaces, reply);
+                        renamed.after_changes(at, again);
+                    }
                     false => empty(reply)(made),
                 }
             });

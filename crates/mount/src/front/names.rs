@@ -36,7 +36,7 @@ impl Core {
             let limit = core.settings.attr_ttl;
             let mut state = core.state();
             let who = (reply.thread, state.retries.looks(reply.thread, &path, Instant::now()));
-            let known = match state.has_moved(parent, &dir) {
+            let known = match state.is_elsewhere(parent, &dir) {
                 true => Some(Known::Moved),
                 false => state.known_to(&path, limit, who),
             };
@@ -68,7 +68,7 @@ impl Core {
         let note = move |state: &mut State, seen: Result<Seen, ErrorKind>| {
             let noted = state.note_seen(&path, seen);
             match noted {
-                _ if state.has_moved(parent, &dir) => Ok(Known::Moved),
+                _ if state.is_elsewhere(parent, &dir) => Ok(Known::Moved),
                 Ok(number) => Ok(Known::There(state.take(number, who))),
                 Err(ErrorKind::NotFound) => Ok(Known::Absent(limit)),
                 Err(kind) => Err(kind),
@@ -85,14 +85,16 @@ impl Core {
             reply.answer(|reply| reply.data(text));
             return;
         }
-        let (path, at) = (node.path.clone(), node.at);
+        let (path, places) = (node.path.clone(), node.at);
+        let at = state.at(path.clone());
         drop(state);
-        let (core, asked) = (self.clone(), path.clone());
+        let core = self.clone();
         let done = move |text: Result<Vec<u8>, ErrorKind>| {
             let mut state = core.state();
-            if state.has_moved(number, &asked) {
+            if state.has_moved(number.0, &at) {
                 drop(state);
-                return core.reply_link(number, reply);
+                let again = core.clone();
+                return core.after_changes(at, move || again.reply_link(number, reply));
             }
             match text {
                 Ok(text) => {
@@ -104,7 +106,7 @@ impl Core {
                 Err(kind) => reply.error(errno(kind)),
             }
         };
-        self.ask(What::ReadLink(path, at, Box::new(done)));
+        self.ask(What::ReadLink(path, places, Box::new(done)));
     }
 
     /// Sends the metadata of a node.
@@ -210,9 +212,9 @@ impl State {
         Some(node.path.clone())
     }
 
-    /// Whether this mount has given a node another path since `path` was read of it.
-    pub(super) fn has_moved(&self, number: INodeNo, path: &StorePath) -> bool {
-        self.path_of(number.0).is_some_and(|now| now != *path)
+    /// Whether a directory that had this path has another one by now.
+    fn is_elsewhere(&self, dir: INodeNo, path: &StorePath) -> bool {
+        self.path_of(dir.0).is_some_and(|now| now != *path)
     }
 
     /// The cached state of a path, if it may still be used. At a second attempt only leases are relied on. A node that is found
@@ -278,7 +280,7 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
     There(u64),
-    /// The kernel may remember it for so long.
+    /// The name does not exist. The kernel may cache that for this time.
     Absent(Duration),
     /// The directory of the name has been given another path meanwhile.
     Moved,
