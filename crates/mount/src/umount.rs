@@ -31,6 +31,9 @@ pub(crate) const PROCESS: &CStr = c"hikyaku";
 /// The process of a mount ends within this.
 const END: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
+/// Time to wait for programs that use the mount. A program that is being started has the files of its parent open for a
+/// moment, whatever it does afterwards.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Unmounts, and waits until the process that served the mount has ended.
 ///
@@ -83,9 +86,10 @@ fn end_now(directory: &Path, server: Option<Pid>) -> Result<()> {
 /// not be lost with the mount.
 fn flushed(directory: &Path) -> Result<Result<()>> {
     // A mount that is in use is not waited for. The call marks one that is not; the next use takes the mark away.
-    if unmount(directory, UnmountFlags::NOFOLLOW | UnmountFlags::EXPIRE) == Err(Errno::BUSY) {
-        return Err(busy(directory));
-    }
+    once_idle(directory, || {
+        let marked = unmount(directory, UnmountFlags::NOFOLLOW | UnmountFlags::EXPIRE);
+        Ok((marked != Err(Errno::BUSY)).then_some(()))
+    })?;
     let told = attribute(directory, FLUSH_ATTRIBUTE);
     // An older mount does not have the attribute.
     let unsent: Unsent = told.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
@@ -101,15 +105,33 @@ fn flushed(directory: &Path) -> Result<Result<()>> {
     }
 }
 
+/// Calls `call` until it returns a value; it returns none while programs use the mount. After [`IDLE`] the result is an error that
+/// names them as the reason.
+fn once_idle<T>(directory: &Path, mut call: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let until = Instant::now() + IDLE;
+    loop {
+        match call()? {
+            Some(value) => return Ok(value),
+            None if Instant::now() < until => thread::sleep(LOOK),
+            None => return Err(busy(directory)),
+        }
+    }
+}
+
 /// Takes the mount away.
 pub(crate) fn take(directory: &Path, manner: Manner) -> Result<()> {
+    once_idle(directory, || try_take(directory, manner))
+}
+
+/// Takes the mount away, unless programs use it.
+fn try_take(directory: &Path, manner: Manner) -> Result<Option<()>> {
     let flags = match manner {
         Manner::Idle => UnmountFlags::NOFOLLOW,
         Manner::Detach => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
     };
     match unmount(directory, flags) {
-        Ok(()) => Ok(()),
-        Err(Errno::BUSY) => Err(busy(directory)),
+        Ok(()) => Ok(Some(())),
+        Err(Errno::BUSY) => Ok(None),
         Err(Errno::PERM) => take_as_user(directory, manner),
         Err(error) => {
             Err(Error::new(error).context(format!("cannot unmount {}", directory.display())))
@@ -118,7 +140,7 @@ pub(crate) fn take(directory: &Path, manner: Manner) -> Result<()> {
 }
 
 /// By the program that may do so for users.
-fn take_as_user(directory: &Path, manner: Manner) -> Result<()> {
+fn take_as_user(directory: &Path, manner: Manner) -> Result<Option<()>> {
     let mut command = Command::new("fusermount3");
     command.arg("-u");
     if manner == Manner::Detach {
@@ -128,8 +150,8 @@ fn take_as_user(directory: &Path, manner: Manner) -> Result<()> {
     let output = output.context("try: install the package fuse3").context("no fusermount3")?;
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.success() {
-        true => Ok(()),
-        false if said.contains("busy") => Err(busy(directory)),
+        true => Ok(Some(())),
+        false if said.contains("busy") => Ok(None),
         false => bail!("cannot unmount {}: {}", directory.display(), said.trim()),
     }
 }
