@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder that goes with this value.
 pub struct Scratch(PathBuf);
@@ -9,7 +10,9 @@ pub struct Scratch(PathBuf);
 impl Scratch {
     /// An empty one, which every user may enter.
     pub fn new(name: &str) -> std::io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("hikyaku-{name}-{process}-{number}"));
         if path.exists() {
             fs::remove_dir_all(&path)?;
         }

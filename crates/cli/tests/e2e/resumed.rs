@@ -48,9 +48,9 @@ enum End {
 /// The files of a source: small ones, and one that is larger than the part that may be sent twice.
 const SMALL_FILES: usize = 6;
 const SMALL_BYTES: usize = 1 << 20;
-const LARGE_BYTES: usize = 160 << 20;
-/// The first run is ended when it has copied this many bytes.
-const ENDED_AT: u64 = 112 << 20;
+const LARGE_BYTES: usize = 192 << 20;
+/// The first run is ended when it has copied this many bytes: more than may be sent twice, and seconds before its end.
+const ENDED_AT: u64 = 96 << 20;
 /// Bytes that may be sent twice.
 const TWICE_BYTES: u64 = 64_000_000;
 /// Bytes that may be on the way when a run is ended.
