@@ -37,7 +37,9 @@ pub(crate) struct Incoming {
     pub(crate) file: Geometry,
     pub(crate) draft: Arc<Draft>,
     state: Mutex<State>,
-    /// Held by the thread that writes: the kernel serialises writes to a file, and other threads would spin. For a
+    /// Held by the thread that writes. The kernel locks a file while it copies bytes to its cache (ext4, XFS, Btrfs and tmpfs
+    /// do), and threads that wait for that lock spin: four threads without a lock of their own wrote a file at half the speed
+    /// of four with one, in twice the processor time. One thread writes 2.4 to 4.5 GB/s, and the others hash meanwhile. For a
     /// destination that takes bytes in order, it contains segments that arrived early.
     writing: Mutex<Option<InOrder>>,
     /// Its place among the open files, until the place is taken away or the file is closed.

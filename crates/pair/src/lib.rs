@@ -34,6 +34,7 @@ mod session;
 mod slots;
 mod spot;
 mod sync;
+mod threads;
 mod through;
 mod version;
 mod walk;

@@ -20,6 +20,7 @@ use super::pending::Pending;
 use super::room::Room;
 use super::said::Said;
 use super::slots::{Slot, Slots};
+use super::threads;
 use super::{Ends, Options, SMALL};
 use crate::error::PairError;
 use budget::MOST_HELD;
@@ -41,10 +42,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// Threads that hash and write. Two saturate a disk; more of them wait for its latency concurrently.
-const WRITERS: usize = 4;
-/// Maximum number of queued jobs: 8 MB.
-const JOBS: usize = 8;
+/// Maximum number of queued jobs for each thread that writes: 2 MB.
+const JOBS: usize = 2;
 /// Maximum number of files that wait for their names.
 const NAMES: usize = 8192;
 /// Time without data after which a copy ends in favour of a newer attempt at the same copy: the sender may have moved to
@@ -158,14 +157,14 @@ fn scoped(
     scene: Scene<'_>,
     remains: BTreeMap<Vec<u8>, Remains>,
 ) -> Result<Sequel, Stopped> {
-    let (jobs, queue) = sync_channel::<Job>(JOBS);
+    let (jobs, queue) = sync_channel::<Job>(JOBS * threads::that_write());
     let (names, written) = sync_channel(NAMES);
     let queue = Mutex::new(queue);
     let manifest = Manifest::default();
     let stop = Stop::default();
     thread::scope(|scope| {
         scope.spawn(move || disk.name_all(&written));
-        for _ in 0..WRITERS {
+        for _ in 0..threads::that_write() {
             let names = names.clone();
             let queue = &queue;
             scope.spawn(move || disk.work(queue, &names));

@@ -18,6 +18,7 @@ use super::incoming::MOST_REPEATED;
 use super::lane::{Lane, Readers};
 use super::limit::Waits;
 use super::spot::Spot;
+use super::threads;
 use super::walk::{Roots, walk};
 use crate::error::PairError;
 use feed::{Feeder, load};
@@ -39,7 +40,6 @@ use teller::tell;
 const FOUND: usize = 1 << 15;
 /// Number of small files that are read at the same time, so that a disk has several requests.
 const SMALL_READERS: usize = 4;
-const SEGMENT_READERS: usize = 2;
 /// Maximum number of characters of the sources' names that the journal of the receiver contains.
 const MOST_FROM: usize = 1000;
 
@@ -80,7 +80,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
         let complain = |out: Out| Complaints { out, meter, fault };
         let walk_complaints = complain(outgoing.clone());
         scope.spawn(move || walk(roots, (options, claims), meter, &walk_complaints, fault, &give));
-        for _ in 0..SEGMENT_READERS {
+        for _ in 0..threads::that_read() {
             scope.spawn(|| Readers::work(&segments, &buffers));
         }
         let all_small: Vec<_> = (0..SMALL_READERS)
