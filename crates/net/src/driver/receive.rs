@@ -10,10 +10,16 @@ use crate::route::{Address, Stranger};
 use crate::tune;
 use hikyaku_crypto::random_u64;
 use hikyaku_proto::{ClientIds, Connection, ConnectionId, Datagrams};
-use hikyaku_udp::{Ecn, RecvBatch, RecvMeta, Transmit};
+use hikyaku_udp::{Ecn, MESSAGE_BYTES, RecvBatch, RecvMeta, Transmit};
 use hikyaku_units::Instant;
 use hikyaku_wire::{SHORT_HEADER_LEN, is_long};
 use std::time::SystemTime;
+
+/// System calls of one turn that receive. Acknowledgements come in messages of a hundred bytes: those of many connections, eight
+/// of them a turn, would wait in the socket for longer than a round trip.
+const RECEIVES: usize = 16;
+/// Bytes of one turn: half as many as the messages of one system call may have.
+const BYTES: usize = MESSAGES * MESSAGE_BYTES / 2;
 
 /// To whom a datagram is addressed: in both kinds of header the id is at the same place.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +34,7 @@ enum Header {
     Long,
 }
 
-/// Who has the connection of an id.
+/// The driver of a connection id.
 enum Whereabouts {
     /// This driver, in this slot.
     Here(u32),
@@ -46,19 +52,24 @@ impl Addressee {
 }
 
 impl Core {
-    /// Receives once, and gives the bytes that came.
+    /// Receives what has come, a megabyte and a hundred messages at most. Gives the bytes.
     pub(super) fn receive(&mut self, now: Instant, batch: &mut RecvBatch) -> usize {
-        // An error is about the socket's past or the kernel's memory; the next turn tries again.
-        let messages = self.socket.recv(batch).unwrap_or(0);
-        self.patience.on_receive(if messages < MESSAGES { Found::All } else { Found::Plenty });
-        if messages == 0 {
-            return 0;
-        }
         let mut bytes = 0;
-        for (meta, buffer) in batch.buffers() {
-            bytes += meta.len;
-            self.count_overflows(meta.overflows);
-            self.take_message(now, &meta, buffer);
+        for _ in 0..RECEIVES {
+            // An error is about the socket's past or the kernel's memory; the next turn tries again.
+            let messages = self.socket.recv(batch).unwrap_or(0);
+            self.patience.on_receive(if messages < MESSAGES { Found::All } else { Found::Plenty });
+            if messages == 0 {
+                break;
+            }
+            for (meta, buffer) in batch.buffers() {
+                bytes += meta.len;
+                self.count_overflows(meta.overflows);
+                self.take_message(now, &meta, buffer);
+            }
+            if messages < MESSAGES || bytes >= BYTES {
+                break;
+            }
         }
         bytes
     }

@@ -26,8 +26,9 @@ struct Stuck {
     end: usize,
 }
 
-/// Batches that one connection sends before the socket is read again: half a megabyte.
-const BATCHES: usize = 8;
+/// Batches that are sent before the socket is read again: half a megabyte. Connections that send at the same time share them, so
+/// that one that has a high rate does not hold up the others.
+const BATCHES: u32 = 8;
 /// A shorter batch is taken for acknowledgements.
 const DATA_BYTES_MIN: usize = 1000;
 
@@ -70,7 +71,7 @@ impl Core {
     /// Sends what the connection in `slot` has to send.
     pub(super) fn transmit(&mut self, now: Instant, slot: u32) -> Stopped {
         let Some(entry) = self.table.at(slot) else { return Stopped::Idle };
-        for _ in 0..BATCHES {
+        for _ in 0..BATCHES.div_ceil(self.sharers.number(now).get()) {
             let Some(batch) = entry.proto.poll_transmit(now, &mut self.outgoing.buffer) else {
                 return Stopped::Idle;
             };
