@@ -22,7 +22,7 @@ const READINGS: u32 = 3;
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 impl Clock {
-    /// A clock that began at this time. Drivers of one port have the same: a token of one is checked by another.
+    /// A clock that began at this time. The drivers of one port share it, because each checks the tokens of the others.
     pub(crate) fn since(start: std::time::Instant) -> Self {
         let mut clock = Self { start, offset: 0, offset_read: Instant::ZERO };
         clock.read_offset(clock.now());

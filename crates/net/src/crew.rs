@@ -104,7 +104,7 @@ impl Crew {
         Chosen {
             mailbox: driver.mailbox.clone(),
             ids: driver.ids,
-            port: self.more.as_ref().and(u8::try_from(at).ok()),
+            port: self.more.as_ref().and_then(|_| u8::try_from(at).ok()),
             _coming: Coming::to(&driver.load),
         }
     }
@@ -174,6 +174,7 @@ fn start(
             mailbox: mailbox.clone(),
             peers: peers.clone(),
             ids,
+            drivers: config.drivers.number(),
             load: load.clone(),
             start: begun,
             door: door.cloned(),

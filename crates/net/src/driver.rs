@@ -41,6 +41,7 @@ use patience::Patience;
 use race::{Race, RaceId};
 use sharers::Sharers;
 use std::collections::{BTreeSet, VecDeque};
+use std::num::NonZeroU8;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub(crate) struct Setup {
     /// The mailboxes of all drivers of the port, by their indices.
     pub(crate) peers: Arc<[Arc<Mailbox>]>,
     pub(crate) ids: Ids,
+    /// The largest number of drivers of the endpoint.
+    pub(crate) drivers: NonZeroU8,
     pub(crate) load: Arc<Load>,
     /// The beginning of time of all drivers of the port.
     pub(crate) start: std::time::Instant,
@@ -150,7 +153,7 @@ impl Driver {
             table: Table::default(),
             timers: BTreeSet::new(),
             listed: VecDeque::new(),
-            pool: Pool::new(),
+            pool: Pool::of(setup.drivers),
             outgoing: Outgoing::default(),
             sharers: Sharers::default(),
             races: Vec::new(),
@@ -260,7 +263,7 @@ impl Core {
         }
     }
 
-    /// Tells how many connections there are, those that begin among them.
+    /// Publishes the number of connections, including those that begin.
     fn tell_load(&self) {
         self.load.set(self.table.len() + self.races.len());
     }

@@ -25,14 +25,14 @@ impl Ids {
 
     /// A new one. At least 60 of its bits are random.
     pub(crate) fn random(self) -> ConnectionId {
-        self.from_random(random_u64())
+        self.made_of(random_u64())
     }
 
-    fn from_random(self, random: u64) -> ConnectionId {
+    fn made_of(self, random: u64) -> ConnectionId {
         let drivers = u64::from(self.drivers.get());
         // Each driver has an equal share of the 256 values; those that are left over are not used.
         let byte = random % 256 % (256 / drivers) * drivers + u64::from(self.index);
-        ConnectionId(random & !0xff | byte)
+        ConnectionId((random & !0xff) | byte)
     }
 
     /// The index of the driver that gets the packets to an id, if it is another one.
@@ -60,7 +60,7 @@ impl Aim {
 
     /// An id to which a client's first packets go.
     pub(crate) fn id(self) -> ConnectionId {
-        ConnectionId(random_u64() & !0xff | u64::from(self.0))
+        ConnectionId((random_u64() & !0xff) | u64::from(self.0))
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
             for index in 0..drivers.get() {
                 let ids = Ids::of(index, drivers);
                 for random in (0..=u64::from(u8::MAX)).map(|low| 0x0123_4567_89ab_cd00 | low) {
-                    let id = ids.from_random(random);
+                    let id = ids.made_of(random);
                     assert_eq!(id.0 >> 8, random >> 8);
                     assert_eq!(id.0 as u8 % drivers, index, "{random} of {drivers}");
                     assert_eq!(ids.other(id), None);
@@ -87,7 +87,7 @@ mod tests {
             let used = 256 / usize::from(drivers.get()) * usize::from(drivers.get());
             assert_eq!(bytes.len(), used);
         }
-        assert_eq!(Ids::ALONE.from_random(u64::MAX), ConnectionId(u64::MAX));
+        assert_eq!(Ids::ALONE.made_of(u64::MAX), ConnectionId(u64::MAX));
         assert_eq!(Ids::of(1, NonZeroU8::new(4).unwrap()).other(ConnectionId(7)), Some(3));
     }
 

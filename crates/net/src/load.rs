@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of connections of a driver, of which some have not reached it.
 #[derive(Default)]
 pub(crate) struct Load {
-    /// As the driver has told.
+    /// The number that the driver has published.
     there: AtomicUsize,
     /// Those that are about to be made.
     coming: AtomicUsize,

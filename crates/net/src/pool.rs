@@ -3,15 +3,17 @@
 use crossbeam_queue::ArrayQueue;
 use hikyaku_proto::Home;
 use hikyaku_udp::MESSAGE_BYTES;
+use std::num::NonZeroU8;
 use std::sync::Arc;
 
-/// Buffers that came back are kept up to this many: 16 MB.
+/// Buffers that came back to the drivers of an endpoint are kept up to this many: 16 MB. Each driver has its share.
 const KEPT: usize = 256;
 
 /// The driver's end. It takes the buffer that was used last, which is still in the cache.
 pub(crate) struct Pool {
     stack: Vec<Vec<u8>>,
     returned: Arc<Returned>,
+    kept: usize,
 }
 
 /// Where applications leave buffers that they are done with.
@@ -25,8 +27,10 @@ impl Home for Returned {
 }
 
 impl Pool {
-    pub(crate) fn new() -> Self {
-        Self { stack: Vec::new(), returned: Arc::new(Returned(ArrayQueue::new(KEPT))) }
+    /// That of one of this number of drivers.
+    pub(crate) fn of(drivers: NonZeroU8) -> Self {
+        let kept = KEPT / usize::from(drivers.get()).min(KEPT);
+        Self { stack: Vec::new(), returned: Arc::new(Returned(ArrayQueue::new(kept))), kept }
     }
 
     /// A buffer of [`MESSAGE_BYTES`] bytes.
@@ -39,7 +43,7 @@ impl Pool {
 
     /// Takes back a buffer that never left the driver.
     pub(crate) fn give(&mut self, buffer: Vec<u8>) {
-        if self.stack.len() < KEPT && buffer.len() == MESSAGE_BYTES {
+        if self.stack.len() < self.kept && buffer.len() == MESSAGE_BYTES {
             self.stack.push(buffer);
         }
     }

@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 pub const STEERING_BYTE: usize = 8;
 
 impl UdpSocket {
-    /// Binds `count` sockets to one port, or fewer where the system does not allow so many. The socket with index j receives the
+    /// Binds `count` sockets to one port, or fewer where the system refuses more. The socket with index j receives the
     /// datagrams whose byte [`STEERING_BYTE`] is j modulo the number of sockets, and the first one those that are shorter. On a
     /// kernel without this selection (before Linux 4.5) each pair of addresses has a socket by chance.
     ///
@@ -44,5 +44,6 @@ impl UdpSocket {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

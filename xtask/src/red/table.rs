@@ -4,7 +4,6 @@
 use super::Weakening;
 
 const ROUTE: &str = "crates/net/src/route.rs";
-const RECEIVE: &str = "crates/net/src/driver/receive.rs";
 const HALF_OPEN: &str = "crates/net/src/driver/half_open.rs";
 const HANDSHAKE: &str = "crates/proto/src/handshake.rs";
 const INPUT: &str = "crates/proto/src/connection/input.rs";
@@ -116,10 +115,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "connection ids",
-        RECEIVE,
-        ("local: ConnectionId(random_u64()),", "local: ConnectionId(random_u64() | 1),"),
+        "crates/net/src/ids.rs",
+        ("ConnectionId((random & !0xff) | byte)", "ConnectionId((random & 0xff00) | byte)"),
         NET,
-        "a_flood_of_first_packets",
+        "an_id_names_its_driver_and_is_random_otherwise",
     ),
     weak(
         "addresses, path-1",

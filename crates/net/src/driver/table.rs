@@ -98,3 +98,22 @@ impl Hasher for IdHasher {
         self.0 = value.rotate_right(8);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Ids;
+    use std::collections::BTreeSet;
+    use std::hash::BuildHasher;
+    use std::num::NonZeroU8;
+
+    #[test]
+    fn ids_of_one_driver_spread_over_the_table() {
+        let ids = Ids::of(3, NonZeroU8::new(8).unwrap());
+        let hasher = BuildHasherDefault::<IdHasher>::default();
+        // A table of 256 places takes the lowest bits.
+        let places: BTreeSet<u8> =
+            (0..2_000).map(|_| hasher.hash_one(ids.random()) as u8).collect();
+        assert!(places.len() > 240, "{} of 256 places", places.len());
+    }
+}
