@@ -207,7 +207,7 @@ struct Transport {
     /// Start without knowledge of the path; this is the default
     #[arg(long)]
     no_path_cache: bool,
-    /// Pin the thread that drives the socket to processor N
+    /// Pin the threads that drive the sockets to processor N and the next ones
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 }

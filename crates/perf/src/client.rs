@@ -5,7 +5,7 @@ mod connect;
 mod pair;
 mod through_ssh;
 
-pub(crate) use connect::pin_driver;
+pub(crate) use connect::pin_drivers;
 
 use crate::args::{ClientArgs, Ways};
 use crate::compete::{self, Compete, Lines};

@@ -10,7 +10,7 @@ mod watch;
 
 use crate::args::{Common, Lifetime, Rules, ServerArgs, Tests};
 use crate::client::{
-    broken, connected, facts, now, pin_driver, program, small_buffers, test_start,
+    broken, connected, facts, now, pin_drivers, program, small_buffers, test_start,
 };
 use crate::compete::{Competition, await_start, begin};
 use crate::limit::{Targets, payload_target};
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<()> {
     let mut common = args.common.clone();
     common.limit_windows_to_memory(budget.memory);
     let listener = listen(&common, &ServerCredentials::new(&identity))?;
-    pin_driver(args.common.cpu)?;
+    pin_drivers(args.common.cpu)?;
     if let Some(advice) = listener.advice() {
         sink.note(&format!("warning: {}", small_buffers("this host", advice)));
     }

@@ -35,7 +35,7 @@ pub(super) struct Link {
 /// What has to live as long as the connections. Dropping it sends what is left to say.
 #[expect(dead_code, reason = "held for its drop")]
 pub(super) enum Holder {
-    Endpoint(Endpoint),
+    Endpoint(Box<Endpoint>),
     FarSide(Box<FarSide>),
 }
 
@@ -53,7 +53,6 @@ pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Resu
         }
     });
     let endpoint = bind(&args.common)?;
-    pin_driver(args.common.cpu)?;
     let (target, server_name) = target(args)?;
     let closed_port = ClosedPort::default();
     let addresses =
@@ -89,6 +88,7 @@ pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Resu
     })?;
     let connections: Result<Vec<Connection>, ConnectError> = connections.into_iter().collect();
     let mut connections = connections.map_err(|error| trouble::of_connect(&args.host, error))?;
+    pin_drivers(args.common.cpu)?;
     let rivals = connections.split_off(count);
     let met = connections.iter().find_map(|connection| match connection.trust() {
         Some(TrustOutcome::FirstUse(fingerprint)) => Some(fingerprint),
@@ -102,7 +102,7 @@ pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Resu
     let handshake = stats.and_then(|stats| stats.handshake).unwrap_or_default();
     Ok(Link {
         socket: Socket::of(&endpoint),
-        holder: Holder::Endpoint(endpoint),
+        holder: Holder::Endpoint(Box::new(endpoint)),
         connections,
         rivals,
         first_packet: now - handshake,
@@ -150,15 +150,18 @@ pub(crate) fn bind(common: &Common) -> Result<Endpoint> {
     Err(result.map_or_else(|| anyhow!("no address to bind to"), trouble::of_endpoint))
 }
 
-/// Pins the threads that drive sockets to processor `cpu`.
-pub(crate) fn pin_driver(cpu: Option<usize>) -> Result<()> {
-    let Some(cpu) = cpu else { return Ok(()) };
-    if cpu >= rustix::thread::CpuSet::MAX_CPU {
-        return Err(ExitCode::WillFail.error(format!("this host has no processor {cpu}")));
+/// Pins the threads that drive sockets to processor `cpu` and the ones that follow it, one to each; behind the last processor of
+/// the host comes the first.
+pub(crate) fn pin_drivers(cpu: Option<usize>) -> Result<()> {
+    let Some(first) = cpu else { return Ok(()) };
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    if first >= rustix::thread::CpuSet::MAX_CPU {
+        return Err(ExitCode::WillFail.error(format!("this host has no processor {first}")));
     }
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu);
-    for thread in usage::driver_threads() {
+    for (at, thread) in usage::driver_threads().into_iter().enumerate() {
+        let cpu = if at == 0 { first } else { (first + at) % processors };
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(cpu);
         let thread = rustix::process::Pid::from_raw(thread as i32);
         rustix::thread::sched_setaffinity(thread, &set)
             .with_context(|| format!("cannot run the driver on processor {cpu}"))?;

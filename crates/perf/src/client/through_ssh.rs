@@ -23,7 +23,7 @@ pub(super) fn connect(args: &ClientArgs, ssh: &ThroughSsh, scope: &Scope) -> Res
     let connection = reached.connection.into_udp().context("the test needs UDP")?;
     let endpoint = reached.side.endpoint().context("the far side is this process")?;
     let socket = Socket::of(endpoint);
-    super::pin_driver(args.common.cpu)?;
+    super::pin_drivers(args.common.cpu)?;
     let now = Instant::now();
     let stats = wait(connection.stats(), &Stop::default(), None).map_err(cut)?;
     let handshake = stats.and_then(|stats| stats.handshake).unwrap_or_default();
