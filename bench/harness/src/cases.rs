@@ -23,6 +23,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     spine::start::BENCH,
     spine::queue::BENCH,
     spine::processor::BENCH,
+    spine::cores::BENCH,
     spine::ten_gigabits::BENCH,
     spine::target_rates::BENCH,
     spine::simulated::BENCH,

@@ -1,6 +1,7 @@
 //! The transport: one connection on long fat paths.
 
 pub(crate) mod beside_others;
+pub(crate) mod cores;
 pub(crate) mod filling;
 pub(crate) mod idle_streams;
 pub(crate) mod memory;

@@ -180,37 +180,59 @@ pub(crate) fn unimpaired(
     who: &Contender,
     seconds: f64,
 ) -> Result<(Transfer, Vec<String>)> {
+    let (transfers, notes) = unimpaired_beside(ctx, place, std::slice::from_ref(who), seconds)?;
+    Ok((transfers.into_iter().next().context("nothing was measured")?, notes))
+}
+
+/// The same for several contenders at once, with ports of their own.
+pub(crate) fn unimpaired_beside(
+    ctx: &Ctx,
+    place: &dyn Place,
+    who: &[Contender],
+    seconds: f64,
+) -> Result<(Vec<Transfer>, Vec<String>)> {
     let mut last = None;
     for _ in 0..ctx.attempts() {
         if !ctx.is_quick() {
             others::wait_for_quiet()?;
         }
         let watch = Others::watch()?;
-        let transfer = run_unimpaired(place, who, seconds)?;
+        let transfers = run_unimpaired(place, who, seconds)?;
         let cores = watch.cores()?;
         if cores < others::TOLERATED {
-            return Ok((transfer, Vec::new()));
+            return Ok((transfers, Vec::new()));
         }
-        last = Some((transfer, vec![format!("INVALID: others took {cores:.2} cores")]));
+        last = Some((transfers, vec![format!("INVALID: others took {cores:.2} cores")]));
     }
     last.context("nothing was measured")
 }
 
-fn run_unimpaired(place: &dyn Place, who: &Contender, seconds: f64) -> Result<Transfer> {
+fn run_unimpaired(place: &dyn Place, who: &[Contender], seconds: f64) -> Result<Vec<Transfer>> {
     let _buffers = Buffers::limit(RAISED)?;
     let address = place.server();
-    let mut server = Running::start(&mut who.server(&address).at(place, End::Server))?;
+    let start = |end: End| -> Result<Vec<Running>> {
+        let line = |who: &Contender| match end {
+            End::Server => who.server(&address),
+            End::Client => who.client(&address),
+        };
+        who.iter().map(|who| Running::start(&mut line(who).at(place, end))).collect()
+    };
+    let servers = start(End::Server)?;
     // A namespace without a relay cannot be asked for its sockets: programs are up by then.
     sleep(Duration::from_millis(500));
-    let mut client = Running::start(&mut who.client(&address).at(place, End::Client))?;
+    let clients = start(End::Client)?;
     let until = Instant::now() + Duration::from_secs_f64(seconds + 15.0);
-    let Some(said) = client.wait(until)? else {
-        let said = client.stop()?;
-        bail!("{} did not end: {}", who.name(), said.stderr.trim());
-    };
-    let server = match server.wait(Instant::now() + AFTER)? {
-        Some(finished) => finished,
-        None => server.stop()?,
-    };
-    read(who, &said, &server)
+    let ends = who.iter().zip(clients).zip(servers);
+    ends.map(|((who, mut client), mut server)| {
+        let Some(said) = client.wait(until)? else {
+            let said = client.stop()?;
+            bail!("{} did not end: {}", who.name(), said.stderr.trim());
+        };
+        let server = match server.wait(Instant::now() + AFTER)? {
+            Some(finished) => finished,
+            None => server.stop()?,
+        };
+        read(who, &said, &server)
+    })
+    .collect()
 }
