@@ -89,7 +89,7 @@ impl Crew {
             let loads = running.iter().enumerate().map(|(at, driver)| (driver.load.count(), at));
             loads.min().unwrap_or_default()
         };
-        let (mut load, mut at) = least(&running);
+        let (load, mut at) = least(&running);
         if let Some(more) = &self.more
             && load > 0
             && running.len() < more.most
@@ -97,9 +97,8 @@ impl Crew {
             && let Ok(new) = more.start()
         {
             running.extend(new);
-            (load, at) = least(&running);
+            at = least(&running).1;
         }
-        let _ = load;
         let driver = &running[at];
         Chosen {
             mailbox: driver.mailbox.clone(),

@@ -6,6 +6,7 @@
 use super::empty;
 use crate::answer::{Fails, Slot};
 use crate::core::Core;
+use crate::look::At;
 use fuser::{Errno, INodeNo, OpenFlags, ReplyCreate, ReplyEmpty, ReplyEntry};
 use hikyaku_remote::Edit;
 use hikyaku_store::StorePath;
@@ -16,6 +17,12 @@ use std::sync::Arc;
 type Done<T> = Box<dyn FnOnce(Result<T, Errno>) + Send>;
 
 impl Core {
+    /// Whether a change has not found a directory that this mount has given another path since.
+    fn has_missed<T>(&self, made: &Result<T, Errno>, dir: INodeNo, at: &At) -> bool {
+        let is_absent = made.as_ref().is_err_and(|errno| errno.code() == Errno::ENOENT.code());
+        is_absent && self.state().has_moved(dir.0, at)
+    }
+
     /// Makes a change in a directory, whose path `change` receives. `tell` receives the result.
     fn change_in<R: Fails, T: 'static>(
         self: &Arc<Self>,
@@ -28,16 +35,13 @@ impl Core {
         self.with_path(dir, reply, move |path, reply| {
             let (changed, again) = (core.clone(), change.clone());
             let at = core.state().at(path.clone());
-            let done = move |made: Result<T, Errno>| {
-                let is_absent = matches!(&made, Err(errno) if errno.code() == Errno::ENOENT.code());
-                match is_absent && changed.state().has_moved(dir.0, &at) {
-                    true => {
-                        let core = changed.clone();
-                        let again = move || core.change_in(dir, reply, again, tell);
-                        changed.after_changes(at, again);
-                    }
-                    false => tell(&changed, made, reply),
+            let done = move |made: Result<T, Errno>| match changed.has_missed(&made, dir, &at) {
+                true => {
+                    let core = changed.clone();
+                    let again = move || core.change_in(dir, reply, again, tell);
+                    changed.after_changes(at, again);
                 }
+                false => tell(&changed, made, reply),
             };
             change(&core, &path, Box::new(done));
         });
@@ -139,8 +143,7 @@ impl Core {
                 (Err(errno), _) | (_, Err(errno)) => done(Err(errno)),
             };
             core.change_in(dir, reply, rename, move |_, made, reply| {
-                let is_absent = matches!(&made, Err(errno) if errno.code() == Errno::ENOENT.code());
-                match is_absent && renamed.state().has_moved(new_dir.0, &at) {
+                match renamed.has_missed(&made, new_dir, &at) {
                     true => {
                         let core = renamed.clone();
                         let again = move || core.rename_entry((dir, old), new, replaces, reply);
