@@ -27,7 +27,7 @@ pub struct Options {
     pub buffer: Option<DataSize>,
     /// The congestion control. Default: the system's.
     pub congestion: Option<String>,
-    /// The family of the addresses that are dialled ([`addresses`](crate::addresses)). Default: both.
+    /// The family of the addresses that are dialled ([`addresses`](crate::addresses())). Default: both.
     pub family: Option<Family>,
 }
 
