@@ -3,7 +3,7 @@
 use hikyaku_units::Instant;
 use std::time::{Duration, SystemTime};
 
-/// Reads the time. The owner asks once for each turn of its loop and hands the answer on.
+/// Reads the time.
 pub(crate) struct Clock {
     start: std::time::Instant,
     /// Calendar nanoseconds at [`Instant::ZERO`].
@@ -39,7 +39,7 @@ impl Clock {
         self.offset
     }
 
-    /// The time, at the begin of a turn.
+    /// The time, once a turn: the offset of the calendar is read again when it is old.
     pub(crate) fn tick(&mut self) -> Instant {
         let now = self.now();
         if now - self.offset_read > OFFSET_AGE {

@@ -3,8 +3,11 @@
 //! In each turn the driver receives datagrams, runs due timers, carries out commands, and serves every
 //! connection that one of these concerned: its events go to the handles, its packets to the socket.
 //! Each step does a bounded amount of work, so that the others get their turn. When nothing is left
-//! to do, the driver sleeps until a datagram, a command or the next timer. It reads the clock once a
-//! turn.
+//! to do, the driver sleeps until a datagram, a command or the next timer.
+//!
+//! It reads the clock after each system call that receives, and before each batch that it sends. The time of a turn's begin would
+//! be wrong by up to a turn: a datagram would seem to arrive before it was sent, and the sender's smallest delay would be too small
+//! for ten seconds.
 
 mod commands;
 mod door;
@@ -179,18 +182,18 @@ impl Driver {
         // If this fails, timers are late by up to 50 us, which pacing makes up for.
         let _ = sharpen_timers();
         loop {
+            let received = self.core.receive(&mut self.batch) + self.core.take_strays();
             let now = self.core.clock.tick();
-            let received = self.core.receive(now, &mut self.batch) + self.core.take_strays(now);
             self.core.run_timers(now);
             self.core.obey(now);
             self.core.run_races(now);
-            self.core.serve(now);
+            self.core.serve();
             self.core.tell_load();
             if self.core.is_done(now) {
                 break;
             }
             if received < BUSY && self.core.listed.is_empty() {
-                self.core.sleep(now);
+                self.core.sleep();
             } else {
                 self.core.wakes.flush_if_due(now);
             }
@@ -232,11 +235,12 @@ impl Core {
     }
 
     /// Sleeps until a datagram, a command or the next timer.
-    fn sleep(&mut self, now: Instant) {
+    fn sleep(&mut self) {
         self.wakes.flush();
         if self.races.iter().any(Race::is_restless) || !self.mailbox.lie_down() {
             return;
         }
+        let now = self.clock.now();
         let races = self.races.iter().filter_map(Race::next_start);
         let stop = match self.stage {
             Stage::Stopping(until) if until > now => Some(until),

@@ -53,7 +53,7 @@ impl Addressee {
 
 impl Core {
     /// Receives what has come, a megabyte and a hundred messages at most. Gives the bytes.
-    pub(super) fn receive(&mut self, now: Instant, batch: &mut RecvBatch) -> usize {
+    pub(super) fn receive(&mut self, batch: &mut RecvBatch) -> usize {
         let mut bytes = 0;
         for _ in 0..RECEIVES {
             // An error is about the socket's past or the kernel's memory; the next turn tries again.
@@ -62,6 +62,7 @@ impl Core {
             if messages == 0 {
                 break;
             }
+            let now = self.clock.now();
             for (meta, buffer) in batch.buffers() {
                 bytes += meta.len;
                 self.count_overflows(meta.overflows);

@@ -19,18 +19,19 @@ const LEAST_WAIT: Duration = Duration::from_micros(20);
 
 impl Core {
     /// Serves the listed connections. Those with more work are listed again.
-    pub(super) fn serve(&mut self, now: Instant) {
+    pub(super) fn serve(&mut self) {
         let mut is_full = !self.unstick();
         for _ in 0..self.listed.len() {
             let Some(slot) = self.listed.pop_front() else { break };
             let Some(entry) = self.table.at(slot) else { continue };
             entry.listed = Listed::No;
+            let now = self.clock.now();
             entry.proto.set_calendar(self.clock.offset());
             entry.proto.set_sharers(self.sharers.number(now));
             let turn = entry.pump(now, &mut self.wakes);
             self.on_turn(slot, turn);
             if !is_full {
-                is_full = self.send_of(now, slot) == Stopped::Full;
+                is_full = self.send_of(slot) == Stopped::Full;
             } else {
                 // All waiting connections are served when the socket has room again.
                 self.outgoing.waiting.push(slot);
@@ -44,8 +45,8 @@ impl Core {
         }
     }
 
-    fn send_of(&mut self, now: Instant, slot: u32) -> Stopped {
-        let stopped = self.transmit(now, slot);
+    fn send_of(&mut self, slot: u32) -> Stopped {
+        let stopped = self.transmit(slot);
         match &stopped {
             Stopped::Idle => {}
             Stopped::Share => self.list(slot),

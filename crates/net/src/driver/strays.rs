@@ -6,7 +6,6 @@
 use super::Core;
 use crate::command::Stray;
 use hikyaku_udp::RecvMeta;
-use hikyaku_units::Instant;
 
 /// Messages that are taken in one turn.
 const STRAYS: usize = 64;
@@ -20,14 +19,14 @@ impl Core {
     }
 
     /// Takes the messages that other drivers have received. Returns their bytes.
-    pub(super) fn take_strays(&mut self, now: Instant) -> usize {
+    pub(super) fn take_strays(&mut self) -> usize {
         let dropped = self.mailbox.take_dropped();
         self.count_drops(dropped);
         let mut bytes = 0;
         for _ in 0..STRAYS {
             let Some(Stray { meta, bytes: mut buffer }) = self.mailbox.stray() else { break };
             bytes += meta.len;
-            self.take_message(now, &meta, &mut buffer);
+            self.take_message(self.clock.now(), &meta, &mut buffer);
             self.pool.give(buffer);
         }
         bytes

@@ -69,9 +69,11 @@ impl Core {
     }
 
     /// Sends what the connection in `slot` has to send.
-    pub(super) fn transmit(&mut self, now: Instant, slot: u32) -> Stopped {
+    pub(super) fn transmit(&mut self, slot: u32) -> Stopped {
         let Some(entry) = self.table.at(slot) else { return Stopped::Idle };
-        for _ in 0..BATCHES.div_ceil(self.sharers.number(now).get()) {
+        let share = BATCHES.div_ceil(self.sharers.number(self.clock.now()).get());
+        for _ in 0..share {
+            let now = self.clock.now();
             let Some(batch) = entry.proto.poll_transmit(now, &mut self.outgoing.buffer) else {
                 return Stopped::Idle;
             };
