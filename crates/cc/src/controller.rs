@@ -15,6 +15,7 @@ use crate::settings::{ControllerConfig, Policy};
 use crate::share::Share;
 use crate::startup::{FIRST_PACKETS, Finding, Startup};
 use alloc::boxed::Box;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use hikyaku_units::{Instant, Rate};
 use libm::{fmax, fmin};
@@ -50,6 +51,8 @@ pub struct Controller {
     /// Delay that hosts add on an empty path: on a fast one, few packets have the smallest delay.
     floor: f64,
     known_rtt: f64,
+    /// Connections that send by the thread of this one.
+    sharers: NonZeroU32,
     restore: Option<f64>,
     loss_is_ours: bool,
     /// The window was cut for loss when the last round ended.
@@ -112,6 +115,7 @@ impl Controller {
             queue: 0.0,
             floor: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
+            sharers: NonZeroU32::MIN,
             restore: None,
             loss_is_ours: false,
             was_cut: false,

@@ -7,6 +7,7 @@ use crate::compete::{Beside, Compete, Drained};
 use crate::pacer::Grain;
 use crate::settings::Policy;
 use crate::share::{Due, Seen};
+use core::num::NonZeroU32;
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::{fmax, fmin};
@@ -71,6 +72,11 @@ impl Controller {
     /// probe their common path at the same time. Without it they share less evenly, and TCP displaces them.
     pub const fn set_calendar(&mut self, at_zero: u64) {
         self.commons.set_calendar(at_zero);
+    }
+
+    /// Sets the number of connections that send by the thread of this one: each waits for the batches of the others.
+    pub const fn set_sharers(&mut self, sharers: NonZeroU32) {
+        self.sharers = sharers;
     }
 
     // spec: rate-4

@@ -2,6 +2,7 @@
 
 use super::{Controller, Mode};
 use crate::law::DAMPING;
+use crate::pacer::batch_time;
 use crate::settings::Policy;
 use core::time::Duration;
 use hikyaku_units::Rate;
@@ -54,7 +55,20 @@ impl Controller {
     /// Data that may be in flight beyond the law's window, as a part of it.
     fn window_slack(&self) -> f64 {
         let missing = (self.ack_interval() * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
-        WINDOW_SLACK + fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK)
+        let missing = fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK);
+        WINDOW_SLACK + fmax(missing, self.unreported())
+    }
+
+    /// What is in flight for want of a report, as a part of the law's window: a batch leaves at once, and the receiver reports an
+    /// interval after its first packet. On a path of less than a millisecond this is more than [`MAX_SLACK`]. Were the window the
+    /// limit there, the delivery rate would be a part of the pacing rate, and the law, which compares them, would not let the
+    /// window grow.
+    fn unreported(&self) -> f64 {
+        let rate = self.path.rate().unwrap_or(0.0);
+        let rtt = Duration::from_secs_f64(self.known_rtt);
+        let batch = batch_time(rtt, Rate::from_bytes_per_sec(rate), self.sharers);
+        let held = (self.ack_interval() + batch).as_secs_f64();
+        held / (self.round_trip() + self.target(rate))
     }
 
     /// The law's window, less what a drain takes off.
@@ -92,3 +106,6 @@ impl Controller {
         Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -211,11 +211,13 @@ impl Connection {
         self.recovery.controller.set_calendar(at_zero);
     }
 
-    /// Sets the number of connections that send by the same thread; see [`hikyaku_cc::Pacer::set_sharers`].
+    /// Sets the number of connections that send by the same thread; see [`hikyaku_cc::Pacer::set_sharers`] and
+    /// [`hikyaku_cc::Controller::set_sharers`].
     pub const fn set_sharers(&mut self, sharers: NonZeroU32) {
         self.pacers.path.set_sharers(sharers);
         self.pacers.wire.set_sharers(sharers);
         self.pacers.payload.set_sharers(sharers);
+        self.recovery.controller.set_sharers(sharers);
     }
 
     /// This end's connection id, which the peer puts into its packets.
