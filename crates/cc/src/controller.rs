@@ -4,7 +4,7 @@ use crate::brake::Brake;
 use crate::common::Commons;
 use crate::compete::Compete;
 use crate::compete::deaf::Neighbours;
-use crate::feedback::ack_interval;
+use crate::feedback::ack_interval_beside;
 use crate::law::{Law, Round, TARGET_MIN};
 use crate::loss::{LossModel, Queue};
 use crate::path::{PathHint, PathModel, Step};
@@ -483,7 +483,7 @@ impl Controller {
 
     /// The receiver's acknowledgement delay.
     fn ack_interval(&self) -> Duration {
-        ack_interval(Duration::from_secs_f64(self.known_rtt))
+        ack_interval_beside(Duration::from_secs_f64(self.known_rtt), self.sharers)
     }
 
     fn min_window(&self) -> f64 {

@@ -40,7 +40,7 @@ mod share;
 mod startup;
 
 pub use controller::Controller;
-pub use feedback::ack_interval;
+pub use feedback::{ack_interval, ack_interval_beside, told_rtt};
 pub use loss::LossModel;
 pub use pacer::{Grain, Pacer};
 pub use path::{PathHint, PathModel};

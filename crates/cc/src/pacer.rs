@@ -61,6 +61,11 @@ impl Pacer {
         self.sharers = sharers;
     }
 
+    /// The number of connections that send by one thread.
+    pub const fn sharers(&self) -> NonZeroU32 {
+        self.sharers
+    }
+
     /// The batch that a sender should build at this rate: so much that the batch itself adds no more
     /// than a third of the target queue, and less on short paths.
     pub fn batch(&self) -> u64 {

@@ -5,6 +5,7 @@ mod draft;
 mod repairs;
 mod unreported;
 
+pub(crate) use asking::Next;
 pub(crate) use draft::Draft;
 pub(crate) use repairs::Again;
 

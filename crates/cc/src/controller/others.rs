@@ -74,7 +74,8 @@ impl Controller {
         self.commons.set_calendar(at_zero);
     }
 
-    /// Sets the number of connections that send by the thread of this one: each waits for the batches of the others.
+    /// Sets the number of connections that send by the thread of this one: each waits for the batches of the others,
+    /// and on a short path is reported on less often (see [`crate::ack_interval_beside`]).
     pub const fn set_sharers(&mut self, sharers: NonZeroU32) {
         self.sharers = sharers;
     }

@@ -7,6 +7,7 @@ use crate::flow::Arrived;
 use crate::recovery::Outage;
 use crate::sent::{Content, Sent};
 use alloc::vec::Vec;
+use hikyaku_cc::told_rtt;
 use hikyaku_units::Instant;
 use hikyaku_wire::{Frame, PacketKind, ShortHeader, TAG_LEN};
 
@@ -66,12 +67,10 @@ impl Connection {
         // On a path that is down only probes are sent.
         let active = self.recovery.in_flight() > 0 && self.recovery.outage() == Outage::No;
         if active && self.timing.next_floor <= now {
-            self.timing.next_floor =
-                now + (self.recovery.srtt() / FLOORS_PER_ROUND_TRIP).max(FLOOR_INTERVAL_MIN);
-            frames.push(Frame::Floor {
-                floor: self.recovery.floor(),
-                rtt_micros: self.recovery.srtt().as_micros() as u64,
-            });
+            let rtt = told_rtt(self.recovery.srtt(), self.pacers.path.sharers());
+            self.timing.next_floor = now + (rtt / FLOORS_PER_ROUND_TRIP).max(FLOOR_INTERVAL_MIN);
+            let floor = self.recovery.floor();
+            frames.push(Frame::Floor { floor, rtt_micros: rtt.as_micros() as u64 });
         }
         let asked = self.probe_at().is_some_and(|at| at <= now);
         let keep_alive = now - self.timing.last_sent >= self.config.keep_alive;

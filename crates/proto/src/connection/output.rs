@@ -5,14 +5,19 @@ use super::{Connection, Event, State, Transmit};
 use crate::ecn::Marking;
 use crate::error::CloseReason;
 use crate::handshake::Flight;
-use crate::recovery::Outage;
+use crate::recovery::{Next, Outage};
 use alloc::vec::Vec;
-use hikyaku_cc::Limit;
+use core::num::NonZeroU32;
+use core::time::Duration;
+use hikyaku_cc::{Limit, ack_interval_beside};
 use hikyaku_units::Instant;
 use hikyaku_wire::Frame;
 
 /// Why a timer is set. The driver prints it when a wake-up had no effect.
 pub type TimerReason = &'static str;
+
+/// Data that pacing releases within this time follow what was sent before: nothing is asked until then.
+const NEAR: Duration = Duration::from_millis(2);
 
 impl Connection {
     /// Writes the next datagrams to the start of `out`. Bytes of `out` after them are undefined.
@@ -155,7 +160,20 @@ impl Connection {
     }
 
     pub(super) fn probe_at(&self) -> Option<Instant> {
-        self.recovery.probe_at().filter(|_| !self.recovery.is_idle())
+        self.recovery.probe_at(self.next()).filter(|_| !self.recovery.is_idle())
+    }
+
+    /// The event that is expected after the last packet. Connections that send beside others have longer pauses between their
+    /// batches, and reports less often, so that each batch would be followed by a probe.
+    fn next(&self) -> Next {
+        let sharers = self.pacers.path.sharers();
+        if sharers == NonZeroU32::MIN {
+            return Next::Unknown;
+        }
+        match self.release_at() {
+            Some(at) if at <= self.timing.now + NEAR => Next::Data(at.max(self.timing.now) + NEAR),
+            _ => Next::Report(ack_interval_beside(self.recovery.srtt(), sharers)),
+        }
     }
 
     /// When pacing allows the next data packet. `None` if something other than pacing blocks it.

@@ -19,6 +19,16 @@ const OUTAGE_PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// transfer resumes within the two seconds that users tolerate.
 const OUTAGE_PROBES: u32 = 12;
 
+/// The event that is expected after the last packet. One that is known makes an early probe unnecessary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    Unknown,
+    /// Data that wait for pacing until then.
+    Data(Instant),
+    /// The receiver reports within this time.
+    Report(Duration),
+}
+
 impl Recovery {
     /// The probe timeout: how long the sender waits for an answer.
     fn probe_timeout(&self) -> Duration {
@@ -34,14 +44,18 @@ impl Recovery {
     }
 
     /// When the next probe is due: soon after the last packet if nothing follows it, then at
-    /// increasing intervals.
+    /// increasing intervals. `next` is what follows.
     // spec: loss-3
-    pub(crate) fn probe_at(&self) -> Option<Instant> {
+    pub(crate) fn probe_at(&self, next: Next) -> Option<Instant> {
         if let Outage::Since(since) = self.outage {
             return Some(self.last_probe.unwrap_or(since) + self.outage_pause());
         }
         let after_the_last = match self.last_unprobed {
-            Some(sent) => Some(sent + self.reorder_window()),
+            Some(sent) => Some(match next {
+                Next::Unknown => sent + self.reorder_window(),
+                Next::Data(at) => (sent + self.reorder_window()).max(at),
+                Next::Report(within) => sent + self.reorder_window().max(within),
+            }),
             None => self
                 .last_probe
                 .map(|at| at.max(self.last_ack.unwrap_or_default()) + self.probe_timeout()),

@@ -96,7 +96,7 @@ fn probes_on_a_silent_path_become_less_frequent() {
         recovery.on_probe_sent(now);
         let mut asked = Vec::new();
         for _ in 0..40 {
-            let next = recovery.probe_at().unwrap();
+            let next = recovery.probe_at(Next::Unknown).unwrap();
             asked.push((next - now).as_millis());
             now = next;
             recovery.on_probe_sent(now);
@@ -120,7 +120,7 @@ fn unreported(millis: u64, is_reported: impl Fn(u64) -> bool) -> (Recovery, u64)
         if recovery.next_timeout().is_some_and(|due| due <= now) {
             recovery.on_timeout(now, 1000);
         }
-        if recovery.probe_at().is_some_and(|due| due <= now) {
+        if recovery.probe_at(Next::Unknown).is_some_and(|due| due <= now) {
             recovery.on_probe_sent(now);
             questions += 1;
         }

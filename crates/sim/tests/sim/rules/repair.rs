@@ -3,7 +3,7 @@
 use super::{HALF, frames, met, placed, run_alone};
 use hikyaku_proto::{Config, Side, StreamKind};
 use hikyaku_sim::{Duo, Words};
-use hikyaku_units::Instant;
+use hikyaku_units::{Instant, Rate};
 use hikyaku_wire::Frame;
 use std::time::Duration;
 
@@ -40,6 +40,54 @@ fn a_sender_probes_a_reordering_window_after_its_last_packet_and_then_less_often
     let waits: Vec<_> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits.len() >= 2, "{waits:?}");
     assert!(waits[1] >= waits[0] * 3 / 2, "{waits:?}");
+}
+
+/// The packets of a client that sends data each 1.2 ms, for 100 ms, over a path of 0.2 ms to a server that answers.
+fn paced(sharers: u32) -> Vec<Vec<u8>> {
+    let payload_rate = Some(Rate::from_bits_per_sec(8_000_000));
+    let half = Duration::from_micros(100);
+    let mut duo = Duo::met(&Config { payload_rate, ..Config::default() }, &Config::default(), half);
+    duo.end(Side::Client).set_sharers(sharers.try_into().expect("not zero"));
+    let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
+    duo.end(Side::Client).write(id, vec![7; 1_000_000].into());
+    let mut said = Vec::new();
+    for _ in 0..1000 {
+        let packets = duo.take(Side::Client);
+        said.extend(packets.iter().cloned());
+        duo.now += half / 2;
+        duo.give(Side::Server, packets);
+        let answers = duo.take(Side::Server);
+        duo.now += half / 2;
+        duo.give(Side::Client, answers);
+    }
+    said
+}
+
+// spec: loss-3
+#[test]
+fn a_sender_with_others_beside_it_asks_nothing_while_data_wait_for_their_pacing() {
+    let said = paced(2);
+    let data = said.iter().filter(|packet| placed(packet).is_some()).count();
+    let questions = said.iter().filter(|packet| is_probe(packet)).count();
+    assert!(data > 60, "{data} packets");
+    assert!(questions < data / 10, "{questions} questions beside {data} packets");
+}
+
+// spec: ack-3
+#[test]
+fn a_sender_with_others_beside_it_asks_for_fewer_reports_on_a_short_path() {
+    let told = |sharers: u32| {
+        let said = paced(sharers);
+        let mut floors =
+            said.iter().flat_map(|packet| frames(packet)).filter_map(|frame| match frame {
+                Frame::Floor { rtt_micros, .. } => Some(rtt_micros),
+                _ => None,
+            });
+        floors.next().expect("a floor")
+    };
+    assert!(told(1) < 1_000);
+    assert_eq!(told(2), 4_000);
+    assert_eq!(told(100), 8_000);
 }
 
 // spec: loss-3
