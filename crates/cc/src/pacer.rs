@@ -111,7 +111,11 @@ impl Pacer {
 pub(crate) fn batch_time(rtt: Duration, rate: Rate, sharers: NonZeroU32) -> Duration {
     let slower = fmax(GIGABIT / fmax(rate.bytes_per_sec(), 1.0), 1.0);
     let by_rate = BATCH_AT_1G.mul_f64(sqrt(slower)).min(LONGEST_BATCH);
-    (rtt / BATCHES_PER_RTT).max(SHORTEST_BATCH.saturating_mul(sharers.get())).min(by_rate)
+    let alone = (rtt / BATCHES_PER_RTT).max(SHORTEST_BATCH).min(by_rate);
+    if sharers == NonZeroU32::MIN {
+        return alone;
+    }
+    alone.max(SHORTEST_BATCH.saturating_mul(sharers.get()).min(LONGEST_OF_MANY))
 }
 
 /// Half a millisecond at a gigabit per second, and as the target queue more at less: many slow
@@ -127,6 +131,9 @@ const LONGEST_BATCH: Duration = Duration::from_millis(2);
 const FINE_BATCH: Duration = Duration::from_micros(120);
 /// Timers are hardly better than this. Of several connections each may take this long for its batch in turn.
 const SHORTEST_BATCH: Duration = Duration::from_micros(50);
+/// The longest batch of one of many connections. In the time that one of them takes, all of them send as much as a connection
+/// alone sends in [`SHORTEST_BATCH`] each, so that a queue on the path does not become longer.
+const LONGEST_OF_MANY: Duration = Duration::from_millis(10);
 /// A path's queue holds some part of a round trip: a quarter where it is small. A batch is an eighth
 /// of that.
 const BATCHES_PER_RTT: u32 = 32;

@@ -8,6 +8,7 @@ mod closing;
 mod data;
 mod early;
 mod establish;
+mod floor;
 mod input;
 mod moving;
 mod outcome;
@@ -37,6 +38,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
+use floor::Floors;
 use hikyaku_cc::{Controller, ControllerConfig, Pacer};
 use hikyaku_units::Instant;
 use hikyaku_wire::{CipherId, ConnectionId, Frame, Params, StreamId};
@@ -162,7 +164,7 @@ struct Timing {
     now: Instant,
     last_received: Instant,
     last_sent: Instant,
-    next_floor: Instant,
+    floors: Floors,
     established: Option<Instant>,
 }
 
@@ -249,7 +251,7 @@ impl Connection {
                 now,
                 last_received: now,
                 last_sent: now,
-                next_floor: now,
+                floors: Floors::new(now),
                 established: None,
             },
             tally: Tally::default(),

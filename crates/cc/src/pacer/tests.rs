@@ -37,12 +37,11 @@ fn connections_of_one_thread_share_the_number_of_batches() {
     let alone = pacer.batch();
     pacer.set_sharers(NonZeroU32::new(4).unwrap());
     assert_eq!(pacer.batch(), 4 * alone);
-    // No more than the queue of a path bears.
     pacer.set_sharers(NonZeroU32::new(1000).unwrap());
-    let longest = Rate::from_bits_per_sec(1_500_000_000).in_time(Duration::from_micros(500));
-    assert_eq!(pacer.batch(), longest.bytes());
+    let in_time = |time| Rate::from_bits_per_sec(1_500_000_000).in_time(time).bytes();
+    assert_eq!(pacer.batch(), in_time(Duration::from_millis(10)));
     // A long path has long batches for other reasons.
     pacer.set_rtt(Duration::from_millis(100));
     pacer.set_sharers(NonZeroU32::MIN);
-    assert_eq!(pacer.batch(), longest.bytes());
+    assert_eq!(pacer.batch(), in_time(Duration::from_micros(500)));
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// A connection that has sent data within this time, or twice this time, counts.
-const PERIOD: Duration = Duration::from_millis(2);
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// Counts the connections that have sent data in a period.
 #[derive(Default)]
@@ -58,12 +58,12 @@ mod tests {
         for _ in 0..2 {
             connections.iter_mut().for_each(|counted| sharers.count(at(10), counted));
         }
-        assert_eq!(sharers.number(at(11)).get(), 3);
-        sharers.count(at(12), &mut connections[0]);
-        assert_eq!(sharers.number(at(13)).get(), 3, "the others may come yet");
-        assert_eq!(sharers.number(at(14)).get(), 1);
+        assert_eq!(sharers.number(at(19)).get(), 3);
+        sharers.count(at(20), &mut connections[0]);
+        assert_eq!(sharers.number(at(29)).get(), 3, "the others may come yet");
         assert_eq!(sharers.number(at(30)).get(), 1);
-        connections.iter_mut().for_each(|counted| sharers.count(at(40), counted));
-        assert_eq!(sharers.number(at(44)).get(), 1, "after a pause nothing is known");
+        assert_eq!(sharers.number(at(100)).get(), 1);
+        connections.iter_mut().for_each(|counted| sharers.count(at(110), counted));
+        assert_eq!(sharers.number(at(130)).get(), 1, "after a pause nothing is known");
     }
 }

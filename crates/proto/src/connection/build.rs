@@ -1,18 +1,15 @@
 //! Control packets: acknowledgements, probes, and the frames of streams and timers.
 
 use super::Connection;
+use super::floor::Want;
 use crate::address::CHALLENGE_BYTES_MAX;
 use crate::error::Violation;
 use crate::flow::Arrived;
 use crate::recovery::Outage;
 use crate::sent::{Content, Sent};
 use alloc::vec::Vec;
-use hikyaku_cc::told_rtt;
 use hikyaku_units::Instant;
 use hikyaku_wire::{Frame, PacketKind, ShortHeader, TAG_LEN};
-
-/// FLOOR frames that the sender sends in each round trip.
-const FLOORS_PER_ROUND_TRIP: u32 = 4;
 
 impl Connection {
     /// Builds one control packet if anything is due. Returns its length.
@@ -66,13 +63,15 @@ impl Connection {
         let mut frames = Vec::new();
         // On a path that is down only probes are sent.
         let active = self.recovery.in_flight() > 0 && self.recovery.outage() == Outage::No;
-        if active && self.timing.next_floor <= now {
-            let rtt = told_rtt(self.recovery.srtt(), self.pacers.path.sharers());
-            self.timing.next_floor = now + (rtt / FLOORS_PER_ROUND_TRIP).max(FLOOR_INTERVAL_MIN);
+        let asked = self.probe_at().is_some_and(|at| at <= now);
+        let (number, srtt) = (self.recovery.next_packet_number(), self.recovery.srtt());
+        let sharers = self.pacers.path.sharers();
+        // A probe has the floor with it, so that its answer has no more blocks than needed.
+        let want = if asked { Want::Now } else { Want::WhenDue };
+        if active && let Some(rtt) = self.timing.floors.due(now, want, number, srtt, sharers) {
             let floor = self.recovery.floor();
             frames.push(Frame::Floor { floor, rtt_micros: rtt.as_micros() as u64 });
         }
-        let asked = self.probe_at().is_some_and(|at| at <= now);
         let keep_alive = now - self.timing.last_sent >= self.config.keep_alive;
         if asked || keep_alive {
             frames.push(Frame::Ping);
@@ -161,5 +160,3 @@ impl Connection {
         self.seal_frames(&frames, 0, out)
     }
 }
-
-const FLOOR_INTERVAL_MIN: core::time::Duration = core::time::Duration::from_millis(2);

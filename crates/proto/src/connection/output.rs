@@ -16,7 +16,7 @@ use hikyaku_wire::Frame;
 /// Why a timer is set. The driver prints it when a wake-up had no effect.
 pub type TimerReason = &'static str;
 
-/// Data that pacing releases within this time follow what was sent before: nothing is asked until then.
+/// Data that pacing releases within this time, or within two reports, follow what was sent before: nothing is asked until then.
 const NEAR: Duration = Duration::from_millis(2);
 
 impl Connection {
@@ -170,9 +170,11 @@ impl Connection {
         if sharers == NonZeroU32::MIN {
             return Next::Unknown;
         }
+        let interval = ack_interval_beside(self.recovery.srtt(), sharers);
+        let near = NEAR.max(interval * 2);
         match self.release_at() {
-            Some(at) if at <= self.timing.now + NEAR => Next::Data(at.max(self.timing.now) + NEAR),
-            _ => Next::Report(ack_interval_beside(self.recovery.srtt(), sharers)),
+            Some(at) if at <= self.timing.now + near => Next::Data(at.max(self.timing.now) + near),
+            _ => Next::Report(interval * 2 + self.recovery.srtt()),
         }
     }
 

@@ -87,7 +87,23 @@ fn a_sender_with_others_beside_it_asks_for_fewer_reports_on_a_short_path() {
     };
     assert!(told(1) < 1_000);
     assert_eq!(told(2), 4_000);
-    assert_eq!(told(100), 8_000);
+    assert_eq!(told(8), 64_000);
+    assert_eq!(told(100), 320_000);
+}
+
+// spec: ack-3
+#[test]
+fn a_sender_without_answers_tells_its_floor_once() {
+    let half = Duration::from_micros(100);
+    let mut duo = Duo::met(&Config::default(), &Config::default(), half);
+    (0..100).for_each(|_| duo.exchange(half));
+    let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
+    duo.end(Side::Client).write(id, vec![7; 1000].into());
+    let until = duo.now + Duration::from_millis(300);
+    let said = run_alone(&mut duo, Side::Client, until);
+    let tells = |packet: &[u8]| matches!(frames(packet)[..], [Frame::Floor { .. }]);
+    let told = said.iter().filter(|(_, packet)| tells(packet)).count();
+    assert!(told <= 2, "{told} floors");
 }
 
 // spec: loss-3
