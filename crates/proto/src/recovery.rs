@@ -46,6 +46,9 @@ pub(crate) struct Recovery {
     busy_since: Instant,
     outage: Outage,
     unreported: Unreported,
+    /// How long a busy receiver takes for its answers; zero of one that is not.
+    late: Duration,
+    last_delay: Duration,
     limit: Limit,
     pub(crate) totals: Totals,
 }
@@ -138,6 +141,8 @@ impl Recovery {
             outage: Outage::No,
             unreported: Unreported::None,
             busy_since: Instant::ZERO,
+            late: Duration::ZERO,
+            last_delay: Duration::ZERO,
             limit: Limit::Controller,
             totals: Totals::default(),
         }
@@ -264,6 +269,9 @@ impl Recovery {
             .last()
             .filter(|a| a.packet_number == ack.largest && ack.largest > self.largest)
             .map(|a| (now - a.sent).saturating_sub(Duration::from_micros(ack.delay_micros)));
+        if rtt.is_some() {
+            self.on_answer(Duration::from_micros(ack.delay_micros));
+        }
         // A round trip ends when a packet sent after its start has arrived, so the largest
         // acknowledged number counts even if the ACK states a smaller one.
         self.largest = self.largest.max(ack.largest).max(outcome.largest);
@@ -274,7 +282,7 @@ impl Recovery {
         }
         self.on_spurious(outcome.spurious);
         self.judge(now, &mut outcome);
-        self.unreported.on_ack(now, (self.log.oldest(), self.newest_sent), self.srtt());
+        self.unreported.on_ack(now, (self.log.oldest(), self.newest_sent), self.srtt() + self.late);
         let marked = ack.ce.saturating_sub(self.ce);
         self.ce = self.ce.max(ack.ce);
         self.controller.on_ack(&AckEvent {
@@ -366,7 +374,9 @@ impl Recovery {
         self.repairs.on_time(now);
         let memory = self.srtt() * 2;
         self.log.forget(now, memory);
-        let passed = self.newest_sent.and_then(|at| self.unreported.passed_over(at, self.srtt()));
+        let passed = self
+            .newest_sent
+            .and_then(|at| self.unreported.passed_over(at, self.srtt() + self.late));
         if let Some(before) = passed {
             self.log.forget_behind(now, memory, before);
         }
@@ -389,7 +399,7 @@ impl Recovery {
     /// When the packets that the receiver does not report on are declared lost, and the sending
     /// time up to which this applies.
     fn unreported_end(&self) -> Option<(Instant, Instant)> {
-        match self.unreported.next(self.srtt()) {
+        match self.unreported.next(self.srtt() + self.late) {
             Some((at, Due::End(until))) => Some((at, until)),
             Some((_, Due::Probe)) | None => None,
         }

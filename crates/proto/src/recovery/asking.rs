@@ -12,6 +12,8 @@ const ANSWER_DELAY_MAX: Duration = Duration::from_millis(25);
 /// With more loss than [`LOSSY_RATE`], this many probes are sent within two round trips.
 const QUICK_PROBES_MAX: u32 = 4;
 const ANSWER_DELAY_MIN: Duration = Duration::from_millis(2);
+/// Longest delay of a busy receiver that probes wait for.
+const LATE_MAX: Duration = Duration::from_secs(1);
 // spec: loss-5
 /// The interval of probes on a path that is down. It is short, so that data transfer resumes soon.
 const OUTAGE_PROBE_INTERVAL: Duration = Duration::from_millis(250);
@@ -37,9 +39,9 @@ impl Recovery {
         // due.
         if self.controller.ambient_loss() > LOSSY_RATE && self.probes_unanswered <= QUICK_PROBES_MAX
         {
-            return (srtt / 2).max(ANSWER_DELAY_MIN / 2);
+            return (srtt / 2).max(ANSWER_DELAY_MIN / 2) + self.late;
         }
-        let base = srtt * 3 / 2 + srtt.clamp(ANSWER_DELAY_MIN, ANSWER_DELAY_MAX);
+        let base = srtt * 3 / 2 + srtt.clamp(ANSWER_DELAY_MIN, ANSWER_DELAY_MAX) + self.late;
         base * 2_u32.pow(self.probes_unanswered.min(6))
     }
 
@@ -52,15 +54,15 @@ impl Recovery {
         }
         let after_the_last = match self.last_unprobed {
             Some(sent) => Some(match next {
-                Next::Unknown => sent + self.reorder_window(),
-                Next::Data(at) => (sent + self.reorder_window()).max(at),
-                Next::Report(within) => sent + self.reorder_window().max(within),
+                Next::Unknown => sent + self.reorder_window() + self.late,
+                Next::Data(at) => (sent + self.reorder_window() + self.late).max(at),
+                Next::Report(within) => sent + self.reorder_window().max(within) + self.late,
             }),
             None => self
                 .last_probe
                 .map(|at| at.max(self.last_ack.unwrap_or_default()) + self.probe_timeout()),
         };
-        let for_unreported = match self.unreported.next(self.srtt()) {
+        let for_unreported = match self.unreported.next(self.srtt() + self.late) {
             Some((at, Due::Probe)) => Some(at),
             Some((_, Due::End(_))) | None => None,
         };
@@ -75,9 +77,19 @@ impl Recovery {
         (OUTAGE_PROBE_INTERVAL * 2_u32.pow(doublings)).max(self.srtt() * 3 / 2)
     }
 
+    /// Records how long the receiver had a packet before it reported on it. A receiver that is too busy to answer in time gets
+    /// busier with each probe, so that probes wait for it. Its delay is not in the round-trip time.
+    pub(super) fn on_answer(&mut self, delay: Duration) {
+        let is_late = delay > self.srtt().max(ANSWER_DELAY_MAX);
+        let delay = if is_late { delay.min(LATE_MAX) } else { Duration::ZERO };
+        // One late answer may have waited for a path that was down.
+        let before = core::mem::replace(&mut self.last_delay, delay);
+        self.late = delay.min(before).max(self.late - self.late / 8);
+    }
+
     /// Records that a probe was sent.
     pub(crate) fn on_probe_sent(&mut self, now: Instant) {
-        self.unreported.on_probe_sent(now, self.srtt());
+        self.unreported.on_probe_sent(now, self.srtt() + self.late);
         if self.last_unprobed.is_none() {
             self.probes_unanswered += 1;
         }

@@ -1,8 +1,9 @@
 //! Which packets are declared lost, and when.
 
 use super::*;
+use alloc::vec::Vec;
 use hikyaku_cc::{ControllerConfig, Policy};
-use hikyaku_wire::Block;
+use hikyaku_wire::{Block, Sample};
 
 /// A sender that has measured a round-trip time of this many microseconds.
 fn recovery(rtt: u64) -> Recovery {
@@ -210,4 +211,35 @@ fn a_round_ends_whatever_number_the_ack_states_as_largest() {
     let blocks = alloc::vec![Block { first: 0, runs: alloc::vec![5] }];
     recovery.on_ack(at(20_000), &Ack { largest: 0, blocks, ..Ack::default() }, 1000);
     assert_eq!(recovery.largest, 4);
+}
+
+// spec: loss-3
+#[test]
+fn probes_wait_for_a_receiver_that_takes_long_for_its_answers() {
+    let mut recovery = recovery(1_000);
+    let (mut now, mut sent) = (0, Vec::new());
+    let mut wait_after = |delay: u64| {
+        send(&mut recovery, at(now));
+        let largest = recovery.next_packet_number() - 1;
+        sent.push(largest);
+        now += 1_000 + delay;
+        // Some numbers are left out.
+        let block = |first| Block { first, runs: alloc::vec![1] };
+        let blocks = sent.drain(..).map(block).collect();
+        let samples = alloc::vec![Sample { packet_number: largest, micros: now, bytes: now }];
+        let ack = Ack { largest, delay_micros: delay, blocks, samples, ..Ack::default() };
+        assert!(!recovery.on_ack(at(now), &ack, 1000).forged);
+        now += 1_000;
+        send(&mut recovery, at(now));
+        sent.push(recovery.next_packet_number() - 1);
+        recovery.probe_at(Next::Unknown).unwrap() - at(now)
+    };
+    assert!(wait_after(0).as_micros() < 5_000);
+    assert!(wait_after(20_000).as_micros() < 5_000, "a report that is not urgent");
+    assert!(wait_after(300_000).as_micros() < 5_000, "the path may have been down");
+    assert!(wait_after(300_000).as_micros() > 250_000);
+    let waits = [wait_after(3_600_000_000), wait_after(3_600_000_000)];
+    assert!(waits[1].as_micros() < 1_500_000, "a receiver may say anything");
+    let waits: Vec<_> = (0..60).map(|_| wait_after(0)).collect();
+    assert!(waits[59].as_micros() < 5_000, "it is fast again: {waits:?}");
 }
