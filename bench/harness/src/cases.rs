@@ -59,4 +59,5 @@ pub(crate) const BENCHES: &[Bench] = &[
     web::servers::BENCH,
     ftp::guc::BENCH,
     attack::forged_packets::BENCH,
+    attack::many_clients::BENCH,
 ];

@@ -46,19 +46,27 @@ const LASTS: f64 = 60.0;
 const AFTER: f64 = 5.0;
 /// Honest clients that come during the flood, one after the other.
 const CLIENTS: u32 = 5;
-const FEIGNED: &str = "10.79.0.0/16";
+/// The network of the feigned addresses.
+pub(super) const FEIGNED: &str = "10.79.0.0/16";
 const FIRST: &str = "10.79.1.1";
 const UP: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the flood says of itself.
 #[derive(Deserialize)]
-struct Flooded {
+pub(super) struct Flooded {
     packets: u64,
     bytes: u64,
     seconds: f64,
     /// Bytes that came back.
     answered: u64,
+}
+
+impl Flooded {
+    /// Packets a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.packets as f64 / self.seconds
+    }
 }
 
 fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
@@ -83,7 +91,8 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     sleep(Duration::from_secs_f64(before - 1.0));
     let resident = || resident_memory(server.id()).context("the server has ended");
     let memory = resident()?;
-    let mut flood = Running::start(&mut at(flood(program, &wire, lasts), End::Client))?;
+    let mut flood =
+        Running::start(&mut at(flood(program, &wire, PERF_PORT, FLOOD, lasts), End::Client))?;
     let from = zero.elapsed().as_secs_f64() + 1.0;
     let pause = Duration::from_secs_f64(lasts / f64::from(CLIENTS + 1));
     sleep(pause);
@@ -103,7 +112,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let transfer = Transfer::of_perf(&said.stdout).context(said.stderr)?;
     let calm = transfer.goodput.mean(SETTLED, before - 2.0);
     let under = transfer.goodput.mean(from + 1.0, to - 1.0);
-    let rate = sent.packets as f64 / sent.seconds;
+    let rate = sent.rate();
     let mut row = Row::new()
         .held_to("kept", 100.0 * under / calm, "%", Bar::AtLeast(80.0))
         .with("before", calm / 1e6, "Mbit/s")
@@ -118,10 +127,11 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     Ok(row)
 }
 
-fn flood(program: &Path, wire: &Veth, seconds: f64) -> Line {
-    let to = format!("{}:{PERF_PORT}", wire.server());
+/// The program that sends so many forged first packets a second to this port of the server.
+pub(super) fn flood(program: &Path, wire: &Veth, port: u16, rate: f64, seconds: f64) -> Line {
+    let to = format!("{}:{port}", wire.server());
     let line = Line::new(program).args(["--to", &to, "--from", FIRST]);
-    line.args(["--rate", &FLOOD.to_string(), "--seconds", &seconds.to_string()])
+    line.args(["--rate", &rate.to_string(), "--seconds", &seconds.to_string()])
 }
 
 /// Seconds from a client's first packet to the server's first word of the test.
