@@ -63,7 +63,7 @@ fn time_to_grow(sharers: u32) -> Option<Duration> {
                 delivered: sent * DATAGRAM,
                 offered: sent * DATAGRAM,
             });
-            due.get_or_insert(now + RTT + controller.ack_interval());
+            due.get_or_insert_with(|| now + RTT + controller.ack_interval());
         }
         if due.is_some_and(|due| due <= now) {
             due = None;
