@@ -59,7 +59,7 @@ impl Controller {
         WINDOW_SLACK + fmax(missing, self.unreported())
     }
 
-    /// What is in flight for want of a report, as a part of the law's window: a batch leaves at once, and the receiver reports an
+    /// Data in flight that await a report, as a part of the law's window: a batch leaves at once, and the receiver reports an
     /// interval after its first packet. On a path of less than a millisecond this is more than [`MAX_SLACK`]. Were the window the
     /// limit there, the delivery rate would be a part of the pacing rate, and the law, which compares them, would not let the
     /// window grow.

@@ -26,7 +26,7 @@ fn carry(connections: Vec<(Connection, Connection)>) {
     carry_bytes(connections, BYTES);
 }
 
-/// Returns what both ends say of each connection.
+/// Returns the statistics of both ends of each connection.
 fn carry_bytes(connections: Vec<(Connection, Connection)>, bytes: u64) -> Vec<(Stats, Stats)> {
     let threads = connections.into_iter().map(|(client, server)| {
         thread::spawn(move || {
@@ -122,8 +122,8 @@ fn drivers_pass_on_what_the_kernel_gives_to_another() {
     carry(connections);
 }
 
-/// Forwards between a client and a server, until it is told to stop. What came from the client at a time goes on in messages that
-/// have datagrams of several connections, as a kernel joins them. Returns the number of such messages, and that of the messages for
+/// Forwards between a client and a server until `stop`. Datagrams of several connections that came from the client at a time are
+/// joined to one message, as a kernel joins them. Returns the number of such messages, and that of the messages for
 /// which the socket had no room.
 fn mix(relay: &UdpSocket, server: SocketAddr, stop: &AtomicBool) -> (u32, u32) {
     let poller = Poller::new().unwrap();

@@ -1,4 +1,4 @@
-//! When the sender tells the receiver its floor and its round-trip time.
+//! The schedule by which the sender announces its floor and its round-trip time.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -7,8 +7,8 @@ use hikyaku_units::Instant;
 
 const FLOORS_PER_ROUND_TRIP: u32 = 4;
 const INTERVAL_MIN: Duration = Duration::from_millis(2);
-/// A floor that says little new is sent after this number of packets, or of intervals: to a slow flow it would add a packet for
-/// each of its own.
+/// Packets, and intervals, after which a floor with little news is sent. Earlier, a slow flow would send one packet more for each
+/// of its own.
 const PACKETS: u64 = 16;
 const INTERVALS: u32 = 16;
 
@@ -24,7 +24,7 @@ pub(super) struct Floors {
     told: Option<Duration>,
 }
 
-/// Whether a floor is wanted whatever the schedule says.
+/// The reason for a floor: the schedule, or a packet that has to have one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Want {
     WhenDue,
@@ -36,8 +36,8 @@ impl Floors {
         Self { next: now, at_the_latest: now, after: 0, told: None }
     }
 
-    /// The round-trip time to announce, if a floor is due before the packet with this number. Only where others send by the same
-    /// thread, floors are spared.
+    /// The round-trip time to announce, if a floor is due before the packet with this number. Floors with
+    /// little news are left out where others send by the same thread.
     pub(super) fn due(
         &mut self,
         now: Instant,

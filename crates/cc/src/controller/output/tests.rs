@@ -10,7 +10,7 @@ use hikyaku_units::Instant;
 
 const DATAGRAM: u64 = 1452;
 const RTT: Duration = Duration::from_micros(20);
-/// What the thread does for one connection.
+/// Time of the thread for one connection.
 const TURN: Duration = Duration::from_micros(50);
 
 /// Bytes that a thread sends in 10 ms: those of 12 Gbit/s.
@@ -18,7 +18,7 @@ const OF_THREAD: u64 = 15_000_000;
 const LONG: Duration = Duration::from_secs(20);
 
 /// The time in which a flow that begins with 10 MB/s comes to its part of what a thread sends, on a path that carries everything,
-/// if it does in [`LONG`]. So many connections send by its thread in turn, and its first packets have overflowed a queue of 50 us.
+/// if it does in [`LONG`]. `sharers` connections send by its thread in turn, and its first packets have overflowed a queue of 50 us.
 fn time_to_grow(sharers: u32) -> Option<Duration> {
     let sharers = NonZeroU32::new(sharers).unwrap();
     let mut controller = Controller::new(ControllerConfig {
