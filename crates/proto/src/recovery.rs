@@ -282,7 +282,7 @@ impl Recovery {
         }
         self.on_spurious(outcome.spurious);
         self.judge(now, &mut outcome);
-        self.unreported.on_ack(now, (self.log.oldest(), self.newest_sent), self.srtt() + self.late);
+        self.unreported.on_ack(now, (self.log.oldest(), self.newest_sent), self.answer_time());
         let marked = ack.ce.saturating_sub(self.ce);
         self.ce = self.ce.max(ack.ce);
         self.controller.on_ack(&AckEvent {
@@ -374,9 +374,8 @@ impl Recovery {
         self.repairs.on_time(now);
         let memory = self.srtt() * 2;
         self.log.forget(now, memory);
-        let passed = self
-            .newest_sent
-            .and_then(|at| self.unreported.passed_over(at, self.srtt() + self.late));
+        let passed =
+            self.newest_sent.and_then(|at| self.unreported.passed_over(at, self.answer_time()));
         if let Some(before) = passed {
             self.log.forget_behind(now, memory, before);
         }
@@ -399,7 +398,7 @@ impl Recovery {
     /// When the packets that the receiver does not report on are declared lost, and the sending
     /// time up to which this applies.
     fn unreported_end(&self) -> Option<(Instant, Instant)> {
-        match self.unreported.next(self.srtt() + self.late) {
+        match self.unreported.next(self.answer_time()) {
             Some((at, Due::End(until))) => Some((at, until)),
             Some((_, Due::Probe)) | None => None,
         }

@@ -62,7 +62,7 @@ impl Recovery {
                 .last_probe
                 .map(|at| at.max(self.last_ack.unwrap_or_default()) + self.probe_timeout()),
         };
-        let for_unreported = match self.unreported.next(self.srtt() + self.late) {
+        let for_unreported = match self.unreported.next(self.answer_time()) {
             Some((at, Due::Probe)) => Some(at),
             Some((_, Due::End(_))) | None => None,
         };
@@ -77,6 +77,11 @@ impl Recovery {
         (OUTAGE_PROBE_INTERVAL * 2_u32.pow(doublings)).max(self.srtt() * 3 / 2)
     }
 
+    /// The time in which an answer arrives: a round trip, and the delay of a busy receiver.
+    pub(super) fn answer_time(&self) -> Duration {
+        self.srtt() + self.late
+    }
+
     /// Records how long the receiver had a packet before it reported on it. A receiver that is too busy to answer in time gets
     /// busier with each probe, so that probes wait for it. Its delay is not in the round-trip time.
     pub(super) fn on_answer(&mut self, delay: Duration) {
@@ -89,7 +94,7 @@ impl Recovery {
 
     /// Records that a probe was sent.
     pub(crate) fn on_probe_sent(&mut self, now: Instant) {
-        self.unreported.on_probe_sent(now, self.srtt() + self.late);
+        self.unreported.on_probe_sent(now, self.answer_time());
         if self.last_unprobed.is_none() {
             self.probes_unanswered += 1;
         }

@@ -99,7 +99,6 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(0.0, f64::max);
     let sum: f64 = rates.iter().sum();
-    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     let mib = f64::from(1 << 20);
     let all = (PROGRAMS - 2) * CONNECTIONS;
     let mut row = Row::new()
@@ -107,7 +106,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
         .with("goodput", sum / 1e9, "Gbit/s")
         .held_to("least", part(least), "x", Bar::AtLeast(0.5))
         .held_to("most", part(most), "x", Bar::AtMost(2.0))
-        .with("jain", sum * sum / (squares * rates.len() as f64), "")
+        .with("jain", hikyaku_sim::jain(&rates), "")
         .with("memory before", before / mib, "MiB")
         .with("memory", peak / mib, "MiB")
         .with("flood", sent.rate() / 1e3, "1000/s");
